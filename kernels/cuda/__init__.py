@@ -1,0 +1,79 @@
+"""CUDA for every problem: the device, compiled kernels, device arrays, event timing.
+
+Importing this package is cheap and works without PyCUDA; `unusable` says why the GPU cannot be used.
+"""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+
+from kernels.cuda.build import NvccError, build, find_nvcc
+
+__all__ = ["NvccError", "arch", "build", "describe", "device", "find_nvcc", "unusable"]
+
+
+@cache
+def unusable() -> str | None:
+    """Why no CUDA device can be used, in one line; None when one can."""
+    try:
+        import pycuda.driver as driver
+    except ModuleNotFoundError:
+        return "PyCUDA is not installed (pip install -e '.[cuda]')"
+    except ImportError as error:
+        return f"PyCUDA cannot be loaded, usually because there is no NVIDIA driver: {error}"
+    try:
+        driver.init()
+        count = driver.Device.count()
+    except driver.Error as error:
+        return f"the CUDA driver does not start: {error}"
+    return None if count else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
+
+
+@cache
+def device():
+    """The pycuda.driver.Device in use, its primary context made current for this process.
+
+    The primary context is shared with CuPy, PyTorch and Numba, so their arrays can be passed in. Raises
+    Unavailable with the reason when there is no usable device.
+    """
+    from kernels.problem import Unavailable
+
+    if reason := unusable():
+        raise Unavailable(reason)
+    import pycuda.driver as driver
+
+    chosen = driver.Device(0)
+    context = chosen.retain_primary_context()
+    context.push()
+    # PyCUDA aborts the process if its context is still current when the interpreter ends.
+    atexit.register(context.pop)
+    return chosen
+
+
+def arch() -> str:
+    """Architecture of the device in use, as nvcc names it: "sm_90"."""
+    if reason := unusable():
+        from kernels.problem import Unavailable
+
+        raise Unavailable(reason)
+    import pycuda.driver as driver
+
+    return "sm_{}{}".format(*driver.Device(0).compute_capability())
+
+
+def describe() -> dict[str, str | int]:
+    """What identifies the device in a sample row: name, driver, CUDA version, clocks in MHz, memory in bytes."""
+    import pycuda.driver as driver
+
+    card = device()
+    attribute = driver.device_attribute
+    version = driver.get_driver_version()
+    return {
+        "gpu": card.name(),
+        "gpu_memory": card.total_memory(),
+        "gpu_multiprocessors": card.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+        "gpu_clock_mhz": card.get_attribute(attribute.CLOCK_RATE) // 1000,
+        "gpu_memory_clock_mhz": card.get_attribute(attribute.MEMORY_CLOCK_RATE) // 1000,
+        "cuda_driver": f"{version // 1000}.{version % 1000 // 10}",
+    }

@@ -1,0 +1,62 @@
+"""Device arrays of one solver, forecast before the first byte is uploaded and freed together."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kernels.cuda import device
+from kernels.problem import Unavailable
+
+GIB = 2**30
+
+
+class Buffers:
+    """The device arrays of one solver.
+
+    forecast: bytes that will be asked for in all; what: names the owner in the message.
+    Raises Unavailable, before any upload, when the forecast does not fit what is free.
+
+    nbytes      bytes allocated so far
+    upload_time seconds spent copying to the device
+    """
+
+    def __init__(self, forecast: int, what: str) -> None:
+        device()
+        import pycuda.driver as driver
+
+        free, total = driver.mem_get_info()
+        if forecast > free:
+            raise Unavailable(
+                f"{what} needs {forecast / GIB:.2f} GiB of GPU memory, {free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free"
+            )
+        self.nbytes = 0
+        self.upload_time = 0.0
+        self._arrays: list = []
+
+    def empty(self, shape: int | tuple[int, ...], dtype: np.typing.DTypeLike):
+        """An uninitialised pycuda GPUArray."""
+        from pycuda.gpuarray import GPUArray
+
+        array = GPUArray(shape, np.dtype(dtype))
+        self._arrays.append(array)
+        self.nbytes += array.nbytes
+        return array
+
+    def upload(self, host: np.ndarray):
+        """A GPUArray with the contents of a host array."""
+        array = self.empty(host.shape, host.dtype)
+        start = time.perf_counter()
+        array.set(np.ascontiguousarray(host))
+        self.upload_time += time.perf_counter() - start
+        return array
+
+    def free(self) -> None:
+        """Give all memory back; the arrays must not be used afterwards."""
+        for array in self._arrays:
+            if array.gpudata is not None:
+                array.gpudata.free()
+                array.gpudata = None
+        self._arrays.clear()
+        self.nbytes = 0

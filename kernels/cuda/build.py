@@ -1,0 +1,104 @@
+"""Compile a .cu to a cubin for a named architecture, and read what ptxas says about its kernels."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+HEADERS = Path(__file__).parent
+OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
+
+
+class NvccError(Exception):
+    """nvcc is missing or refused the source; the message says which and repeats what nvcc printed."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled source: the cubin, one dict of resource use a kernel, and the compiler's warnings.
+
+    resources: kernel, registers, stack, spill_stores, spill_loads, shared (bytes, static), barriers
+    """
+
+    cubin: bytes
+    resources: list[dict[str, str | int]]
+    warnings: list[str]
+
+
+def find_nvcc() -> str | None:
+    """Path of nvcc: on PATH, under CUDA_HOME, or where its installer puts it; None if there is none."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    return shutil.which("nvcc") or shutil.which("nvcc", path=str(Path(home) / "bin"))
+
+
+def build(source: Path, arch: str) -> Built:
+    """Compile `source` for `arch` ("sm_90", "sm_90a") with OPTIONS, headers from its folder and kernels/cuda.
+
+    Goes through pycuda.compiler; where PyCUDA cannot be imported (no driver) through nvcc with the same
+    options. Raises NvccError.
+    """
+    nvcc = find_nvcc()
+    if nvcc is None:
+        raise NvccError("nvcc not found: install the CUDA toolkit and put it on PATH, or set CUDA_HOME")
+    # Both ways compile a copy in a temporary folder; the line directive keeps the true name in messages and -lineinfo.
+    text = f'#line 1 "{source.parent.parent.name}/{source.parent.name}/{source.name}"\n{source.read_text()}'
+    include = [str(source.parent.resolve()), str(HEADERS)]
+    try:
+        import pycuda.compiler
+        import pycuda.driver
+    except ImportError:
+        cubin, said = _run_nvcc(nvcc, text, arch, include)
+    else:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                cubin = pycuda.compiler.compile(
+                    text,
+                    nvcc=nvcc,
+                    options=list(OPTIONS),
+                    arch=arch,
+                    no_extern_c=True,
+                    include_dirs=include,
+                    cache_dir=False,
+                )
+            except pycuda.driver.CompileError as error:
+                raise NvccError(f"{source.name} does not compile for {arch}:\n{error.stderr}") from error
+        said = "\n".join(str(warning.message) for warning in caught)
+    return Built(cubin, _resources(said), [line.strip() for line in said.splitlines() if "warning" in line.lower()])
+
+
+def _run_nvcc(nvcc: str, text: str, arch: str, include: list[str]) -> tuple[bytes, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "kernel.cu").write_text(text)
+        command = [nvcc, "--cubin", *OPTIONS, "-arch", arch, *(f"-I{path}" for path in include), "kernel.cu"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise NvccError(f"does not compile for {arch}:\n{done.stderr}")
+        return (Path(folder) / "kernel.cubin").read_bytes(), done.stdout + done.stderr
+
+
+def _resources(said: str) -> list[dict[str, str | int]]:
+    def number(pattern: str, text: str) -> int:
+        found = re.search(pattern, text)
+        return int(found[1]) if found else 0
+
+    kernels = []
+    for part in said.split("Compiling entry function '")[1:]:
+        kernels.append(
+            {
+                "kernel": part.split("'", 1)[0],
+                "registers": number(r"Used (\d+) registers", part),
+                "stack": number(r"(\d+) bytes stack frame", part),
+                "spill_stores": number(r"(\d+) bytes spill stores", part),
+                "spill_loads": number(r"(\d+) bytes spill loads", part),
+                "shared": number(r"(\d+) bytes smem", part),
+                "barriers": number(r"used (\d+) barriers", part),
+            }
+        )
+    return sorted(kernels, key=lambda row: row["kernel"])

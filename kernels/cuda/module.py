@@ -1,0 +1,62 @@
+"""Load a problem's compiled kernels: from the folder the workflow compiled into, or compiled once and cached."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from kernels.cuda import arch, device
+from kernels.cuda.build import HEADERS, OPTIONS, NvccError, build
+
+# The workflow names its folder of cubins (<folder>/<problem>/<stem>.cubin) here, so that a measured process
+# never compiles; a user of the library leaves it unset.
+FOLDER = "SAITAN_CUBINS"
+
+
+@cache
+def load(problem: str, stem: str):
+    """The pycuda.driver.Module of kernels/<problem>/<stem>.cu for the device in use.
+
+    Raises Unavailable where there is no device, or where it has to be compiled and cannot be.
+    """
+    from kernels.problem import Unavailable
+
+    device()
+    import pycuda.driver as driver
+
+    if folder := os.environ.get(FOLDER):
+        path = Path(folder) / problem / f"{stem}.cubin"
+        if not path.exists():
+            raise Unavailable(f"{path} is missing: run `snakemake --cores all cubins` first")
+        return driver.module_from_file(str(path))
+    source = HEADERS.parent / problem / f"{stem}.cu"
+    cached = _cache_path(source)
+    if not cached.exists():
+        try:
+            built = build(source, arch())
+        except NvccError as error:
+            raise Unavailable(str(error)) from error
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=cached.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(built.cubin)
+        Path(beside).replace(cached)
+    return driver.module_from_file(str(cached))
+
+
+def function(problem: str, stem: str, name: str, arguments: str):
+    """The kernel `name`, prepared for the argument types in struct notation ("PPi": two pointers, an int)."""
+    return load(problem, stem).get_function(name).prepare(arguments)
+
+
+def _cache_path(source: Path) -> Path:
+    import platformdirs
+
+    text = "".join(
+        part.read_text() for part in [source, *sorted(source.parent.glob("*.cuh")), *sorted(HEADERS.glob("*.cuh"))]
+    )
+    key = hashlib.sha256(f"{OPTIONS}{arch()}{text}".encode()).hexdigest()[:24]
+    return Path(platformdirs.user_cache_dir("saitan")) / "cubins" / f"{source.stem}-{key}.cubin"

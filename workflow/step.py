@@ -1,0 +1,68 @@
+"""What every step of the workflow shares: its arguments, its log, and one clear line when it fails."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from kernels.cuda import NvccError
+from kernels.graph import GraphError
+from kernels.problem import Invalid, Unavailable
+
+
+class Failure(Exception):
+    """Something the user can mend: the message is one line naming the file, line or key, and what would be right."""
+
+
+def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
+    """Parse the command line, run the step, exit 0; on failure print one line last, to stderr and to --log.
+
+    What a user cannot mend (a defect of ours) prints its traceback before that line.
+    """
+    parser.add_argument("--log", type=Path, help="also write messages here")
+    arguments = parser.parse_args()
+    if arguments.log:
+        arguments.log.parent.mkdir(parents=True, exist_ok=True)
+        arguments.log.write_text("")
+    try:
+        main(arguments)
+    except (Failure, GraphError, Invalid, Unavailable, NvccError) as error:
+        _give_up(arguments.log, str(error))
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _give_up(arguments.log, f"the disk is full{place}: free some space and run the same command again")
+        _give_up(arguments.log, f"{error.strerror or error}{place}")
+    except MemoryError as error:
+        _give_up(arguments.log, f"out of memory: {error or 'an allocation was refused'}")
+    except Exception as error:
+        say(arguments.log, traceback.format_exc())
+        _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}")
+
+
+def say(log: Path | None, text: str) -> None:
+    """Print to stderr and append to the log file, if there is one."""
+    print(text, file=sys.stderr, flush=True)
+    if log:
+        with log.open("a") as file:
+            file.write(text + "\n")
+
+
+def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
+    """Iterate with a progress bar on stderr; silent where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        return things
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(things, what, total=total, console=Console(stderr=True), transient=True)
+
+
+def _give_up(log: Path | None, message: str) -> NoReturn:
+    say(log, f"error: {message}")
+    sys.exit(1)
