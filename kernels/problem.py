@@ -133,12 +133,15 @@ def problem(name: str) -> ModuleType:
     return importlib.import_module(f"kernels.{name}")
 
 
-def backend(choice: str) -> str:
-    """Resolve "auto": cuda where a device can be used, otherwise cpu."""
+def backend_for(variant: Variant, choice: str = "auto") -> str:
+    """The backend to run a variant on. "auto": cuda where the variant has it and a device can be used, otherwise cpu.
+
+    Raises ValueError for an unknown backend.
+    """
     from kernels.cuda import unusable
 
     if choice == "auto":
-        return "cpu" if unusable() else "cuda"
+        return "cuda" if variant.cuda and (variant.cpu is None or not unusable()) else "cpu"
     if choice not in BACKENDS:
         raise ValueError(f"unknown backend {choice!r} (there are: auto, {', '.join(BACKENDS)})")
     return choice

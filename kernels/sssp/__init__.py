@@ -1,0 +1,177 @@
+"""Single-source shortest paths on non-negative weights.
+
+    from kernels import sssp
+    result = sssp.solve(graph, source, variant="adaptive", backend="auto", predecessors=True)
+    result.distances, sssp.path(result.predecessors, target)
+
+The variants of paper S (Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP) and other people's
+solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind the contract of kernels/problem.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernels.problem import Run, Unavailable, Variant, backend_for
+
+if TYPE_CHECKING:
+    from kernels.graph import Graph
+
+TITLE = "Single-source shortest paths"
+
+VARIANTS = {
+    "conventional": Variant(
+        "One thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
+        cpu="kernels.sssp.cpu:Conventional",
+        cuda="kernels.sssp.cuda:Conventional",
+        cubins=("phases", "validate"),
+    ),
+    "selection": Variant(
+        "One thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
+        cpu="kernels.sssp.cpu:Selection",
+        cuda="kernels.sssp.cuda:Selection",
+        cubins=("phases", "validate"),
+    ),
+    "adaptive": Variant(
+        "Switches between the two by the time of a phase (paper S, Algorithm 4)",
+        cpu="kernels.sssp.cpu:Adaptive",
+        cuda="kernels.sssp.cuda:Adaptive",
+        cubins=("phases", "validate"),
+        parameters={"threshold_up": float, "threshold_down": float},
+    ),
+    "scipy": Variant(
+        "SciPy's Dijkstra with a Fibonacci heap, one thread",
+        cpu="kernels.sssp.peers:Scipy",
+    ),
+}
+
+INSTANCE: dict[str, type] = {}
+
+METRICS = {
+    "phases": "phases until nothing changed",
+    "listed": "vertices appended to the write list, all phases together",
+    "threads": "threads started, all phases together",
+    "switches": "changes between selection and conventional",
+    "threshold_up_us": "phase time in microseconds above which the adaptive variant starts a thread per vertex",
+    "threshold_down_us": "phase time in microseconds below which it goes back to the list",
+    "distance_bits": "width of a distance: 64 where 32 bits overflowed",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `solve` returns.
+
+    distances     [n] of the weights' dtype (64 bits wide where 32 overflowed); the dtype's maximum or infinity where
+                  the source does not lead
+    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where it does not lead
+    run           times and counts
+    """
+
+    distances: np.ndarray
+    predecessors: np.ndarray | None
+    run: Run
+
+
+def instance(graph: Graph | None) -> Graph:
+    """The graph itself. Raises Unavailable for one without weights or vertices."""
+    if graph is None:
+        raise Unavailable("shortest paths need a graph")
+    if graph.weights is None:
+        raise Unavailable(f"graph {graph.name} has no weights: set `weights:` in its catalogue entry to draw some")
+    if graph.n == 0:
+        raise Unavailable(f"graph {graph.name} has no vertices")
+    return graph
+
+
+def queries(graph: Graph, count: int, seed: int) -> list[int]:
+    """`count` sources drawn from the largest strongly connected component, whose members all reach the same vertices."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    arcs = csr_array((np.ones(graph.m, np.uint8), graph.targets, graph.offsets), shape=(graph.n, graph.n))
+    # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
+    connection = "strong" if graph.metadata.get("directed", True) else "weak"
+    labels = connected_components(arcs, directed=True, connection=connection)[1]
+    members = np.flatnonzero(labels == np.bincount(labels).argmax())
+    drawn = np.random.default_rng(seed).choice(members, count, replace=count > len(members))
+    return [int(source) for source in drawn]
+
+
+def reference(graph: Graph, source: int) -> dict[str, np.ndarray]:
+    """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs."""
+    from kernels.sssp.peers import dijkstra, hops
+
+    distances, predecessors = dijkstra(graph, source)
+    return {"distances": distances, "hops": np.array([hops(predecessors)])}
+
+
+def differs(expected: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> str | None:
+    """How distances differ from the reference's: exact for integers, by the rounding of float32 sums for floats."""
+    got = answer["distances"]
+    unreached = unreachable(got.dtype)
+    wanted = expected["distances"]
+    values = np.where(got == unreached, np.inf, got.astype(np.float64))
+    if np.issubdtype(got.dtype, np.integer):
+        wrong = values != wanted
+    else:
+        # A sum of h non-negative terms is rounded by a factor within 1 +- h u; ours and the reference's path may differ.
+        slack = 2 * max(1, int(expected["hops"][0])) * np.finfo(np.float32).eps
+        wrong = ~np.isclose(values, wanted, rtol=slack, atol=0)
+    if not wrong.any():
+        return None
+    vertex = int(np.flatnonzero(wrong)[0])
+    return f"{int(wrong.sum()):,} distances differ, the first at vertex {vertex}: {got[vertex]}, not {wanted[vertex]:g}"
+
+
+def unreachable(dtype: np.typing.DTypeLike):
+    """The distance of a vertex that is not reached: the integer's maximum, or infinity."""
+    dtype = np.dtype(dtype)
+    return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
+
+
+def prepare(graph: Graph, variant: str, backend: str, **parameters):
+    """The Solver of a variant, uploaded. Raises KeyError, Unavailable, TypeError for a parameter it lacks."""
+    return VARIANTS[variant].load(backend)(instance(graph), **parameters)
+
+
+def solve(
+    graph: Graph,
+    source: int,
+    variant: str = "adaptive",
+    backend: str = "auto",
+    *,
+    predecessors: bool = False,
+    **parameters,
+) -> Result:
+    """Shortest paths from one source.
+
+    Raises ValueError for an unknown variant, backend or source, Unavailable where the variant cannot run here.
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
+    if not 0 <= source < graph.n:
+        raise ValueError(f"source {source} is not in [0, {graph.n:,})")
+    solver = prepare(graph, variant, backend_for(VARIANTS[variant], backend), **parameters)
+    try:
+        run = solver.run(source)
+        return Result(solver.answer()["distances"], solver.predecessors() if predecessors else None, run)
+    finally:
+        solver.close()
+
+
+def path(predecessors: np.ndarray, target: int) -> np.ndarray:
+    """The vertices of a shortest path from the source to `target`, both included; int32, empty if not reached.
+
+    predecessors: as `solve` returns them. A target without predecessor is taken for the source, whose path is
+    itself; ask the distances whether it was reached.
+    """
+    route = [target]
+    while (before := int(predecessors[route[-1]])) >= 0:
+        route.append(before)
+        if len(route) > len(predecessors):
+            raise ValueError("the predecessors form a cycle")
+    return np.array(route[::-1], dtype=np.int32)

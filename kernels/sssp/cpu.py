@@ -1,0 +1,249 @@
+"""The CPU twins of paper S's variants: the same phases, switching rule and trace, on all cores by Numba.
+
+Returns distances of the weights' type, or 64 bits wide once a sum did not fit. Trick: none; these are the paper's
+kernels with a loop iteration in the place of a thread.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numba import njit, prange
+
+from kernels.atomics import atomic_add, atomic_exchange, atomic_min
+from kernels.graph import Graph
+from kernels.problem import Invalid, Run
+from kernels.sssp import unreachable
+from kernels.sssp.phases import Thresholds, calibrate, run_phases, thresholds_from
+from kernels.sssp.validate import check_distances, tight_tree
+
+# state[LENGTH]: length of the write list; state[OVERFLOW]: set when a sum did not fit the distances' type
+LENGTH, OVERFLOW = 0, 1
+
+
+@njit(parallel=True, cache=True)
+def _relax(offsets, targets, weights, mask, cost, updated, limit, state):
+    """Algorithm 2, with `Wa[i]` for the printed `Wa[n]`."""
+    for v in prange(len(mask)):
+        if mask[v]:
+            mask[v] = False
+            for i in range(offsets[v], offsets[v + 1]):
+                candidate = cost[v] + weights[i]
+                if candidate >= limit:
+                    state[OVERFLOW] = 1
+                else:
+                    atomic_min(updated, targets[i], candidate)
+
+
+@njit(parallel=True, cache=True)
+def _update(mask, cost, updated):
+    """Algorithm 3. Returns the number of vertices updated."""
+    changed = 0
+    for v in prange(len(mask)):
+        if cost[v] > updated[v]:
+            cost[v] = updated[v]
+            mask[v] = True
+            changed += 1
+        updated[v] = cost[v]
+    return changed
+
+
+@njit(parallel=True, cache=True)
+def _select_relax(offsets, targets, weights, mask, cost, updated, limit, state, read, length, write, scheduled):
+    """Algorithm 5: as `_relax` over the read list; appends a target once when its updated cost is the candidate."""
+    state[LENGTH] = 0
+    for x in prange(length):
+        v = read[x]
+        if mask[v]:
+            mask[v] = False
+            for i in range(offsets[v], offsets[v + 1]):
+                candidate = cost[v] + weights[i]
+                if candidate >= limit:
+                    state[OVERFLOW] = 1
+                    continue
+                t = targets[i]
+                if atomic_min(updated, t, candidate) >= candidate and not scheduled[t]:
+                    if atomic_exchange(scheduled, t, 1) == 0:
+                        write[atomic_add(state, LENGTH, 1)] = t
+
+
+@njit(parallel=True, cache=True)
+def _select_update(mask, cost, updated, read, length, scheduled):
+    """Algorithm 6. Returns the number of vertices updated."""
+    changed = 0
+    for x in prange(length):
+        v = read[x]
+        scheduled[v] = 0
+        if cost[v] > updated[v]:
+            cost[v] = updated[v]
+            mask[v] = True
+            changed += 1
+    return changed
+
+
+@njit(parallel=True, cache=True)
+def _switch(mask, state, read):
+    """SWITCH_KERNEL: the read list from the mask."""
+    state[LENGTH] = 0
+    for v in prange(len(mask)):
+        if mask[v]:
+            read[atomic_add(state, LENGTH, 1)] = v
+
+
+class Overflow(Exception):
+    """A path's length did not fit the distances' type."""
+
+
+class CpuEngine:
+    """The arrays and kernels of paper S for one source at a time; `dtype` is the distances' type."""
+
+    def __init__(self, graph: Graph, dtype: np.typing.DTypeLike) -> None:
+        self.graph, self.n = graph, graph.n
+        self.limit = unreachable(dtype)
+        self.cost, self.updated = np.empty(graph.n, dtype), np.empty(graph.n, dtype)
+        self.mask, self.scheduled = np.empty(graph.n, np.bool_), np.zeros(graph.n, np.uint8)
+        self.read, self.write = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
+        self.state = np.zeros(2, np.int64)
+        self.changed: list[int] = []
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+
+    def start(self, source: int) -> None:
+        self.cost.fill(self.limit)
+        self.updated.fill(self.limit)
+        self.mask.fill(False)
+        self.state.fill(0)
+        self.cost[source], self.mask[source], self.read[0] = 0, True, source
+        self.changed.clear()
+
+    def _arcs(self):
+        graph = self.graph
+        return graph.offsets, graph.targets, graph.weights, self.mask, self.cost, self.updated, self.limit, self.state
+
+    def _committed(self, changed: int) -> bool:
+        if self.state[OVERFLOW]:
+            raise Overflow
+        self.changed.append(changed)
+        return changed > 0
+
+    def relax(self) -> None:
+        _relax(*self._arcs())
+
+    def update(self) -> bool:
+        return self._committed(_update(self.mask, self.cost, self.updated))
+
+    def select_relax(self, length: int) -> int:
+        _select_relax(*self._arcs(), self.read, length, self.write, self.scheduled)
+        self.read, self.write = self.write, self.read
+        return int(self.state[LENGTH])
+
+    def select_update(self, length: int) -> bool:
+        changed = _select_update(self.mask, self.cost, self.updated, self.read, length, self.scheduled)
+        return self._committed(changed)
+
+    def switch(self) -> int:
+        _switch(self.mask, self.state, self.read)
+        return int(self.state[LENGTH])
+
+
+class CpuSolver:
+    """What all CPU variants share: the last answer as host arrays, its certificate and predecessors.
+
+    A subclass sets self.source and self.distances in `run`.
+    """
+
+    transfer = 0.0
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.source = -1
+        self.distances = np.empty(0)
+
+    def validate(self) -> None:
+        """The certificate of validate.py. Raises Invalid."""
+        check_distances(self.graph, self.source, self.distances)
+        tight_tree(self.graph, self.source, self.distances)
+
+    def answer(self) -> dict[str, np.ndarray]:
+        return {"distances": self.distances.copy()}
+
+    def predecessors(self) -> np.ndarray:
+        """int32 [n]: a shortest-path tree of the last answer."""
+        return tight_tree(self.graph, self.source, self.distances)
+
+    def close(self) -> None:
+        """Nothing outside Python's memory is held."""
+
+
+class PhaseSolver(CpuSolver):
+    """A variant of paper S; distances widen to 64 bits, for this and all later queries, when a sum does not fit."""
+
+    selecting = False
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.engine = CpuEngine(graph, graph.weights.dtype)
+        self.thresholds: Thresholds | None = None
+
+    @property
+    def memory(self) -> int:
+        return self.engine.nbytes
+
+    def run(self, source: int) -> Run:
+        """Answer one source; phases has seconds, mode, listed, threads."""
+        start = time.perf_counter()
+        seen = self._phases(source, self.selecting, self.thresholds)
+        self.source, self.distances = source, self.engine.cost
+        seconds = time.perf_counter() - start
+        counters = seen.counters() | {"distance_bits": 8 * self.engine.cost.itemsize}
+        if self.thresholds is not None:
+            counters |= {
+                "threshold_up_us": self.thresholds.up * 1e6,
+                "threshold_down_us": self.thresholds.down * 1e6,
+            }
+        return Run(seconds, seconds, counters, seen.arrays())
+
+    def count(self, source: int) -> dict[str, np.ndarray]:
+        """updated int64 [phases]: vertices whose cost went down, the same whichever way a phase ran."""
+        self._phases(source, False, None)
+        return {"updated": np.array(self.engine.changed, np.int64)}
+
+    def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None):
+        try:
+            self.engine.start(source)
+            return run_phases(self.engine, selecting, thresholds)
+        except Overflow:
+            wide = np.uint64 if self.graph.weights.dtype == np.uint32 else np.float64
+            if self.engine.cost.dtype == wide:
+                raise Invalid(f"a path of {self.graph.name} is too long for {np.dtype(wide)}") from None
+            self.engine = CpuEngine(self.graph, wide)
+            return self._phases(source, selecting, thresholds)
+
+
+class Conventional(PhaseSolver):
+    """Paper S, Algorithms 1 to 3: every phase visits every vertex, twice."""
+
+
+class Selection(PhaseSolver):
+    """Paper S, Algorithms 5 and 6 in every phase: only listed vertices are visited."""
+
+    selecting = True
+
+
+class Adaptive(PhaseSolver):
+    """Paper S, Algorithm 4. Thresholds in microseconds; calibrated on the graph when not given."""
+
+    selecting = True
+
+    def __init__(self, graph: Graph, *, threshold_up: float | None = None, threshold_down: float | None = None) -> None:
+        super().__init__(graph)
+        self.thresholds = thresholds_from(threshold_up, threshold_down) or self._calibrated()
+
+    def _calibrated(self) -> Thresholds:
+        source = int(self.graph.degrees.argmax())
+        for _ in range(2):
+            ways = [np.array(self._phases(source, selecting, None).seconds) for selecting in (False, True)]
+        return calibrate(*ways)

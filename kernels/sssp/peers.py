@@ -1,0 +1,45 @@
+"""Other people's solvers of the same problem behind the same contract."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.sparse import csgraph
+
+from kernels.graph import Graph
+from kernels.problem import Run
+from kernels.sssp.cpu import CpuSolver
+
+
+def dijkstra(graph: Graph, source: int) -> tuple[np.ndarray, np.ndarray]:
+    """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and predecessors int32 [n] (negative for none)."""
+    return csgraph.dijkstra(graph.to_scipy(), indices=source, return_predecessors=True)
+
+
+def hops(predecessors: np.ndarray) -> int:
+    """Arcs on the deepest path of a predecessor tree (int32 [n], negative for none)."""
+    ahead = np.where(predecessors >= 0, predecessors, np.arange(len(predecessors)))
+    depth = (predecessors >= 0).astype(np.int64)
+    # Pointer doubling: `ahead` jumps 1, 2, 4, ... arcs towards the root, `depth` counts the arcs jumped.
+    while (further := depth[ahead]).any():
+        depth += further
+        ahead = ahead[ahead]
+    return int(depth.max(initial=0))
+
+
+class Scipy(CpuSolver):
+    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand. Answers are float64."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.matrix = graph.to_scipy()
+        self.memory = self.matrix.data.nbytes
+
+    def run(self, source: int) -> Run:
+        """Answer one source."""
+        start = time.perf_counter()
+        distances = csgraph.dijkstra(self.matrix, indices=source)
+        seconds = time.perf_counter() - start
+        self.source, self.distances = source, distances
+        return Run(seconds, seconds)

@@ -1,0 +1,151 @@
+"""Paper S, Algorithms 1 and 4: the host's loop over phases, the same for the CPU and the GPU.
+
+A *phase* relaxes the arcs of the vertices updated in the phase before into the updated costs `Ua` by atomic minimum
+(first kernel), then commits lower updated costs to the costs `Ca` (second kernel). Because a phase reads only what
+the one before committed, its updated vertices do not depend on thread order, nor on which of the two ways runs it.
+
+1. Harish, Narayanan: Accelerating large graph algorithms on the GPU using CUDA. HiPC 2007.
+2. Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP (paper S in the README).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+# Paper S switches up at 350 us and back at 330 us: where only the upper threshold is given, the same proportion.
+DOWN_OF_UP = 330 / 350
+
+
+class Engine(Protocol):
+    """The five kernels of paper S on one backend; each returns when its work is done and visible to the host."""
+
+    n: int
+
+    def relax(self) -> None:
+        """Algorithm 2: a thread per vertex."""
+
+    def update(self) -> bool:
+        """Algorithm 3: a thread per vertex. True if any vertex was updated."""
+
+    def select_relax(self, length: int) -> int:
+        """Algorithm 5: a thread per entry of the read list; then swaps the lists. Returns the new list's length."""
+
+    def select_update(self, length: int) -> bool:
+        """Algorithm 6: a thread per entry of the read list. True if any vertex was updated."""
+
+    def switch(self) -> int:
+        """SWITCH_KERNEL: rebuild the read list from the mask. Returns its length."""
+
+
+@dataclass
+class Phases:
+    """What the host saw of each phase; list length is -1 where no list was written."""
+
+    seconds: list[float] = field(default_factory=list)
+    selecting: list[bool] = field(default_factory=list)
+    listed: list[int] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """seconds float64, mode ("selection" or "conventional"), listed int64 and threads int64, one entry a phase."""
+        return {
+            "seconds": np.array(self.seconds, np.float64),
+            "mode": np.where(np.array(self.selecting, bool), "selection", "conventional").astype(object),
+            "listed": np.array(self.listed, np.int64),
+            "threads": np.array(self.threads, np.int64),
+        }
+
+    def counters(self) -> dict[str, float]:
+        """The sums that go into a sample row."""
+        return {
+            "phases": len(self.seconds),
+            "listed": sum(length for length in self.listed if length > 0),
+            "threads": sum(self.threads),
+            "switches": sum(a != b for a, b in zip(self.selecting, self.selecting[1:], strict=False)),
+        }
+
+
+class Thresholds:
+    """Paper S, section 6: switch on the mean time of this phase and the one before. Seconds; up >= down."""
+
+    def __init__(self, up: float, down: float) -> None:
+        if not 0 <= down <= up:
+            raise ValueError(f"thresholds must be 0 <= down <= up, not down {down * 1e6:g} us, up {up * 1e6:g} us")
+        self.up, self.down = up, down
+
+    def selects_next(self, selecting: bool, mean: float) -> bool:
+        """Whether the next phase starts a thread per listed vertex."""
+        return mean <= self.up if selecting else mean < self.down
+
+
+SELECTION = Thresholds(np.inf, np.inf)
+
+
+def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None) -> Phases:
+    """Run phases until none updates a vertex; engine holds the source, marked and listed.
+
+    selecting: how the first phase runs; thresholds: when to switch, None to stay.
+    """
+    seen = Phases()
+    length, active, before = 1, True, None
+    while active:
+        start = time.perf_counter()
+        if selecting:
+            started = length
+            length = engine.select_relax(length)
+            active = length > 0 and engine.select_update(length)
+            threads, listed = started + length, length
+        else:
+            engine.relax()
+            active = engine.update()
+            threads, listed = 2 * engine.n, -1
+        seconds = time.perf_counter() - start
+        seen.seconds.append(seconds)
+        seen.selecting.append(selecting)
+        seen.listed.append(listed)
+        seen.threads.append(threads)
+        if thresholds is not None and active:
+            mean = seconds if before is None else (seconds + before) / 2
+            before = seconds
+            selects = thresholds.selects_next(selecting, mean)
+            if selects and not selecting:
+                length = engine.switch()
+            selecting = selects
+    return seen
+
+
+def calibrate(conventional: np.ndarray, selection: np.ndarray) -> Thresholds:
+    """Thresholds from the phase times of one source run both ways, seconds [phases] each.
+
+    Both runs have the same updated vertices phase by phase, so any thresholds can be replayed on the recorded times;
+    the fastest replay is taken. Up at infinity stays with selection, up at 0 leaves it after the first phase.
+    """
+    length = min(len(conventional), len(selection))
+    conventional, selection = conventional[:length], selection[:length]
+    times = np.unique(np.concatenate([conventional, selection]))
+    candidates = times[np.linspace(0, len(times) - 1, min(len(times), 64)).astype(int)] if length else times
+    tried = [Thresholds(0.0, 0.0), SELECTION, *(Thresholds(up, up * DOWN_OF_UP) for up in candidates.tolist())]
+    return min(tried, key=lambda thresholds: _replay(thresholds, conventional, selection))
+
+
+def _replay(thresholds: Thresholds, conventional: np.ndarray, selection: np.ndarray) -> float:
+    total, selecting, before = 0.0, True, None
+    for both in zip(conventional.tolist(), selection.tolist(), strict=True):
+        seconds = both[selecting]
+        total += seconds
+        selecting = thresholds.selects_next(selecting, seconds if before is None else (seconds + before) / 2)
+        before = seconds
+    return total
+
+
+def thresholds_from(up: float | None, down: float | None) -> Thresholds | None:
+    """The thresholds a user pinned, in microseconds; None when they are to be calibrated. Raises ValueError."""
+    if up is None:
+        if down is not None:
+            raise ValueError("threshold_down is given without threshold_up")
+        return None
+    return Thresholds(up * 1e-6, (up * DOWN_OF_UP if down is None else down) * 1e-6)

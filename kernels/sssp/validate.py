@@ -1,0 +1,125 @@
+"""Is this answer right? A certificate that needs no second solver, in time linear in the graph.
+
+Distances are those of shortest paths exactly when (1) the source is at 0, (2) no arc relaxes any further, and (3) every
+reached vertex hangs in a tree of tight arcs (cost of the tail plus weight equals cost of the head) rooted at the source;
+unreached are then exactly the vertices to which no reached vertex leads. Sums are rounded as the solver rounds them,
+which keeps (1) to (3) exact for float32 too.
+
+An arc that is tight and from a nearer vertex can be taken at once: such arcs cannot form a cycle. Only where all tight
+arcs into a vertex come from equal distance (zero weights, or weights that rounding swallows) is the tree grown in
+rounds, from vertices that hang in it already.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from kernels.atomics import atomic_min
+from kernels.graph import Graph
+from kernels.problem import Invalid
+from kernels.sssp import unreachable
+
+NONE = np.uint32(0xFFFFFFFF)
+
+
+@njit(parallel=True, cache=True)
+def _relaxable(offsets, targets, weights, distances, limit, first):
+    for v in prange(len(distances)):
+        if distances[v] < limit:
+            for i in range(offsets[v], offsets[v + 1]):
+                t = targets[i]
+                candidate = distances[v] + weights[i]
+                if candidate < distances[t] or (candidate >= limit and distances[t] == limit):
+                    atomic_min(first, 0, i)
+
+
+@njit(parallel=True, cache=True)
+def _hang_from_nearer(offsets, targets, weights, distances, limit, before):
+    for v in prange(len(distances)):
+        if distances[v] < limit:
+            for i in range(offsets[v], offsets[v + 1]):
+                t = targets[i]
+                if distances[v] < distances[t] and distances[v] + weights[i] == distances[t]:
+                    atomic_min(before, t, v)
+
+
+@njit(parallel=True, cache=True)
+def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before):
+    """One round: hang vertices that are not rooted below rooted ones at the same distance."""
+    for v in prange(len(distances)):
+        if rooted[v] and distances[v] < limit:
+            for i in range(offsets[v], offsets[v + 1]):
+                t = targets[i]
+                if not rooted[t] and distances[v] == distances[t] and distances[v] + weights[i] == distances[t]:
+                    atomic_min(before, t, v)
+
+
+def check_distances(graph: Graph, source: int, distances: np.ndarray) -> None:
+    """Conditions (1) and (2). Raises Invalid naming the vertex or arc that breaks them."""
+    if distances[source] != 0:
+        raise Invalid(f"the source {source} is at distance {distances[source]}, not 0")
+    first = np.full(1, np.iinfo(np.int64).max, np.uint64)
+    limit = unreachable(distances.dtype)
+    _relaxable(graph.offsets, graph.targets, graph.weights, distances, limit, first)
+    if first[0] < graph.m:
+        arc = int(first[0])
+        raise Invalid(arc_message(graph, arc, distances))
+
+
+def arc_message(graph: Graph, arc: int, distances: np.ndarray) -> str:
+    """One line on an arc that still relaxes."""
+    tail, head = int(np.searchsorted(graph.offsets, arc, side="right")) - 1, int(graph.targets[arc])
+    return (
+        f"arc {arc} from {tail} (distance {distances[tail]}) to {head} (distance {distances[head]}) "
+        f"of weight {graph.weights[arc]} still relaxes"
+    )
+
+
+def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
+    """Condition (3): a tree of tight arcs, int32 [n], -1 at the source and where it does not lead.
+
+    Of several tight arcs from nearer vertices the one from the smallest vertex is taken. Raises Invalid naming a
+    reached vertex that hangs in no such tree.
+    """
+    limit = unreachable(distances.dtype)
+    arcs = (graph.offsets, graph.targets, graph.weights, distances, limit)
+    before = np.full(graph.n, NONE, np.uint32)
+    _hang_from_nearer(*arcs, before)
+    before[source] = NONE
+    reached = distances != limit
+    rooted = before != NONE
+    rooted[source] = True
+    while not (rooted | ~reached).all():
+        _hang_from_equal(*arcs, rooted, before)
+        grown = before != NONE
+        grown[source] = True
+        if np.array_equal(grown, rooted):
+            vertex = int(np.flatnonzero(reached & ~rooted)[0])
+            raise Invalid(f"vertex {vertex} (distance {distances[vertex]}) has no tight path from the source {source}")
+        rooted = grown
+    before[source] = NONE
+    return before.view(np.int32)
+
+
+def check_tree(graph: Graph, source: int, distances: np.ndarray, predecessors: np.ndarray) -> None:
+    """Are somebody's predecessors, int32 [n], a tree of tight arcs rooted at the source? Raises Invalid."""
+    reached = distances != unreachable(distances.dtype)
+    has = predecessors >= 0
+    others = reached.copy()
+    others[source] = False
+    if (wrong := np.flatnonzero(has != others)).size:
+        raise Invalid(f"vertex {wrong[0]} should {'have' if others[wrong[0]] else 'not have'} a predecessor")
+    tails, heads = graph.sources, graph.targets
+    with np.errstate(over="ignore"):
+        tight = distances[tails] + graph.weights.astype(distances.dtype) == distances[heads]
+    tight &= predecessors[heads] == tails
+    hangs = np.zeros(graph.n, bool)
+    hangs[heads[tight]] = True
+    if (wrong := np.flatnonzero(others & ~hangs)).size:
+        raise Invalid(f"no tight arc leads to {wrong[0]} from its predecessor {predecessors[wrong[0]]}")
+    root = np.where(has, predecessors, np.arange(graph.n))
+    for _ in range(int(graph.n).bit_length()):
+        root = root[root]
+    if (wrong := np.flatnonzero(reached & (root != source))).size:
+        raise Invalid(f"following the predecessors of {wrong[0]} does not end at the source {source}")
