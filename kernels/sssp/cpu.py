@@ -13,9 +13,9 @@ from numba import njit, prange
 
 from kernels.atomics import atomic_add, atomic_exchange, atomic_min
 from kernels.graph import Graph
-from kernels.problem import Invalid, Run
+from kernels.problem import Run
 from kernels.sssp import unreachable
-from kernels.sssp.phases import Thresholds, calibrate, run_phases, thresholds_from
+from kernels.sssp.phases import Overflow, PhaseVariant, Switching, wide
 from kernels.sssp.validate import check_distances, tight_tree
 
 # state[LENGTH]: length of the write list; state[OVERFLOW]: set when a sum did not fit the distances' type
@@ -91,10 +91,6 @@ def _switch(mask, state, read):
             read[atomic_add(state, LENGTH, 1)] = v
 
 
-class Overflow(Exception):
-    """A path's length did not fit the distances' type."""
-
-
 class CpuEngine:
     """The arrays and kernels of paper S for one source at a time; `dtype` is the distances' type."""
 
@@ -105,7 +101,7 @@ class CpuEngine:
         self.mask, self.scheduled = np.empty(graph.n, np.bool_), np.zeros(graph.n, np.uint8)
         self.read, self.write = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
         self.state = np.zeros(2, np.int64)
-        self.changed: list[int] = []
+        self.counting, self.changed = False, []
 
     @property
     def nbytes(self) -> int:
@@ -118,6 +114,9 @@ class CpuEngine:
         self.state.fill(0)
         self.cost[source], self.mask[source], self.read[0] = 0, True, source
         self.changed.clear()
+
+    def widened(self) -> CpuEngine:
+        return CpuEngine(self.graph, wide(self.cost.dtype))
 
     def _arcs(self):
         graph = self.graph
@@ -178,15 +177,12 @@ class CpuSolver:
         """Nothing outside Python's memory is held."""
 
 
-class PhaseSolver(CpuSolver):
-    """A variant of paper S; distances widen to 64 bits, for this and all later queries, when a sum does not fit."""
-
-    selecting = False
+class PhaseSolver(PhaseVariant, CpuSolver):
+    """A variant of paper S on the CPU."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self.engine = CpuEngine(graph, graph.weights.dtype)
-        self.thresholds: Thresholds | None = None
 
     @property
     def memory(self) -> int:
@@ -196,31 +192,9 @@ class PhaseSolver(CpuSolver):
         """Answer one source; phases has seconds, mode, listed, threads."""
         start = time.perf_counter()
         seen = self._phases(source, self.selecting, self.thresholds)
-        self.source, self.distances = source, self.engine.cost
         seconds = time.perf_counter() - start
-        counters = seen.counters() | {"distance_bits": 8 * self.engine.cost.itemsize}
-        if self.thresholds is not None:
-            counters |= {
-                "threshold_up_us": self.thresholds.up * 1e6,
-                "threshold_down_us": self.thresholds.down * 1e6,
-            }
-        return Run(seconds, seconds, counters, seen.arrays())
-
-    def count(self, source: int) -> dict[str, np.ndarray]:
-        """updated int64 [phases]: vertices whose cost went down, the same whichever way a phase ran."""
-        self._phases(source, False, None)
-        return {"updated": np.array(self.engine.changed, np.int64)}
-
-    def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None):
-        try:
-            self.engine.start(source)
-            return run_phases(self.engine, selecting, thresholds)
-        except Overflow:
-            wide = np.uint64 if self.graph.weights.dtype == np.uint32 else np.float64
-            if self.engine.cost.dtype == wide:
-                raise Invalid(f"a path of {self.graph.name} is too long for {np.dtype(wide)}") from None
-            self.engine = CpuEngine(self.graph, wide)
-            return self._phases(source, selecting, thresholds)
+        self.source, self.distances = source, self.engine.cost
+        return Run(seconds, seconds, self._counters(seen), seen.arrays())
 
 
 class Conventional(PhaseSolver):
@@ -233,17 +207,5 @@ class Selection(PhaseSolver):
     selecting = True
 
 
-class Adaptive(PhaseSolver):
-    """Paper S, Algorithm 4. Thresholds in microseconds; calibrated on the graph when not given."""
-
-    selecting = True
-
-    def __init__(self, graph: Graph, *, threshold_up: float | None = None, threshold_down: float | None = None) -> None:
-        super().__init__(graph)
-        self.thresholds = thresholds_from(threshold_up, threshold_down) or self._calibrated()
-
-    def _calibrated(self) -> Thresholds:
-        source = int(self.graph.degrees.argmax())
-        for _ in range(2):
-            ways = [np.array(self._phases(source, selecting, None).seconds) for selecting in (False, True)]
-        return calibrate(*ways)
+class Adaptive(Switching, PhaseSolver):
+    """Paper S, Algorithm 4: switches between the two."""

@@ -16,14 +16,40 @@ from typing import Protocol
 
 import numpy as np
 
+from kernels.graph import Graph
+from kernels.problem import Invalid
+
 # Paper S switches up at 350 us and back at 330 us: where only the upper threshold is given, the same proportion.
 DOWN_OF_UP = 330 / 350
 
 
+class Overflow(Exception):
+    """A path's length did not fit the distances' type."""
+
+
+def wide(dtype: np.typing.DTypeLike) -> np.dtype:
+    """The 64-bit type for sums that a weights' type does not hold."""
+    return np.dtype(np.uint64 if np.dtype(dtype).kind == "u" else np.float64)
+
+
 class Engine(Protocol):
-    """The five kernels of paper S on one backend; each returns when its work is done and visible to the host."""
+    """The kernels of paper S on one backend. Those that return something return when their work is done.
+
+    cost      the costs `Ca`, an array with a dtype
+    counting  whether updates count the vertices they update, into `changed`
+    Raises Overflow where a sum did not fit.
+    """
 
     n: int
+    cost: np.ndarray
+    counting: bool
+    changed: list[int]
+
+    def start(self, source: int) -> None:
+        """Only the source is reached, marked and listed."""
+
+    def widened(self) -> Engine:
+        """An engine of the same graph with 64-bit distances."""
 
     def relax(self) -> None:
         """Algorithm 2: a thread per vertex."""
@@ -149,3 +175,60 @@ def thresholds_from(up: float | None, down: float | None) -> Thresholds | None:
             raise ValueError("threshold_down is given without threshold_up")
         return None
     return Thresholds(up * 1e-6, (up * DOWN_OF_UP if down is None else down) * 1e-6)
+
+
+class PhaseVariant:
+    """What paper S's variants share on every backend; a subclass provides `graph` and makes `engine`.
+
+    Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
+    """
+
+    graph: Graph
+    engine: Engine
+    selecting = False
+    thresholds: Thresholds | None = None
+
+    def count(self, source: int) -> dict[str, np.ndarray]:
+        """updated int64 [phases]: vertices whose cost went down, the same whichever way a phase ran."""
+        self.engine.counting = True
+        try:
+            self._phases(source, False, None)
+        finally:
+            self.engine.counting = False
+        return {"updated": np.array(self.engine.changed, np.int64)}
+
+    def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None) -> Phases:
+        try:
+            self.engine.start(source)
+            return run_phases(self.engine, selecting, thresholds)
+        except Overflow:
+            if self.engine.cost.dtype == wide(self.graph.weights.dtype):
+                raise Invalid(f"a path of {self.graph.name} is too long for {self.engine.cost.dtype}") from None
+            counting = self.engine.counting
+            self.engine = self.engine.widened()
+            self.engine.counting = counting
+            return self._phases(source, selecting, thresholds)
+
+    def _counters(self, seen: Phases) -> dict[str, float]:
+        counters = seen.counters() | {"distance_bits": 8 * self.engine.cost.dtype.itemsize}
+        if self.thresholds is not None:
+            counters["threshold_up_us"] = self.thresholds.up * 1e6
+            counters["threshold_down_us"] = self.thresholds.down * 1e6
+        return counters
+
+
+class Switching(PhaseVariant):
+    """Paper S, Algorithm 4, in front of a backend's solver. Thresholds in microseconds; calibrated when not given."""
+
+    selecting = True
+
+    def __init__(self, graph: Graph, *, threshold_up: float | None = None, threshold_down: float | None = None) -> None:
+        super().__init__(graph)
+        self.thresholds = thresholds_from(threshold_up, threshold_down) or self._calibrated()
+
+    def _calibrated(self) -> Thresholds:
+        source = int(self.graph.degrees.argmax())
+        # The second round is kept: the first one warms up.
+        for _ in range(2):
+            ways = [np.array(self._phases(source, selecting, None).seconds) for selecting in (False, True)]
+        return calibrate(*ways)
