@@ -1,0 +1,129 @@
+"""A synthetic road-and-rail map: the stand-in for the map of the Kanto region in paper S, which is not public."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from kernels.generators import draw
+from kernels.graph import MAX_VERTICES, Graph
+
+# Log-uniform weights between these bounds have the mean and the deviation of Table 1: with r = HIGH / LOW the mean is
+# HIGH / ln r (for large r) and the mean square HIGH^2 / (2 ln r), so ln r = 2 (1 + (184,384 / 83,666)^2) = 11.71.
+WEIGHT_LOW, WEIGHT_HIGH = 8.0, 980_000.0
+# Every so many grid lines, both ways, one is a main road: a share of 2 / s - 1 / s^2 of the vertices, 0.31 M of 1.43 M.
+MAIN_SPACING = 8.7
+# Rails a vertex: more of them, fewer phases.
+RAILS = 0.042
+# Mean length of a rail as a share of the map's width.
+RAIL_LENGTH = 0.335
+# Stations crowd round the centre (a Gaussian of this deviation, in widths of the map) and are rare elsewhere. The
+# poorly served outskirts are corrected last: they are the long tail of small phases.
+CENTRE_SPREAD = 0.2
+OUTSKIRTS = 0.02
+
+
+def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> Graph:
+    """A connected, undirected map of roads and rails with paper S's weights.
+
+    Vertices are the points of a square grid, row by row (the last row may be short). Full grid lines at a regular
+    spacing are main roads; of the local roads between them as many are kept as `arcs` asks for, a spanning tree
+    always. Rails join two vertices on main roads, most of them near the centre. All weights are drawn alike,
+    log-uniform: paper S, section 4, finds hops and distance hardly correlated.
+
+    vertices, arcs: exact counts of the whole map (an edge is two arcs, of one weight); no parallel arcs, no loops.
+    main_only: only the sub-map of main roads and rails, about 22 % of the vertices, numbered anew in the same order.
+    Returns weights uint32, coordinates (x, y) in grid steps. Raises ValueError for counts that make no such map.
+    """
+    draw.require("vertices", vertices, 100, MAX_VERTICES)
+    generator = np.random.default_rng(seed)
+    width = int(np.ceil(np.sqrt(vertices)))
+    vertex = np.arange(vertices, dtype=np.int32)
+    y, x = np.divmod(vertex, np.int32(width))
+    lines = (np.arange(width / MAIN_SPACING) * MAIN_SPACING).astype(np.int32)
+    is_line = np.zeros(width, bool)
+    is_line[lines] = True
+    on_main = is_line[x] | is_line[y]
+
+    across, down = vertex[(x < width - 1) & (vertex < vertices - 1)], vertex[: vertices - width]
+    tails, heads = np.concatenate([across, down]), np.concatenate([across + 1, down + width])
+    main = np.concatenate([is_line[y[across]], is_line[x[down]]])
+    order = generator.permutation(len(tails))
+    order = order[np.argsort(~main[order], kind="stable")]
+    kept = main | _spanning_tree(vertices, tails, heads, order)
+    rails = int(RAILS * vertices)
+    spare = order[~kept[order]]
+    least, most = 2 * (len(order) - len(spare) + rails), 2 * (len(order) + rails)
+    if arcs % 2 or not least <= arcs <= most:
+        raise ValueError(f"arcs must be even and {least} to {most} for {vertices} vertices, not {arcs}")
+    kept[spare[: (arcs - least) // 2]] = True
+
+    stations, ends = _rails(generator, rails, vertex[on_main], vertices, width, lines)
+    tails = np.concatenate([tails[kept], stations])
+    heads = np.concatenate([heads[kept], ends])
+    logarithm = generator.uniform(np.log(WEIGHT_LOW), np.log(WEIGHT_HIGH), len(tails))
+    weights = np.rint(np.exp(logarithm)).astype(np.uint32)
+    if main_only:
+        chosen = np.concatenate([main[kept], np.ones(rails, bool)])
+        number = np.cumsum(on_main, dtype=np.int32) - 1
+        tails, heads, weights = number[tails[chosen]], number[heads[chosen]], weights[chosen]
+        x, y = x[on_main], y[on_main]
+    return Graph.from_arcs(
+        len(x),
+        np.concatenate([tails, heads]),
+        np.concatenate([heads, tails]),
+        np.concatenate([weights, weights]),
+        coordinates=np.column_stack([x, y]).astype(np.float64),
+        metadata={"directed": False, "synthetic": True},
+    )
+
+
+@numba.njit(cache=True)
+def _spanning_tree(vertices, tails, heads, order):
+    """bool [edges]: the edges that join two parts when they are added in this order (Kruskal)."""
+    parent = np.arange(vertices).astype(np.int32)
+    joins = np.zeros(len(tails), np.bool_)
+    for edge in order:
+        a, b = tails[edge], heads[edge]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        if a != b:
+            parent[a] = b
+            joins[edge] = True
+    return joins
+
+
+def _served(x, y, width):
+    """Relative density of stations at a point, in (0, 1 + OUTSKIRTS]."""
+    squared = (x / width - 0.5) ** 2 + (y / width - 0.5) ** 2
+    return np.exp(-squared / (2 * CENTRE_SPREAD**2)) + OUTSKIRTS
+
+
+def _rails(generator, count, stations, vertices, width, lines):
+    """Two int32 [count]: the ends of distinct rails, none as short as a road."""
+    y, x = np.divmod(stations, width)
+    cumulative = np.cumsum(_served(x, y, width))
+    pairs = np.empty(0, np.int64)
+    while len(pairs) < count:
+        draws = 2 * count
+        start = stations[np.searchsorted(cumulative, generator.uniform(0, cumulative[-1], draws))]
+        y, x = np.divmod(start, width)
+        length = generator.exponential(RAIL_LENGTH * width, draws)
+        angle = generator.uniform(0, 2 * np.pi, draws)
+        line = np.rint((x + length * np.cos(angle)) / MAIN_SPACING).astype(np.int64)
+        end_y = np.rint(y + length * np.sin(angle)).astype(np.int64)
+        inside = (line >= 0) & (line < len(lines)) & (end_y >= 0)
+        end_x = lines[np.where(inside, line, 0)]
+        end = end_y * width + end_x
+        fits = inside & (end < vertices) & (abs(end_x - x) + abs(end_y - y) > 1)
+        fits &= generator.random(draws) < _served(end_x, end_y, width)
+        found = np.minimum(start, end).astype(np.int64) * vertices + np.maximum(start, end)
+        pairs = np.concatenate([pairs, found[fits]])
+        _, first = np.unique(pairs, return_index=True)
+        pairs = pairs[np.sort(first)]
+    ends = np.divmod(pairs[:count], vertices)
+    return ends[0].astype(np.int32), ends[1].astype(np.int32)
