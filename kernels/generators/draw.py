@@ -1,0 +1,76 @@
+"""Draws shared by the generators: checked ranges, uniform weights, and a counter-based hash."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_BLOCK = 1 << 22
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S1, _S2, _S3 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def mix(z):
+    """The output function of splitmix64: uint64 (scalar in Numba, or array) to uint64, a bijection."""
+    z = (z ^ (z >> _S1)) * _M1
+    z = (z ^ (z >> _S2)) * _M2
+    return z ^ (z >> _S3)
+
+
+def key(seed: int, stream: int) -> np.uint64:
+    """A 64-bit key of a seed; keys of different streams are independent."""
+    return np.random.SeedSequence([seed, stream]).generate_state(1, np.uint64)[0]
+
+
+def require(name: str, value: int, low: int, high: int) -> None:
+    """Raise a ValueError that names the parameter unless low <= value <= high."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be {low} to {high}, not {value}")
+
+
+def require_weights(low: int, high: int) -> None:
+    """Raise a ValueError unless weight_low .. weight_high is a range of uint32."""
+    require("weight_low", low, 0, 2**32 - 1)
+    require("weight_high", high, low, 2**32 - 1)
+
+
+def weights(generator: np.random.Generator, count: int, low: int, high: int) -> np.ndarray:
+    """uint32 [count], uniform in low .. high, both included."""
+    require_weights(low, high)
+    return generator.integers(low, high, size=count, dtype=np.uint32, endpoint=True)
+
+
+def optional_weights(
+    generator: np.random.Generator, count: int, low: int | None, high: int | None
+) -> np.ndarray | None:
+    """The same; None when neither bound is given. Raises ValueError when only one is."""
+    if low is None and high is None:
+        return None
+    require_pair(low, high)
+    return weights(generator, count, low, high)
+
+
+def require_pair(low: int | None, high: int | None) -> None:
+    """Raise a ValueError when one of weight_low and weight_high is given without the other."""
+    if (low is None) != (high is None):
+        raise ValueError("weight_low and weight_high go together: give both or neither")
+
+
+def endpoint_weights(
+    sources: np.ndarray, targets: np.ndarray, low: int, high: int, seed: int, *, directed: bool
+) -> np.ndarray:
+    """uint32 [m], uniform in low .. high, a function of the seed and the two end points alone.
+
+    Undirected: of the unordered pair, so that both arcs of an edge weigh the same. Parallel arcs weigh the same.
+    """
+    require_weights(low, high)
+    drawn = np.empty(len(sources), np.uint32)
+    salt, span = key(seed, 0), np.uint64(high - low + 1)
+    for start in range(0, len(sources), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        u, v = sources[block].astype(np.uint64), targets[block].astype(np.uint64)
+        if not directed:
+            u, v = np.minimum(u, v), np.maximum(u, v)
+        hashed = mix(mix((u << np.uint64(32) | v) + salt) + _GOLDEN)
+        drawn[block] = np.uint64(low) + (hashed >> np.uint64(32)) * span // np.uint64(2**32)
+    return drawn

@@ -1,0 +1,29 @@
+"""The random graphs of the 9th DIMACS implementation challenge (family Random4-n), after Goldberg's SPRAND."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.generators import draw
+from kernels.graph import MAX_VERTICES, Graph
+
+
+def random(vertices: int, arcs: int, weight_low: int, weight_high: int, seed: int) -> Graph:
+    """A Hamiltonian cycle in random order plus uniformly random arcs: strongly connected, no self-loops.
+
+    Parallel arcs may occur. Weights: uint32, uniform in weight_low .. weight_high, those of the cycle too.
+    Raises ValueError for fewer than 2 vertices or fewer arcs than vertices.
+    """
+    draw.require("vertices", vertices, 2, MAX_VERTICES)
+    draw.require("arcs", arcs, vertices, 2**40)
+    generator = np.random.default_rng(seed)
+    sources, targets = np.empty(arcs, np.int32), np.empty(arcs, np.int32)
+    cycle = generator.permutation(np.arange(vertices, dtype=np.int32))
+    sources[:vertices], targets[:vertices] = cycle, np.roll(cycle, -1)
+    extra = arcs - vertices
+    tails = generator.integers(0, vertices, size=extra, dtype=np.int32)
+    heads = generator.integers(0, vertices - 1, size=extra, dtype=np.int32)
+    sources[vertices:] = tails
+    targets[vertices:] = heads + (heads >= tails)
+    weights = draw.weights(generator, arcs, weight_low, weight_high)
+    return Graph.from_arcs(vertices, sources, targets, weights, metadata={"directed": True})
