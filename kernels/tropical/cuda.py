@@ -1,0 +1,165 @@
+"""Host side of the paper's variants on CUDA (tiled.cu)."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kernels.cuda.buffers import Buffers
+from kernels.cuda.module import function
+from kernels.cuda.timing import Stopwatch
+from kernels.problem import Run
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import infinity, mirrored
+from kernels.tropical.skipping import INFINITE, Grains, occupancy
+from kernels.tropical.validate import check
+
+TILE = 32
+BLOCK = (TILE, TILE, 1)
+
+
+def tiles(length: int) -> int:
+    return -(-length // TILE)
+
+
+def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
+    """The given rows of a GPUArray [m, n] as a host array."""
+    out = np.empty((len(rows), matrix.shape[1]), matrix.dtype)
+    for place, row in enumerate(rows):
+        matrix[int(row)].get(out[place])
+    return out
+
+
+class Product:
+    """What the paper's solvers share: the operands as (min, +) takes them on the device, and the answer."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.infinite = infinity(instance.a.dtype)
+        m, k, n = instance.shape
+        tables = tiles(m) * tiles(k) + tiles(k) * tiles(n)
+        forecast = (m * k + k * n + m * n) * instance.a.itemsize + tables
+        self.buffers = Buffers(forecast, f"a {m:,} x {k:,} x {n:,} product")
+        self.a = self.buffers.upload(mirrored(instance.a, instance.semiring))
+        same = instance.b is instance.a
+        self.b = self.a if same else self.buffers.upload(mirrored(instance.b, instance.semiring))
+        self.c = self.buffers.empty((m, n), instance.a.dtype)
+        self.tables = tuple(
+            self.buffers.empty((tiles(x.shape[0]), tiles(x.shape[1])), np.int8) for x in (self.a, self.b)
+        )
+        self.memory = self.buffers.nbytes
+        self.transfer = self.buffers.upload_time
+        self.watch = Stopwatch()
+        self._seed = 0
+
+    def kernel(self, name: str, arguments: str):
+        return function("tropical", "tiled", f"{name}_{self.instance.a.dtype.name}", arguments)
+
+    def run(self, query: int) -> Run:
+        self._seed = query
+        start = time.perf_counter()
+        counters = {}
+        seconds = 0.0
+        if self.instance.pairs:
+            seconds, counters = self.multiply()
+            counters["tops"] = 2 * self.instance.pairs / seconds / 1e12
+        elif self.c.size:
+            self.c.fill(self.infinite)
+        return Run(seconds, time.perf_counter() - start, counters)
+
+    def multiply(self) -> tuple[float, dict[str, float]]:
+        """Write A (x) B to c; returns seconds and counters."""
+        raise NotImplementedError
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        m, _, n = self.instance.shape
+        return tiles(n), tiles(m)
+
+    def validate(self) -> None:
+        check(self.instance, lambda rows: mirrored(fetch_rows(self.c, rows), self.instance.semiring), self._seed)
+
+    def answer(self) -> dict[str, np.ndarray]:
+        return {"c": mirrored(self.c.get(), self.instance.semiring)}
+
+    def close(self) -> None:
+        self.buffers.free()
+
+
+class Untiled(Product):
+    """Every entry by a thread of its own, from device memory."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance)
+        self._untiled = self.kernel("untiled", "PPPiii")
+
+    def multiply(self) -> tuple[float, dict[str, float]]:
+        operands = (self.c.gpudata, self.a.gpudata, self.b.gpudata)
+        with self.watch:
+            self._untiled.prepared_call(self.grid, BLOCK, *operands, *self.instance.shape)
+        return self.watch.seconds, {}
+
+
+class Tiled(Product):
+    """Tiles in shared memory; everything is computed (the paper's noskip)."""
+
+    zeros = False
+
+    def __init__(
+        self, instance: Instance, *, grains: Grains | None = None, reuse: bool = False, neutral: bool = False
+    ) -> None:
+        super().__init__(instance)
+        self.grains = grains or Grains()
+        self.reuse = reuse
+        self.neutral = neutral
+        self._known = False
+        parts = ["tiled", "zeros" * self.zeros, "warp" * self.grains.warp, "element" * self.grains.element]
+        self._tiled = self.kernel("_".join(filter(None, parts)), "PPPiiiPPi")
+        self._attributes = self.kernel("attributes", "PPPPiii")
+
+    def multiply(self) -> tuple[float, dict[str, float]]:
+        c, a, b = (x.gpudata for x in (self.c, self.a, self.b))
+        table_a, table_b = (x.gpudata for x in self.tables)
+        shape = self.instance.shape
+        prepass = 0.0
+        if self.grains.tile and not (self.reuse and self._known):
+            count = sum(x.size for x in self.tables)
+            with self.watch:
+                self._attributes.prepared_call((count, 1), BLOCK, table_a, table_b, a, b, *shape)
+            prepass = self.watch.seconds
+            self._known = True
+        used = (table_a, table_b) if self.grains.tile else (0, 0)
+        with self.watch:
+            self._tiled.prepared_call(self.grid, BLOCK, c, a, b, *shape, *used, int(self.neutral))
+        if not self.grains.tile:
+            return self.watch.seconds, {}
+        seconds = prepass + self.watch.seconds
+        return seconds, {"prepass_s": prepass, **occupancy(*(x.get() != INFINITE for x in self.tables))}
+
+
+class SkipInfinity(Tiled):
+    """Tiled, leaving out what an infinite factor absorbs (paper T, Fig 5).
+
+    grain: "tile", "warp", "element" or several joined by "+"; reuse: the attribute tables of the first run.
+    """
+
+    def __init__(self, instance: Instance, *, grain: str = "tile", reuse: bool = False) -> None:
+        super().__init__(instance, grains=Grains.parse(grain), reuse=reuse)
+
+
+class SkipBoth(Tiled):
+    """Skip-infinity, and no more work where an entry has reached zero, which absorbs the sum (paper T, Fig 6).
+
+    neutral: a tile that is the identity is a copy. Raises ValueError for entries below zero (above, for max_plus).
+    """
+
+    zeros = True
+
+    def __init__(
+        self, instance: Instance, *, grain: str = "tile+element", reuse: bool = False, neutral: bool = False
+    ) -> None:
+        for matrix in (instance.a, instance.b):
+            if matrix.size and mirrored(matrix, instance.semiring).min() < 0:
+                raise ValueError("skip-both needs entries that zero absorbs: non-negative (non-positive for max_plus)")
+        super().__init__(instance, grains=Grains.parse(grain), reuse=reuse, neutral=neutral)

@@ -1,0 +1,130 @@
+"""The matrices that products are measured on: random ones, and leading blocks of road networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.graph import Graph
+from kernels.tropical.semiring import INFINITE, infinity, mirrored
+
+# The largest random entry; the sum of two stays far from infinity.
+LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Two matrices to be multiplied: a [m, k] and b [k, n] of one type, entries as the semiring has them."""
+
+    a: np.ndarray
+    b: np.ndarray
+    semiring: str = "min_plus"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, k, n)."""
+        return self.a.shape[0], self.a.shape[1], self.b.shape[1]
+
+    @property
+    def pairs(self) -> int:
+        """Additions (and as many minima) of the plain product."""
+        m, k, n = self.shape
+        return m * k * n
+
+
+def random_matrix(
+    rng: np.random.Generator, n: int, infinite: float, zero: float, by: str, tile: int, dtype: np.dtype
+) -> np.ndarray:
+    """An [n, n] (min, +) matrix: `infinite` of it infinite, `zero` of the rest zero, the remainder drawn uniformly.
+
+    by "tile": aligned tile x tile blocks are infinite or zero as a whole, the number of such blocks rounded; the
+    edge is at most a quarter of n, so that the shares are met on small matrices too. by "element": each by itself.
+    """
+    high = LARGEST[dtype.name]
+    if dtype == np.float32:
+        matrix = rng.random((n, n), dtype=np.float32)
+        matrix *= high
+        matrix += np.float32(2.0**-10)
+    else:
+        matrix = rng.integers(1, high, (n, n), dtype=dtype)
+    if by == "element":
+        if infinite or zero:
+            draw = rng.random((n, n), dtype=np.float32)
+            matrix[draw < infinite + (1 - infinite) * zero] = 0
+            matrix[draw < infinite] = INFINITE[dtype.name]
+        return matrix
+    tile = max(1, min(tile, n // 4))
+    across = -(-n // tile)
+    order = rng.permutation(across * across)
+    last_infinite = round(infinite * across * across)
+    last_zero = last_infinite + round(zero * (across * across - last_infinite))
+    for place, block in enumerate(order[:last_zero]):
+        row, column = divmod(int(block), across)
+        matrix[row * tile : (row + 1) * tile, column * tile : (column + 1) * tile] = (
+            INFINITE[dtype.name] if place < last_infinite else 0
+        )
+    return matrix
+
+
+def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarray:
+    """Weights between the first n vertices of a graph, [n, n]: 0 on the diagonal, infinity where there is no arc.
+
+    order "file": vertices as they are numbered; "bfs": in breadth-first order (Cuthill and McKee's: from a vertex of
+    least degree, neighbours by degree), so that neighbours share tiles. Of parallel arcs the lightest counts.
+    Raises ValueError for a weight that the type cannot hold.
+    """
+    n = min(n, graph.n)
+    rank = np.arange(graph.n)
+    if order == "bfs":
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        rank[reverse_cuthill_mckee(graph.to_scipy(), symmetric_mode=False)[::-1]] = np.arange(graph.n)
+    sources, targets = rank[graph.sources], rank[graph.targets]
+    inside = (sources < n) & (targets < n)
+    weights = np.ones(graph.m, np.uint32) if graph.weights is None else graph.weights
+    infinite = INFINITE[dtype.name]
+    if inside.any() and float(weights[inside].max()) >= float(infinite):
+        raise ValueError(
+            f"{graph.name}: a weight of {weights[inside].max():,} does not fit {dtype.name}, {infinite:,} is infinity"
+        )
+    matrix = np.full((n, n), infinite, dtype)
+    np.minimum.at(matrix, (sources[inside], targets[inside]), weights[inside].astype(dtype))
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def make(
+    graph: Graph | None,
+    *,
+    n: int = 1024,
+    infinite: float = 0.0,
+    zero: float = 0.0,
+    by: str = "tile",
+    tile: int = 128,
+    dtype: str = "float32",
+    semiring: str = "min_plus",
+    seed: int = 1,
+    order: str = "bfs",
+) -> Instance:
+    """The instance of an experiment; `kernels.tropical.INSTANCE` lists the parameters.
+
+    Without a graph two random n x n matrices; with one, the leading n x n block of its weight matrix times itself.
+    Raises ValueError naming the parameter that is off.
+    """
+    infinity(dtype, semiring)
+    if n < 1:
+        raise ValueError(f"n is {n}, a matrix has at least one row")
+    for name, share in (("infinite", infinite), ("zero", zero)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} is {share}, a share is in [0, 1]")
+    for name, value, known in (("by", by, ("tile", "element")), ("order", order, ("bfs", "file"))):
+        if value not in known:
+            raise ValueError(f"{name} is {value!r} (there are: {', '.join(known)})")
+    kind = np.dtype(dtype)
+    if graph is not None:
+        a = mirrored(weight_matrix(graph, n, order, kind), semiring)
+        return Instance(a, a, semiring)
+    rng = np.random.default_rng(seed)
+    a, b = (mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring) for _ in range(2))
+    return Instance(a, b, semiring)

@@ -1,0 +1,67 @@
+"""The two semirings in the three number types: infinities, what an operand may hold, and the mirror between them.
+
+(max, +) over A and B is minus (min, +) over -A and -B, exactly, in every signed type; so everything below the
+public calls is (min, +), and (max, +) is negated on its way in and out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SEMIRINGS = ("min_plus", "max_plus")
+# Two infinities add up without wrapping: 2^31 - 2 in an int32, 0xFFFE in 16 bits.
+INFINITE = {"float32": np.float32(np.inf), "int32": np.int32(2**30 - 1), "uint16": np.uint16(0x7FFF)}
+
+
+class SumOverflow(OverflowError):
+    """A sum of two finite entries reached the number that stands for infinity; the message is one line."""
+
+    def __init__(self, dtype: np.typing.DTypeLike) -> None:
+        wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[np.dtype(dtype).name]
+        super().__init__(
+            f"a finite sum reaches {INFINITE[np.dtype(dtype).name]}, which is infinity in {np.dtype(dtype)}: use {wider}"
+        )
+
+
+def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):
+    """The element that absorbs the product (and is neutral for the sum), as a scalar of the type.
+
+    Raises ValueError for a type or semiring there is none for.
+    """
+    name = np.dtype(dtype).name
+    if semiring not in SEMIRINGS:
+        raise ValueError(f"unknown semiring {semiring!r} (there are: {', '.join(SEMIRINGS)})")
+    if name not in INFINITE:
+        raise ValueError(f"entries of type {name} (there are: {', '.join(INFINITE)})")
+    if semiring == "min_plus":
+        return INFINITE[name]
+    if name == "uint16":
+        raise ValueError("uint16 has no minus infinity: use int32 or float32 for max_plus")
+    return -INFINITE[name]
+
+
+def check_operand(matrix: np.ndarray, name: str, semiring: str) -> None:
+    """Raise ValueError, naming the operand, for entries that the semiring cannot hold.
+
+    NaN never; integers that are negative (positive for max_plus) or beyond infinity never, since infinity
+    plus such a number would look finite. Floats may have either sign.
+    """
+    infinite = infinity(matrix.dtype, semiring)
+    if matrix.dtype == np.float32:
+        if np.isnan(matrix).any():
+            raise ValueError(f"{name} holds NaN")
+        if (matrix == -infinite).any():
+            raise ValueError(f"{name} holds {-infinite}: the only infinity of {semiring} is {infinite}")
+    elif matrix.size:
+        lowest, highest = sorted((0, int(infinite)))
+        if int(matrix.min()) < lowest or int(matrix.max()) > highest:
+            raise ValueError(
+                f"{name} must hold integers in [{lowest}, {highest}] for {semiring}, {infinite} is infinity"
+            )
+
+
+def mirrored(matrix: np.ndarray, semiring: str) -> np.ndarray:
+    """The matrix as (min, +) takes it, or a (min, +) result as its semiring has it; -0 becomes +0."""
+    if semiring == "min_plus":
+        return matrix + np.float32(0) if matrix.dtype == np.float32 else matrix
+    return matrix.dtype.type(0) - matrix

@@ -1,0 +1,75 @@
+"""Is this product right? Recomputed exactly with NumPy: the whole where cheap, else rows and entries drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kernels.problem import Invalid
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import infinity
+
+WHOLE_PAIRS = 2**26
+ROW_PAIRS = 2**27
+ENTRIES = 256
+BLOCK = 2**22
+
+
+def product_rows(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
+    """A (x) B with NumPy, [m, n]; integers are added in 64 bits and cut off at infinity, floats in float32."""
+    infinite = infinity(a.dtype, semiring)
+    best = np.minimum if semiring == "min_plus" else np.maximum
+    wide = np.float32 if a.dtype == np.float32 else np.int64
+    out = np.full((a.shape[0], b.shape[1]), infinite, wide)
+    step = max(1, BLOCK // max(1, b.shape[1]))
+    for low in range(0, a.shape[1], step):
+        part = b[low : low + step].astype(wide, copy=False)
+        for row in range(a.shape[0]):
+            sums = a[row, low : low + step, None].astype(wide) + part
+            best(out[row], best.reduce(sums, axis=0, initial=wide(infinite)), out=out[row])
+    return out.astype(a.dtype)
+
+
+def sampled_rows(instance: Instance, seed: int) -> np.ndarray:
+    """Rows to check, ascending: all where the product is small, else as many as ROW_PAIRS allows, at least one."""
+    m, k, n = instance.shape
+    if instance.pairs <= WHOLE_PAIRS:
+        return np.arange(m)
+    count = min(m, max(1, ROW_PAIRS // (k * n)))
+    return np.sort(np.random.default_rng(seed).choice(m, count, replace=False))
+
+
+def mismatch(rows: np.ndarray, expected: np.ndarray, found: np.ndarray) -> str | None:
+    """One line on the first entry that differs, None when all are equal."""
+    wrong = np.argwhere(expected != found)
+    if not len(wrong):
+        return None
+    row, column = (int(x) for x in wrong[0])
+    return (
+        f"row {int(rows[row])}, column {column}: {found[row, column]} where {expected[row, column]} is right "
+        f"({len(wrong):,} of {expected.size:,} entries looked at differ)"
+    )
+
+
+def check(instance: Instance, fetch_rows: Callable[[np.ndarray], np.ndarray], seed: int) -> None:
+    """Raise Invalid unless the product is right in every row drawn and, beyond them, in ENTRIES entries.
+
+    fetch_rows(ascending row numbers) -> those rows of C, [count, n].
+    """
+    m, _, n = instance.shape
+    if m == 0 or n == 0:
+        return
+    rows = sampled_rows(instance, seed)
+    expected = product_rows(instance.a[rows], instance.b, instance.semiring)
+    if wrong := mismatch(rows, expected, fetch_rows(rows)):
+        raise Invalid(wrong)
+    if len(rows) == m:
+        return
+    rng = np.random.default_rng(seed + 1)
+    rows, columns = np.sort(rng.choice(m, min(m, ENTRIES), replace=False)), rng.integers(0, n, min(m, ENTRIES))
+    found = fetch_rows(rows)[np.arange(len(rows)), columns]
+    for row, column, value in zip(rows, columns, found, strict=True):
+        right = product_rows(instance.a[row : row + 1], instance.b[:, column : column + 1], instance.semiring)[0, 0]
+        if value != right:
+            raise Invalid(f"row {int(row)}, column {int(column)}: {value} where {right} is right")

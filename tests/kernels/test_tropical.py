@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import tropical
+from kernels.problem import Invalid
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import INFINITE, infinity, mirrored
+from kernels.tropical.validate import product_rows
+
+DTYPES = ("float32", "int32", "uint16")
+SKIPPING = [("skip-infinity", {"grain": grain}) for grain in ("tile", "warp", "element", "tile+warp+element")] + [
+    ("skip-both", {"grain": grain, "neutral": neutral})
+    for grain, neutral in (("tile", True), ("warp", False), ("element", False), ("tile+warp+element", True))
+]
+EVERY = [("untiled", {}), ("tiled", {}), *SKIPPING, ("fast", {}), ("fast", {"skip": False}), ("numpy", {})]
+
+
+def plain_product(a, b, semiring):
+    """The definition, entry by entry, in Python's own numbers (float32 sums rounded once)."""
+    infinite = infinity(a.dtype, semiring)
+    out = np.full((a.shape[0], b.shape[1]), infinite, a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            for x, y in zip(a[i], b[:, j], strict=True):
+                if x != infinite and y != infinite:
+                    total = x + y if a.dtype == np.float32 else int(x) + int(y)
+                    out[i, j] = min(out[i, j], total) if semiring == "min_plus" else max(out[i, j], total)
+    return out
+
+
+@st.composite
+def pairs(draw, largest=70):
+    """Two matrices that fit, zeros and infinities in blocks, rows and single entries."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
+    m, k, n = (draw(st.integers(1, largest)) for _ in range(3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+    def matrix(rows, columns):
+        # Largest finite entries whose sum is finite still.
+        high = 1.7e38 if dtype == np.float32 else int(INFINITE[dtype.name]) // 2
+        small = rng.integers(0, 4, (rows, columns))
+        out = (rng.random((rows, columns)) * high).astype(dtype) if rng.random() < 0.5 else small.astype(dtype)
+        for special in (0, INFINITE[dtype.name]):
+            share = rng.choice([0, 0.3, 0.9])
+            out[rng.random((rows, columns)) < share] = special
+            out[rng.random(rows) < share] = special
+            top, left = rng.integers(0, rows), rng.integers(0, columns)
+            out[top : top + 40, left : left + 40] = special
+        if rng.random() < 0.3:
+            edge = min(rows, columns, 32)
+            out[:edge, :edge] = INFINITE[dtype.name]
+            np.fill_diagonal(out[:edge, :edge], 0)
+        return mirrored(out, semiring)
+
+    return Instance(matrix(m, k), matrix(k, n), semiring)
+
+
+@settings(max_examples=15, deadline=None)
+@given(pairs(largest=12))
+def test_numpy_product_is_the_definition(instance):
+    np.testing.assert_array_equal(
+        product_rows(instance.a, instance.b, instance.semiring),
+        plain_product(instance.a, instance.b, instance.semiring),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs(), st.sampled_from(EVERY))
+def test_every_variant_equals_numpy(instance, choice):
+    variant, parameters = choice
+    solver = tropical.prepare(instance, variant, "cpu", **parameters)
+    if hasattr(solver, "c"):
+        solver.c.view(np.uint8)[:] = 0xA5
+    run = solver.run(3)
+    solver.validate()
+    answer = solver.answer()
+    np.testing.assert_array_equal(answer["c"], product_rows(instance.a, instance.b, instance.semiring))
+    assert tropical.differs(tropical.reference(instance, 3), answer) is None
+    assert set(run.counters) <= set(tropical.METRICS)
+
+
+@pytest.mark.parametrize("variant", [name for name in tropical.VARIANTS if name != "numpy"])
+def test_validation_sees_one_wrong_entry(variant):
+    solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cpu")
+    solver.run(0)
+    solver.c[17, 31] += 1
+    solver.c[17, 31] = min(solver.c[17, 31], 5)
+    with pytest.raises(Invalid, match="row 17, column 31"):
+        solver.validate()
+    assert "row 17, column 31" in tropical.differs(tropical.reference(solver.instance, 0), solver.answer())
+
+
+def test_counters_tell_what_infinite_tiles_save():
+    instance = tropical.instance(n=256, infinite=0.75, by="tile", tile=32, seed=5)
+    counters = tropical.prepare(instance, "skip-infinity", "cpu").run(0).counters
+    blocks = [np.isfinite(x).reshape(8, 32, 8, 32).any(axis=(1, 3)) for x in (instance.a, instance.b)]
+    left = sum(blocks[0][i, k] and blocks[1][k, j] for i in range(8) for j in range(8) for k in range(8))
+    assert counters["tiles_infinite"] == pytest.approx(0.75)
+    assert counters["tiles_skipped"] == pytest.approx(1 - left / 512)
+
+
+@pytest.mark.parametrize("by", ["tile", "element"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_random_instances_meet_their_shares(by, dtype):
+    instance = tropical.instance(n=400, infinite=0.75, zero=0.5, by=by, tile=25, dtype=dtype)
+    for matrix in (instance.a, instance.b):
+        infinite = matrix == INFINITE[dtype]
+        assert infinite.mean() == pytest.approx(0.75, abs=0.01)
+        assert (matrix[~infinite] == 0).mean() == pytest.approx(0.5, abs=0.02)
+    assert not np.array_equal(instance.a, instance.b)
+
+
+@pytest.mark.parametrize("order", ["file", "bfs"])
+def test_weight_matrix_of_a_graph(order):
+    from kernels.graph import Graph
+
+    rng = np.random.default_rng(2)
+    path = rng.permutation(90)
+    ends = np.stack([path[:-1], path[1:]])
+    sources, targets = np.concatenate([ends, ends[::-1]], axis=1)
+    weights = np.tile(rng.integers(1, 100, 89), 2).astype(np.uint32)
+    graph = Graph.from_arcs(
+        90, np.append(sources, sources[0]), np.append(targets, targets[0]), np.append(weights, np.uint32(1000))
+    )
+    matrix = tropical.instance(graph, n=60, order=order, dtype="int32").a
+    finite = matrix != INFINITE["int32"]
+    assert matrix.shape == (60, 60)
+    assert (np.diag(matrix) == 0).all()
+    np.testing.assert_array_equal(matrix, matrix.T)
+    assert matrix[finite].max() < 1000
+    if order == "bfs":
+        # From one end of a path every vertex is next to the one before it.
+        assert (np.diag(finite, 1)).all()
+        assert finite.sum() == 60 + 2 * 59
+    else:
+        inside = (sources < 60) & (targets < 60)
+        assert finite.sum() == 60 + inside.sum()
+        np.testing.assert_array_equal(matrix[sources[inside], targets[inside]], weights[inside])
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"infinite": 1.5}, "infinite is 1.5"),
+        ({"n": 0}, "n is 0"),
+        ({"by": "row"}, "by is 'row'"),
+        ({"order": "degree"}, "order is 'degree'"),
+        ({"dtype": "float64"}, "float64"),
+        ({"dtype": "uint16", "semiring": "max_plus"}, "no minus infinity"),
+        ({"semiring": "plus_times"}, "plus_times"),
+    ],
+)
+def test_bad_instance_is_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        tropical.instance(**parameters)
+
+
+def test_bad_grain_is_named():
+    with pytest.raises(ValueError, match="'block' is none"):
+        tropical.prepare(tropical.instance(n=8), "skip-infinity", "cpu", grain="tile+block")
