@@ -1,4 +1,4 @@
-"""The Kronecker graphs of the Graph500 benchmark (specification, section 3.3), labels scrambled as its reference code does."""
+"""The Kronecker graphs of Graph500 (specification, section 3.3), labels scrambled as its reference code does."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from kernels.generators.draw import endpoint_weights
 from kernels.graph import Graph
 
 
@@ -43,6 +44,15 @@ def merge_parallel(graph: Graph) -> Graph:
     if graph.weights is None:
         return merged
     return replace(merged, weights=np.minimum.reduceat(graph.weights, np.flatnonzero(new)))
+
+
+def draw_weights(graph: Graph, low: int, high: int, seed: int) -> Graph:
+    """Weights uint32, uniform in low .. high: a function of the seed and the end points, in both directions the same
+    if the graph is undirected. Parallel arcs weigh the same."""
+    weights = endpoint_weights(
+        graph.sources, graph.targets, low, high, seed, directed=graph.metadata.get("directed", True)
+    )
+    return replace(graph, weights=weights)
 
 
 def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Graph:

@@ -86,7 +86,8 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 
 def _table(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path, partitioning=None)
+        with pq.ParquetFile(path) as file:
+            return file.read()
     except pa.ArrowInvalid as error:
         raise _unreadable(path) from error
 

@@ -14,43 +14,45 @@ _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
 
 
-def open_decompressed(path: Path) -> BinaryIO:
-    """The content of a file, decompressed as its suffix says. Reading raises OSError, EOFError or lzma.LZMAError."""
-    if path.suffix == ".xz":
+def _open(path: Path, suffix: str) -> BinaryIO:
+    """The decompressed content. Reading raises OSError, EOFError or lzma.LZMAError."""
+    if suffix == ".xz":
         return lzma.open(path)
     raw = path.open("rb")
-    if path.suffix not in _CODECS:
+    if suffix not in _CODECS:
         return raw
     import pyarrow
 
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), _CODECS[path.suffix])
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), _CODECS[suffix])
 
 
-def chunks(path: Path, size: int = _CHUNK) -> Iterator[bytes]:
-    """The decompressed content piece by piece. Raises Failure for a damaged or truncated compressed file."""
-    delivered = 0
-    with open_decompressed(path) as stream:
+def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
+    """The content piece by piece, decompressed as the suffix (of the path, if None) says.
+
+    Raises Failure for a damaged or truncated compressed file.
+    """
+    suffix = path.suffix if suffix is None else suffix
+    with _open(path, suffix) as stream:
         while True:
             try:
-                chunk = stream.read(size)
+                chunk = stream.read(_CHUNK)
             except (OSError, EOFError, lzma.LZMAError) as error:
                 if isinstance(error, OSError) and error.errno:
                     raise
-                line = 1 + _readable_lines(path)
+                line = 1 + _readable_lines(path, suffix)
                 raise Failure(
-                    f"{path}: line {line}: the {path.suffix[1:]} stream is truncated or damaged from here on "
-                    f"({error}); fetch the whole file again"
+                    f"{path}: line {line}: the {suffix[1:]} stream is truncated or damaged from here on "
+                    f"({error}): fetch the whole file again"
                 ) from error
             if not chunk:
                 return
-            delivered += len(chunk)
             yield chunk
 
 
-def _readable_lines(path: Path) -> int:
+def _readable_lines(path: Path, suffix: str) -> int:
     """Whole lines before the point where decompression fails, found by reading in small steps."""
     lines = 0
-    with open_decompressed(path) as stream:
+    with _open(path, suffix) as stream:
         while True:
             try:
                 lines += stream.read(256).count(b"\n")
@@ -58,10 +60,10 @@ def _readable_lines(path: Path) -> int:
                 return lines
 
 
-def checksum(path: Path) -> str:
+def checksum(path: Path, suffix: str | None = None) -> str:
     """SHA-256 of the decompressed content, hexadecimal. Raises Failure when it cannot be decompressed."""
     digest = hashlib.sha256()
-    for chunk in chunks(path):
+    for chunk in chunks(path, suffix):
         digest.update(chunk)
     return digest.hexdigest()
 

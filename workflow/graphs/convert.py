@@ -1,0 +1,71 @@
+"""Step: a fetched graph file to Parquet CSR, with the options of its catalogue entry."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from kernels.graph import Graph
+from workflow.graphs.catalogue import ENTRY, Downloaded, Generated
+from workflow.graphs.parquet import write_graph
+from workflow.step import Failure, run_step
+
+
+def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None = None) -> Graph:
+    """The graph of an entry from its file and, where it has one, its file of coordinates.
+
+    Raises Failure naming file and line when a file is wrong, also when its checksum is not the entry's.
+    """
+    from workflow.graphs.readers import read_coordinates, read_graph_file
+
+    graph = read_graph_file(path, entry.format)
+    found = graph.metadata["checksum"]
+    if entry.sha256 not in (None, found):
+        raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right")
+    if coordinates is not None:
+        graph = replace(graph, coordinates=read_coordinates(coordinates, graph.n))
+    return finish(graph.with_metadata(origin=entry.address), entry, name)
+
+
+def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
+    """The options of an entry applied, and what it says about the graph put into the metadata."""
+    from workflow.graphs import arcs
+
+    if entry.drop_loops:
+        graph = arcs.drop_loops(graph)
+    if entry.symmetrise:
+        graph = arcs.symmetrise(graph)
+    if entry.merge_parallel:
+        graph = arcs.merge_parallel(graph)
+    if entry.weights:
+        graph = arcs.draw_weights(graph, entry.weights.low, entry.weights.high, entry.weights.seed)
+    if entry.largest_component:
+        graph = arcs.largest_component(graph, entry.largest_component)
+    if entry.relabel:
+        graph = arcs.relabel(graph, entry.relabel)
+    options = entry.model_dump(
+        include={"drop_loops", "symmetrise", "merge_parallel", "weights", "largest_component", "relabel"},
+        exclude_defaults=True,
+    )
+    said = entry.model_dump(include={"title", "models", "synthetic"}, exclude_none=True)
+    return graph.with_metadata(name=name, **said, **({"options": options} if options else {}))
+
+
+def main(arguments: argparse.Namespace) -> None:
+    entry = ENTRY.validate_json(arguments.entry)
+    write_graph(convert(entry, arguments.name, arguments.input, arguments.coordinates), arguments.output)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workflow.graphs.convert", description=__doc__)
+    parser.add_argument("--entry", required=True, help="the catalogue entry, JSON")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--input", type=Path, required=True)
+    parser.add_argument("--coordinates", type=Path)
+    parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")
+    return parser
+
+
+if __name__ == "__main__":
+    run_step(main, parser())

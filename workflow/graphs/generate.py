@@ -1,0 +1,38 @@
+"""Step: a generated graph to Parquet CSR, with the options of its catalogue entry."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kernels.generators import GENERATORS
+from kernels.graph import Graph
+from workflow.graphs.catalogue import ENTRY, Generated
+from workflow.graphs.convert import finish
+from workflow.graphs.parquet import write_graph
+from workflow.step import Failure, run_step
+
+
+def generate(entry: Generated, name: str) -> Graph:
+    """The graph of an entry. Raises Failure for parameters that the generator cannot use."""
+    try:
+        graph = GENERATORS[entry.generator](**entry.parameters)
+    except ValueError as error:
+        raise Failure(f"{name}: {error}") from error
+    return finish(graph, entry, name)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    write_graph(generate(ENTRY.validate_json(arguments.entry), arguments.name), arguments.output)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workflow.graphs.generate", description=__doc__)
+    parser.add_argument("--entry", required=True, help="the catalogue entry, JSON")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")
+    return parser
+
+
+if __name__ == "__main__":
+    run_step(main, parser())
