@@ -1,0 +1,201 @@
+import inspect
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.sparse.csgraph import connected_components
+
+from kernels.generators import GENERATORS, draw
+
+SMALL = {
+    "random": {"vertices": 50, "arcs": 200, "weight_low": 1, "weight_high": 9},
+    "rmat": {"vertices": 50, "arcs": 200, "a": 0.5, "b": 0.2, "c": 0.2, "weight_low": 1, "weight_high": 9},
+    "kronecker": {"scale": 6, "weight_low": 1, "weight_high": 9},
+    "ring": {"vertices": 9, "weight_low": 1, "weight_high": 9},
+    "complete": {"vertices": 9, "weight_low": 1, "weight_high": 9},
+    "grid": {"width": 7, "height": 5, "weight_low": 1, "weight_high": 9},
+}
+SEEDS = st.integers(0, 2**32 - 1)
+KRONECKER_TARGETS = [3, 3, 15, 15, 7, 15, 0, 4]
+KRONECKER_WEIGHTS = [36, 22, 229, 211, 207, 239, 36, 68]
+
+
+def is_symmetric(graph):
+    arcs = np.rec.fromarrays([graph.sources, graph.targets, graph.weights])
+    turned = np.rec.fromarrays([graph.targets, graph.sources, graph.weights])
+    return np.array_equal(np.sort(arcs), np.sort(turned))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_seed_decides(name):
+    first, again = (GENERATORS[name](**SMALL[name], seed=5) for _ in range(2))
+    other = GENERATORS[name](**SMALL[name], seed=6)
+    assert_array_equal(first.targets, again.targets)
+    assert_array_equal(first.weights, again.weights)
+    assert not (np.array_equal(first.weights, other.weights) and np.array_equal(first.targets, other.targets))
+    assert first.weights.dtype == np.uint32
+    assert 1 <= first.weights.min() <= first.weights.max() <= 9
+    assert first.metadata["generator"] == first.name == name
+    assert first.metadata["parameters"] == SMALL[name]
+    assert first.metadata["seed"] == 5
+    assert first.metadata["directed"] or is_symmetric(first)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_table_states_the_signature(name):
+    generator = GENERATORS[name]
+    module, function = generator.path.split(":")
+    __import__(module)
+    parameters = inspect.signature(getattr(sys.modules[module], function)).parameters
+    required = {key for key, value in parameters.items() if value.default is value.empty}
+    assert required == {*generator.required, "seed"}
+    assert parameters.keys() - required == generator.optional.keys()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"vertices": 5, "speed": 3, "seed": 1}, "generator ring: unknown parameter 'speed' .it takes: vertices, seed"),
+        ({"seed": 1}, "generator ring: parameter 'vertices' is missing"),
+        ({"vertices": 5}, "generator ring: parameter 'seed' is missing"),
+        ({"vertices": 5.5, "seed": 1}, "generator ring: vertices must be int, not 5.5"),
+        ({"vertices": True, "seed": 1}, "generator ring: vertices must be int, not True"),
+        ({"vertices": 0, "seed": 1}, "generator ring: vertices must be 1 to 2147483647, not 0"),
+        ({"vertices": 5, "seed": 1, "weight_low": 3}, "generator ring: weight_high must be 3 to 4294967295, not 1"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        GENERATORS["ring"](**parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("random", {"arcs": 49}, "generator random: arcs must be 50 to"),
+        ("rmat", {"a": 0.9}, "generator rmat: a, b, c must be shares"),
+        ("rmat", {"a": 0.0}, "generator rmat: a, b, c must be shares"),
+        ("kronecker", {"scale": 31}, "generator kronecker: scale must be 1 to 30, not 31"),
+    ],
+)
+def test_values_out_of_range_are_named(name, changes, message):
+    with pytest.raises(ValueError, match=message):
+        GENERATORS[name](**{**SMALL[name], **changes}, seed=1)
+
+
+@pytest.mark.parametrize("name", ["rmat", "kronecker"])
+def test_weights_are_optional_but_only_together(name):
+    unweighted = {key: value for key, value in SMALL[name].items() if not key.startswith("weight")}
+    assert GENERATORS[name](**unweighted, seed=1).weights is None
+    with pytest.raises(ValueError, match="weight_low and weight_high go together"):
+        GENERATORS[name](**unweighted, weight_low=1, seed=1)
+
+
+@given(st.integers(2, 200), st.integers(0, 300), SEEDS)
+def test_random_is_strongly_connected_without_loops(vertices, extra, seed):
+    graph = GENERATORS["random"](vertices=vertices, arcs=vertices + extra, weight_low=0, weight_high=5, seed=seed)
+    assert (graph.n, graph.m) == (vertices, vertices + extra)
+    assert connected_components(graph.to_scipy(), connection="strong")[0] == 1
+    assert (graph.sources != graph.targets).all()
+
+
+@given(st.integers(1, 70), st.integers(0, 300), SEEDS)
+def test_rmat_has_the_arcs_asked_for(vertices, arcs, seed):
+    graph = GENERATORS["rmat"](vertices=vertices, arcs=arcs, a=0.45, b=0.22, c=0.22, seed=seed)
+    assert (graph.n, graph.m) == (vertices, arcs)
+
+
+def test_rmat_follows_its_shares():
+    graph = GENERATORS["rmat"](vertices=2, arcs=100_000, a=0.5, b=0.3, c=0.15, seed=1)
+    cells = np.bincount(2 * graph.sources + graph.targets, minlength=4) / graph.m
+    np.testing.assert_allclose(cells, [0.5, 0.3, 0.15, 0.05], atol=0.008)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 8), st.integers(1, 20), SEEDS)
+def test_kronecker_is_undirected_with_equal_weights(scale, edge_factor, seed):
+    graph = GENERATORS["kronecker"](scale=scale, edge_factor=edge_factor, weight_low=7, weight_high=7, seed=seed)
+    assert (graph.n, graph.m) == (1 << scale, 2 * edge_factor << scale)
+    assert is_symmetric(graph)
+
+
+def test_kronecker_follows_the_initiator_whatever_the_labels():
+    graph = GENERATORS["kronecker"](scale=1, edge_factor=2**10, weight_low=1, weight_high=2, seed=3)
+    shares = (
+        np.concatenate(
+            [
+                np.bincount(2 * g.sources + g.targets, minlength=4)
+                for g in (GENERATORS["kronecker"](scale=1, edge_factor=2**10, seed=seed) for seed in range(40))
+            ]
+        ).reshape(-1, 4)
+        / graph.m
+    )
+    loops = np.sort(shares[:, [0, 3]], axis=1).mean(axis=0)
+    np.testing.assert_allclose(loops, [0.05, 0.57], atol=0.01)
+    np.testing.assert_allclose(shares[:, 1], shares[:, 2])
+
+
+def test_kronecker_has_hubs_scattered_over_the_labels():
+    graph = GENERATORS["kronecker"](scale=12, seed=1)
+    hubs = np.sort(np.argsort(graph.degrees)[-40:])
+    assert graph.degrees.max() > 30 * graph.degrees.mean()
+    assert (np.bincount(hubs >> 10, minlength=4) >= 3).all()
+
+
+def test_kronecker_does_not_depend_on_the_number_of_threads():
+    script = (
+        "import numba, zlib; numba.set_num_threads({}); from kernels.generators import GENERATORS;"
+        "g = GENERATORS['kronecker'](scale=10, weight_low=1, weight_high=255, seed=2);"
+        "print(zlib.crc32(g.targets), zlib.crc32(g.weights))"
+    )
+    graph = GENERATORS["kronecker"](scale=10, weight_low=1, weight_high=255, seed=2)
+    single = subprocess.run([sys.executable, "-c", script.format(1)], capture_output=True, text=True, check=True)
+    assert single.stdout.split() == [str(zlib.crc32(graph.targets)), str(zlib.crc32(graph.weights))]
+
+
+def test_the_same_graph_on_every_machine():
+    graph = GENERATORS["kronecker"](scale=4, edge_factor=1, weight_low=1, weight_high=255, seed=1)
+    assert graph.targets[:8].tolist() == KRONECKER_TARGETS
+    assert graph.weights[:8].tolist() == KRONECKER_WEIGHTS
+
+
+def test_ring():
+    graph = GENERATORS["ring"](vertices=4, seed=1)
+    assert graph.targets.tolist() == [1, 2, 3, 0]
+    assert graph.weights.tolist() == [1, 1, 1, 1]
+
+
+def test_complete():
+    graph = GENERATORS["complete"](vertices=5, weight_low=2, weight_high=2, seed=1)
+    assert_array_equal(graph.to_scipy().toarray(), 2 * (1 - np.eye(5)))
+
+
+@given(st.integers(1, 8), st.integers(1, 8), SEEDS)
+def test_grid_joins_neighbours_with_equal_weights(width, height, seed):
+    graph = GENERATORS["grid"](width=width, height=height, weight_low=1, weight_high=2**32 - 1, seed=seed)
+    x, y = graph.coordinates.T
+    apart = np.abs(x[:, None] - x) + np.abs(y[:, None] - y)
+    assert_array_equal(graph.to_scipy().toarray() > 0, apart == 1)
+    assert is_symmetric(graph)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), SEEDS)
+def test_endpoint_weights_stay_in_range(one, other, seed):
+    low, high = sorted((one, other))
+    ends = np.arange(100, dtype=np.int32)
+    drawn = draw.endpoint_weights(ends, ends[::-1], low, high, seed, directed=False)
+    assert low <= drawn.min() <= drawn.max() <= high
+    assert_array_equal(drawn, drawn[::-1])
+
+
+def test_endpoint_weights_are_uniform_and_differ_by_direction():
+    u, v = np.divmod(np.arange(100_000, dtype=np.int32), 317)
+    drawn = draw.endpoint_weights(u, v, 10, 19, 1, directed=True)
+    np.testing.assert_allclose(np.bincount(drawn, minlength=20)[10:] / len(u), 0.1, atol=0.005)
+    turned = draw.endpoint_weights(v, u, 10, 19, 1, directed=True)
+    assert 0.05 < (drawn == turned).mean() < 0.15
