@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import errno
+import hashlib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
+import kernels
 from kernels.cuda import NvccError
 from kernels.graph import GraphError
 from kernels.problem import Invalid, Unavailable
@@ -26,6 +29,7 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     """
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
+    _settle_numba(getattr(arguments, "threads", None))
     if arguments.log:
         arguments.log.parent.mkdir(parents=True, exist_ok=True)
         arguments.log.write_text("")
@@ -43,6 +47,17 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     except Exception as error:
         say(arguments.log, traceback.format_exc())
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}")
+
+
+def _settle_numba(threads: int | None) -> None:
+    """Numba's cores, and a cache that no stale code survives in: its own keys miss changes in imported functions."""
+    if threads:
+        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        digest = hashlib.sha256()
+        for source in sorted(Path(kernels.__file__).parent.rglob("*.py")):
+            digest.update(source.read_bytes())
+        os.environ["NUMBA_CACHE_DIR"] = str(Path("results/numba").resolve() / digest.hexdigest()[:16])
 
 
 def say(log: Path | None, text: str) -> None:

@@ -1,0 +1,34 @@
+"""Compile one .cu to a cubin; what ptxas says of its kernels is kept beside it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from kernels.cuda.build import build
+from workflow.files import beside
+from workflow.step import run_step, say
+
+
+def compile_one(arguments: argparse.Namespace) -> None:
+    built = build(arguments.source, arguments.arch)
+    for warning in built.warnings:
+        say(arguments.log, warning)
+    with beside(arguments.resources) as path:
+        path.write_text(json.dumps(built.resources, indent=1))
+    with beside(arguments.output) as path:
+        path.write_bytes(built.cubin)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--arch", required=True, help="sm_90, ...")
+    parser.add_argument("--output", type=Path, required=True, help=".cubin to write")
+    parser.add_argument("--resources", type=Path, required=True, help=".json to write: registers, spills, ...")
+    run_step(compile_one, parser)
+
+
+if __name__ == "__main__":
+    main()

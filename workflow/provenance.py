@@ -1,0 +1,62 @@
+"""Where and with what a number was measured: the columns that every sample row carries."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("saitan", "numpy", "scipy", "numba", "pyarrow", "pycuda", "networkit", "cugraph")
+
+
+def provenance(backend: str, threads: int) -> dict[str, str | int | bool]:
+    """Machine, package versions, commit, and the time now. For the backend cuda also the GPU, driver and clocks."""
+    columns: dict[str, str | int | bool] = {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "cpu": _cpu(),
+        "threads_used": threads,
+        "python": platform.python_version(),
+        "packages": " ".join(f"{name}={version}" for name in PACKAGES if (version := _version(name))),
+        **_commit(),
+    }
+    if backend == "cuda":
+        from kernels.cuda import describe
+
+        columns |= describe()
+    return columns
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> dict[str, str | bool]:
+    """The commit of the checkout that runs and whether tracked files differ from it; "unknown" outside one."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+
+    try:
+        return {
+            "commit": git("rev-parse", "HEAD"),
+            "dirty": bool(git("status", "--porcelain", "--untracked-files=no")),
+        }
+    except (OSError, subprocess.SubprocessError):
+        return {"commit": "unknown", "dirty": True}

@@ -1,0 +1,86 @@
+"""What the papers print, beside what we measured (config/published.yaml)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from pydantic import ValidationError
+
+from workflow.config import Model, explain
+from workflow.step import Failure
+
+# Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
+SAME_SIZE = 0.02
+
+
+class Printed(Model):
+    """An experiment's numbers. Keys beside quantity and value must equal the row's; `models` names the paper's graph."""
+
+    origin: str
+    quantities: list[dict[str, str | float]] = []
+    points: list[dict[str, str | float]] = []
+
+
+class Published(Model):
+    """graphs: vertices of the papers' graphs; experiments: what is printed for each."""
+
+    graphs: dict[str, int]
+    experiments: dict[str, Printed]
+
+
+def read_published(path: Path) -> Published:
+    """The file's content. Raises Failure naming the key that is wrong."""
+    try:
+        return Published.model_validate(yaml.safe_load(path.read_text()))
+    except ValidationError as error:
+        raise Failure(f"{path}: {explain(error, Published.model_json_schema())}") from None
+
+
+def beside_ours(
+    table: pd.DataFrame, experiment: str, published: Published, models: Mapping[str, str], vertices: Mapping[str, int]
+) -> pd.DataFrame:
+    """The table with the columns paper and ratio (ours / paper), empty where nothing is printed.
+
+    models: our graph -> the paper's graph it stands for; vertices: our graph -> its size.
+    """
+    printed = published.experiments.get(experiment)
+    papers, ratios = [], []
+    for row in table.to_dict("records"):
+        value = None if printed is None else _printed_value(printed, row, models.get(row["graph"]))
+        papers.append(value)
+        sized = value and _same_size(row["graph"], published, models, vertices)
+        ratios.append(row["ours"] / value if sized else None)
+    return table.assign(paper=pd.array(papers, "Float64"), ratio=pd.array(ratios, "Float64"))
+
+
+def _printed_value(printed: Printed, row: Mapping[str, Any], model: str | None) -> float | None:
+    seen = {**row, "models": model}
+    for entry in printed.quantities:
+        if all(seen.get(key) == wanted for key, wanted in entry.items() if key != "value"):
+            return float(entry["value"])
+    return None
+
+
+def _same_size(graph: str, published: Published, models: Mapping[str, str], vertices: Mapping[str, int]) -> bool:
+    printed = published.graphs.get(models.get(graph, ""))
+    return printed is None or abs(vertices.get(graph, 0) / printed - 1) <= SAME_SIZE
+
+
+def printed_points(
+    experiment: str, published: Published, models: Mapping[str, str], figure: pd.DataFrame
+) -> pd.DataFrame:
+    """Chart rows of the paper, one for each of our graphs that stands for the paper's; may be empty."""
+    printed = published.experiments.get(experiment)
+    rows = []
+    for entry in printed.points if printed else []:
+        columns = {key: value for key, value in entry.items() if key != "models"}
+        if "graph" not in figure:
+            rows.append(columns)
+            continue
+        standing = [graph for graph in figure["graph"].unique() if models.get(graph) == entry.get("models")]
+        rows += [columns | {"graph": graph} for graph in standing]
+    return pd.DataFrame(rows)

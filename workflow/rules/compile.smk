@@ -1,0 +1,22 @@
+# CUDA kernels: one .cu and one architecture to one cubin, what ptxas says of it beside it.
+
+
+rule cubins:
+    input:
+        plan.cubins,
+
+
+rule compile:
+    input:
+        source="kernels/{problem}/{stem}.cu",
+        headers=lambda wc: plan.headers_of(wc.problem),
+        builder="kernels/cuda/build.py",
+    output:
+        cubin=f"{RESULTS}/cubins/{{arch}}/{{problem}}/{{stem}}.cubin",
+        resources=f"{RESULTS}/cubins/{{arch}}/{{problem}}/{{stem}}.resources.json",
+    log:
+        f"{RESULTS}/logs/compile/{{arch}}/{{problem}}/{{stem}}.log",
+    cache: True
+    shell:
+        "{PYTHON:q} -m workflow.compile --source {input.source:q} --arch {wildcards.arch}"
+        " --output {output.cubin:q} --resources {output.resources:q} --log {log:q}"

@@ -1,0 +1,54 @@
+# Graphs: downloaded or generated, to CSR in two Parquet files.
+
+
+rule graphs:
+    input:
+        [file for graph in plan.graphs for file in plan.graph_files(graph)],
+
+
+rule fetch:
+    output:
+        f"{RESULTS}/downloads/{{file}}",
+    log:
+        f"{RESULTS}/logs/fetch/{{file}}.log",
+    params:
+        settings=lambda wc: plan.fetch_settings(wc.file),
+    cache: True
+    shell:
+        "{PYTHON:q} -m workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
+
+
+rule convert:
+    input:
+        lambda wc: plan.downloads_of(wc.graph),
+    output:
+        vertices=f"{RESULTS}/graphs/{{graph}}/vertices.parquet",
+        edges=f"{RESULTS}/graphs/{{graph}}/edges.parquet",
+    log:
+        f"{RESULTS}/logs/convert/{{graph}}.log",
+    params:
+        settings=lambda wc: plan.convert_settings(wc.graph),
+        folder=f"{RESULTS}/graphs/{{graph}}",
+    wildcard_constraints:
+        graph=plan.any_of(plan.downloaded),
+    cache: True
+    shell:
+        "{PYTHON:q} -m workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
+
+
+rule generate:
+    input:
+        lambda wc: plan.generator_modules(wc.graph),
+    output:
+        vertices=f"{RESULTS}/graphs/{{graph}}/vertices.parquet",
+        edges=f"{RESULTS}/graphs/{{graph}}/edges.parquet",
+    log:
+        f"{RESULTS}/logs/generate/{{graph}}.log",
+    params:
+        settings=lambda wc: plan.generate_settings(wc.graph),
+        folder=f"{RESULTS}/graphs/{{graph}}",
+    wildcard_constraints:
+        graph=plan.any_of(plan.generated),
+    cache: True
+    shell:
+        "{PYTHON:q} -m workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
