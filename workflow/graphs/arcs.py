@@ -62,7 +62,7 @@ def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Gr
 
     if not graph.n:
         return graph
-    matrix = csr_array((np.ones(graph.m, np.int8), graph.targets, graph.offsets), shape=(graph.n, graph.n))
+    matrix = csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
     _, component = connected_components(matrix, connection=connection)
     inside = component == np.bincount(component).argmax()
     kept = _filtered(graph, inside[graph.sources] & inside[graph.targets])
@@ -77,10 +77,10 @@ def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Gr
 
 
 def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
-    """Vertices renumbered: "degree" by descending out-degree; "bfs" as a breadth-first search meets them.
+    """Vertices renumbered by descending out-degree (ties as before), or as a breadth-first search meets them.
 
     The search starts at the first vertex of largest degree and follows arcs both ways; vertices that it does not
-    meet come last, in their old order. Ties keep the old order.
+    meet come last, in their old order.
     """
     if not graph.n:
         return graph
@@ -90,7 +90,7 @@ def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order
 
-        matrix = csr_array((np.ones(graph.m, np.int8), graph.targets, graph.offsets), shape=(graph.n, graph.n))
+        matrix = csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
         root = int(graph.degrees.argmax())
         met = breadth_first_order(matrix, root, directed=False, return_predecessors=False)
         rest = np.ones(graph.n, bool)

@@ -211,6 +211,8 @@ def _read(blocks: Blocks, header: Header) -> tuple[_Layout, list[np.ndarray]]:
     for first_line, data in progress(rest, f"reading {path.name}"):
         part = _fast(layout, data)
         if part is None:
+            part = _fast(layout, _tidied(layout, data))
+        if part is None:
             part = _slow(path, layout, first_line, data)
         parts.append(part)
         count += len(part[0])
@@ -248,20 +250,19 @@ def _lines(block: bytes) -> Lines:
 
 
 def _fast(layout: _Layout, block: bytes) -> list[np.ndarray] | None:
-    """The columns of a block, or None when anything in it is unusual."""
-    tidied = _tidied(layout, block)
-    if not tidied.strip():
+    """The columns of a block, or None when anything in it is unusual: a comment, a second space, an error."""
+    if not block or block.isspace():
         return _empty(layout)
-    if b"0x" in tidied or b"0X" in tidied:  # PyArrow reads hexadecimal numbers, which no format has
+    if b"x" in block or b"X" in block:  # PyArrow reads hexadecimal numbers, which no format has
         return None
     types = {"vertex": pyarrow.int32(), "degree": pyarrow.float64(), "weight": pyarrow.uint32()}
     if layout.real:
         types["weight"] = pyarrow.float64()
-    table = _parsed(layout, tidied, types)
+    table = _parsed(layout, block, types)
     if table is None and "weight" in layout.columns and not layout.real:
         # A file of real weights; integers that are only too large are for the slow reader to name.
-        table = _parsed(layout, tidied, types | {"weight": pyarrow.float64()})
-        if table is not None and np.all(np.mod(table[2].to_numpy(), 1) == 0):
+        table = _parsed(layout, block, types | {"weight": pyarrow.float64()})
+        if table is not None and np.all((values := table[2].to_numpy()) == np.floor(values)):
             return None
     if table is None:
         return None

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from kernels.graph import Graph
+from workflow.graphs import arcs
+
+
+@st.composite
+def graphs(draw, weighted=None):
+    n = draw(st.integers(1, 12))
+    ends = st.integers(0, n - 1)
+    rows = np.array(draw(st.lists(st.tuples(ends, ends, st.integers(0, 9)), max_size=40)), np.int64).reshape(-1, 3)
+    weighted = draw(st.booleans()) if weighted is None else weighted
+    return Graph.from_arcs(
+        n,
+        rows[:, 0],
+        rows[:, 1],
+        rows[:, 2].astype(np.uint32) if weighted else None,
+        coordinates=np.arange(2.0 * n).reshape(n, 2),
+        metadata={"directed": True, "name": "g"},
+    )
+
+
+def listed(graph, names=None):
+    """All arcs as a sorted list of (source, target, weight), vertices under other names if given."""
+    names = np.arange(graph.n) if names is None else names
+    weights = np.zeros(graph.m, np.uint32) if graph.weights is None else graph.weights
+    return sorted(zip(names[graph.sources].tolist(), names[graph.targets].tolist(), weights.tolist(), strict=True))
+
+
+@given(graphs())
+def test_drop_loops(graph):
+    assert listed(arcs.drop_loops(graph)) == [arc for arc in listed(graph) if arc[0] != arc[1]]
+
+
+@given(graphs())
+def test_symmetrise(graph):
+    both = arcs.symmetrise(graph)
+    turned = [(v, u, w) for u, v, w in listed(graph) if u != v]
+    assert listed(both) == sorted(listed(graph) + turned)
+    assert both.metadata == {"directed": False, "name": "g"}
+
+
+@given(graphs())
+def test_merge_parallel_keeps_the_least_weight(graph):
+    least = {}
+    for u, v, w in listed(graph):
+        least[u, v] = min(w, least.get((u, v), w))
+    merged = arcs.merge_parallel(graph)
+    assert listed(merged) == sorted((u, v, w) for (u, v), w in least.items())
+    assert_array_equal(merged.sources * graph.n + merged.targets, sorted(u * graph.n + v for u, v in least))
+
+
+@given(graphs(), st.sampled_from(["weak", "strong"]))
+def test_largest_component(graph, connection):
+    _, label = connected_components(_pattern(graph), connection=connection)
+    largest = arcs.largest_component(graph, connection)
+    names = graph.coordinates[:, 0].searchsorted(largest.coordinates[:, 0])
+    assert len(names) == np.bincount(label).max()
+    assert len(set(label[names].tolist())) == 1
+    assert (np.diff(names) > 0).all()
+    assert listed(largest, names) == [a for a in listed(graph) if a[0] in names and a[1] in names]
+
+
+def _pattern(graph):
+    return Graph(graph.offsets, graph.targets).to_scipy()
+
+
+@given(graphs(), st.sampled_from(["bfs", "degree"]))
+def test_relabel_only_renames(graph, order):
+    renamed = arcs.relabel(graph, order)
+    names = graph.coordinates[:, 0].searchsorted(renamed.coordinates[:, 0])
+    assert sorted(names.tolist()) == list(range(graph.n))
+    assert listed(renamed, names) == listed(graph)
+    if order == "degree":
+        assert (np.diff(renamed.degrees) <= 0).all()
+    else:
+        hops = shortest_path(_pattern(graph), directed=False, unweighted=True, indices=graph.degrees.argmax())[names]
+        met = np.isfinite(hops).sum()
+        assert (np.diff(hops[:met]) >= 0).all()
+        assert (np.diff(names[met:]) > 0).all()
+
+
+@given(graphs(), st.integers(0, 100))
+def test_drawn_weights_are_equal_both_ways_and_survive_renumbering_of_arcs(graph, seed):
+    both = arcs.draw_weights(arcs.symmetrise(graph), 100, 5000, seed)
+    weight = {}
+    for u, v, w in listed(both):
+        assert 100 <= w <= 5000
+        assert weight.setdefault((min(u, v), max(u, v)), w) == w
+    assert listed(arcs.draw_weights(both.transposed(), 100, 5000, seed)) == listed(both)
+
+
+@pytest.mark.parametrize("change", [arcs.drop_loops, arcs.symmetrise, arcs.merge_parallel])
+def test_a_graph_without_vertices_stays_one(change):
+    assert change(Graph.from_arcs(0, [], [])).n == 0

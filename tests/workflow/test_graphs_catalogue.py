@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from kernels.generators import GENERATORS
+from workflow.graphs.catalogue import CATALOGUE, ENTRY, load_catalogue
+from workflow.step import Failure
+
+CONFIG = Path(__file__).parents[2] / "config" / "graphs.yaml"
+FILE = {"title": "A", "file": "a.gr.gz", "format": "dimacs"}
+MADE = {"title": "A", "generator": "ring", "parameters": {"vertices": 4, "seed": 1}}
+
+
+def test_the_catalogue_is_right_and_survives_json():
+    entries = load_catalogue(CONFIG)
+    assert all(ENTRY.validate_json(entry.model_dump_json()) == entry for entry in entries.values())
+    assert {"road-rail-20k", "USA-road-d.NY", "NE-topology-drawn", "kronecker-24"} <= entries.keys()
+
+
+def test_whatever_has_drawn_weights_says_so_in_title_and_note():
+    for name, entry in load_catalogue(CONFIG).items():
+        if entry.weights:
+            assert "synthetic" in entry.title, name
+            assert "drawn" in entry.synthetic, name
+            assert name.endswith("-drawn")
+
+
+def test_where_a_file_comes_from():
+    entries = load_catalogue(CONFIG)
+    assert entries["USA-road-d.NY"].filename == "USA-road-d.NY.gr.gz"
+    assert entries["USA-road-d.NY"].address.startswith("http://")
+    assert entries["USA-road-d.NY"].coordinates.filename == "USA-road-d.NY.co.gz"
+    assert entries["NE-topology-drawn"].address == "pace16-topology.NE.gr.xz"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({**FILE, "colour": "red"}, "colour.*Extra inputs are not permitted"),
+        ({**FILE, "format": "gml"}, "format.*Input should be 'dimacs'"),
+        ({**FILE, "sha256": "abc"}, "sha256"),
+        ({**FILE, "file": "../a.gr"}, "file"),
+        ({**FILE, "url": "ftp://a/b"}, "url"),
+        ({"title": "A", "format": "snap"}, "a url or a file is needed"),
+        ({**FILE, "weights": {"low": 1, "high": 2, "seed": 1}}, "a note under `synthetic` must say so"),
+        ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 2, "seed": 1}}, "low, 3, must be at most high, 2"),
+        ({**FILE, "format": "snap", "coordinates": {"file": "a.co"}}, "coordinates go with the format dimacs only"),
+        ({**FILE, "largest_component": True}, "largest_component"),
+        ({**MADE, "generator": "star"}, "unknown generator 'star' .there are: random, rmat"),
+        ({**MADE, "parameters": {"vertices": 4}}, "generator ring: parameter 'seed' is missing"),
+        ({**MADE, "parameters": {"vertices": 4, "seed": 1, "size": 2}}, "generator ring: unknown parameter 'size'"),
+        ({**MADE, "synthetic": "yes"}, "synthetic.*Extra inputs"),
+    ],
+)
+def test_wrong_entries_are_refused(entry, message):
+    with pytest.raises(ValidationError, match=f"(?s){message}"):
+        CATALOGUE.validate_python({"a": entry})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", "-a", "é"])
+def test_wrong_names_are_refused(name):
+    with pytest.raises(ValidationError):
+        CATALOGUE.validate_python({name: MADE})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: {title: A}\nb: {}\na: {}\n", "line 3: the key 'a' is there twice"),
+        ("a:\n  title: A\n  title: B\n", "line 3: the key 'title' is there twice"),
+        ("a: [\n", "line 2: "),
+    ],
+)
+def test_wrong_yaml_is_named_with_its_line(tmp_path, text, message):
+    path = tmp_path / "graphs.yaml"
+    path.write_text(text)
+    with pytest.raises(Failure) as failure:
+        load_catalogue(path)
+    assert str(failure.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(failure.value)
+
+
+def test_every_generator_of_the_catalogue_exists():
+    used = {entry.generator for entry in load_catalogue(CONFIG).values() if hasattr(entry, "generator")}
+    assert used <= GENERATORS.keys()

@@ -1,0 +1,101 @@
+import errno
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from kernels.generators import GENERATORS
+from kernels.graph import Graph
+from workflow.graphs.parquet import read_graph, read_metadata, write_graph
+from workflow.step import Failure
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("parquet") / "graph"
+
+
+@given(
+    st.integers(0, 20),
+    st.integers(0, 60),
+    st.sampled_from([None, np.uint32, np.float32]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_round_trip(folder, n, m, dtype, located, seed):
+    rng = np.random.default_rng(seed)
+    m = m if n else 0
+    weights = None if dtype is None else rng.integers(0, 2**32 - 1, m).astype(dtype)
+    graph = Graph.from_arcs(
+        n,
+        rng.integers(0, max(n, 1), m),
+        rng.integers(0, max(n, 1), m),
+        weights,
+        coordinates=rng.random((n, 2)) if located else None,
+        metadata={"name": "ü", "directed": True, "seed": seed, "parameters": {"a": [1, None]}},
+    )
+    write_graph(graph, folder)
+    found = read_graph(folder)
+    for array in ("offsets", "targets", "weights", "coordinates"):
+        wanted, got = getattr(graph, array), getattr(found, array)
+        if wanted is None:
+            assert got is None
+        else:
+            assert got.dtype == wanted.dtype
+            assert got.flags.writeable
+            assert_array_equal(got, wanted)
+    assert found.metadata == graph.metadata
+    counts = {"vertices": n, "arcs": m, "weight": None if dtype is None else np.dtype(dtype).name}
+    assert read_metadata(folder) == {**graph.metadata, **counts}
+
+
+def test_the_files_are_flat_lz4_and_nothing_is_left_beside_them(tmp_path):
+    write_graph(GENERATORS["grid"](width=5, height=4, weight_low=1, weight_high=9, seed=1), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.parquet", "vertices.parquet"]
+    edges, vertices = (pq.ParquetFile(tmp_path / f"{name}.parquet") for name in ("edges", "vertices"))
+    assert edges.schema_arrow.remove_metadata() == pa.schema({"target": pa.int32(), "weight": pa.uint32()})
+    assert vertices.schema_arrow.names == ["offset", "x", "y"]
+    assert vertices.read()["x"].null_count == 1
+    assert edges.metadata.row_group(0).column(0).compression == "LZ4"
+
+
+def test_arrays_are_not_copied_out_of_arrow(tmp_path):
+    write_graph(GENERATORS["ring"](vertices=1000, seed=1), tmp_path)
+    graph = read_graph(tmp_path)
+    assert not any(array.flags.owndata for array in (graph.offsets, graph.targets, graph.weights))
+
+
+def test_files_of_different_graphs_are_refused(tmp_path):
+    for vertices in (4, 5):
+        write_graph(GENERATORS["ring"](vertices=vertices, seed=1), tmp_path / str(vertices))
+    (tmp_path / "4" / "edges.parquet").replace(tmp_path / "5" / "edges.parquet")
+    with pytest.raises(Failure, match=r"5: vertices.parquet and edges.parquet are of different graphs"):
+        read_graph(tmp_path / "5")
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 not really", None])
+def test_foreign_files_are_refused(tmp_path, content):
+    if content is None:
+        pq.write_table(pa.table({"offset": [0]}), tmp_path / "vertices.parquet")
+    else:
+        (tmp_path / "vertices.parquet").write_bytes(content)
+    with pytest.raises(Failure, match=r"vertices.parquet: not a graph written by saitan: delete it and convert again"):
+        read_graph(tmp_path)
+
+
+def test_a_full_disk_leaves_the_old_graph(tmp_path, monkeypatch):
+    write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
+
+    def full(table, path, **options):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_graph(GENERATORS["ring"](vertices=5, seed=1), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.parquet", "vertices.parquet"]
+    assert read_graph(tmp_path).n == 4

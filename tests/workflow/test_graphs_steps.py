@@ -1,0 +1,247 @@
+"""The steps fetch, convert and generate, as commands and as functions."""
+
+import gzip
+import hashlib
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import pytest
+from numpy.testing import assert_array_equal
+
+from workflow.graphs.catalogue import ENTRY
+from workflow.graphs.convert import convert
+from workflow.graphs.fetch import fetch
+from workflow.graphs.generate import generate
+from workflow.graphs.parquet import read_graph, read_metadata
+from workflow.step import Failure
+
+CONTENT = b"p sp 3 4\na 1 2 5\na 2 3 6\na 3 3 1\na 1 2 4\n"
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+PACKED = gzip.compress(CONTENT)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server whose `answers` are (status, body, bytes announced) in turn, the last for ever."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    state = SimpleNamespace(answers=[(200, PACKED, None)], paths=[], ranges=[])
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            state.paths.append(self.path)
+            state.ranges.append(self.headers.get("Range"))
+            status, body, announced = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
+            asked = self.headers.get("Range")
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and status == 206 else 0
+            self.send_response(status)
+            if status == 206:
+                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            self.send_header("Content-Length", str((announced or len(body)) - start))
+            self.end_headers()
+            self.wfile.write(body[start:])
+
+        def log_message(self, *_):
+            pass
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    state.base = f"http://127.0.0.1:{httpd.server_port}/data"
+    state.stop = httpd.server_close
+    yield state
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
+def gives_up(folder, *args, **options):
+    """The one line of a fetch that fails; nothing must be left behind."""
+    with pytest.raises(Failure) as failure:
+        fetch(*args, folder / "graph.gr.gz", pause=0, **options)
+    assert list(folder.iterdir()) == []
+    assert "\n" not in str(failure.value)
+    return str(failure.value)
+
+
+def test_a_download_is_checked_and_kept_as_it_is(server, tmp_path):
+    fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256)
+    assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
+    assert server.paths == ["/data/graph.gr.gz"]
+
+
+def test_a_wrong_checksum_is_fetched_again_and_then_given_up(server, tmp_path):
+    url = f"{server.base}/graph.gr.gz"
+    message = gives_up(tmp_path, url, sha256="0" * 64)
+    assert message.startswith(f"{url}: its decompressed content has the SHA-256 {SHA256}, but 000")
+    assert message.endswith("(given up after 3 attempts)")
+    assert server.ranges == [None] * 3
+
+
+def test_a_second_attempt_may_succeed(server, tmp_path):
+    server.answers = [(503, b"", None), (200, gzip.compress(b"other"), None), (200, PACKED, None)]
+    fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256, pause=0)
+    assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
+
+
+def test_a_damaged_archive_is_fetched_again_without_a_checksum_too(server, tmp_path):
+    server.answers = [(200, PACKED[:-10], None), (200, PACKED, None)]
+    fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", pause=0)
+    assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
+
+
+@pytest.mark.parametrize("status", [206, 200])
+def test_a_broken_download_goes_on_where_it_stopped_if_the_server_can(server, tmp_path, status):
+    server.answers = [(200, PACKED[:20], len(PACKED)), (status, PACKED, None)]
+    fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256, pause=0)
+    assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
+    assert server.ranges == [None, "bytes=20-"]
+
+
+def test_a_missing_file_is_not_asked_for_again(server, tmp_path):
+    server.answers = [(404, b"", None)]
+    url = f"{server.base}/graph.gr.gz"
+    assert gives_up(tmp_path, url) == f"{url}: the server answers 404 Not Found"
+    assert len(server.paths) == 1
+
+
+def test_a_server_that_is_down(server, tmp_path):
+    url = f"{server.base}/graph.gr.gz"
+    server.stop()
+    message = gives_up(tmp_path, url)
+    assert message.startswith(f"{url}: no answer or a broken one: ")
+    assert message.endswith("(given up after 3 attempts)")
+
+
+def test_a_mirror_address_is_asked_for_the_name_alone(server, tmp_path):
+    fetch("http://publisher.invalid/far/graph.gr.gz", tmp_path / "g.gr.gz", sha256=SHA256, mirror=f"{server.base}/")
+    assert server.paths == ["/data/graph.gr.gz"]
+
+
+@pytest.mark.parametrize("url", ["http://publisher.invalid/far/graph.gr.gz", "graph.gr.gz"])
+def test_a_mirror_folder(tmp_path, url):
+    (tmp_path / "graph.gr.gz").write_bytes(PACKED)
+    fetch(url, tmp_path / "out" / "graph.gr.gz", sha256=SHA256, mirror=str(tmp_path))
+    assert (tmp_path / "out" / "graph.gr.gz").read_bytes() == PACKED
+
+
+def test_a_mirror_folder_without_the_file_or_with_another(tmp_path):
+    mirror, folder = tmp_path / "mirror", tmp_path / "out"
+    mirror.mkdir()
+    folder.mkdir()
+    place = mirror / "graph.gr.gz"
+    assert gives_up(folder, "graph.gr.gz", mirror=str(mirror)) == f"{place}: the mirror folder has no such file"
+    place.write_bytes(PACKED)
+    assert gives_up(folder, "graph.gr.gz", mirror=str(mirror), sha256="0" * 64).startswith(f"{place}: its decompressed")
+    assert place.exists()
+
+
+def test_a_file_that_only_a_mirror_has_needs_one(tmp_path):
+    assert gives_up(tmp_path, "graph.gr.gz").startswith("graph.gr.gz: no publisher's address is known: set mirror")
+
+
+def run(module, *arguments):
+    command = [sys.executable, "-m", f"workflow.graphs.{module}", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_fetch_and_convert_as_commands(tmp_path):
+    (tmp_path / "graph.gr.gz").write_bytes(PACKED)
+    (tmp_path / "graph.co").write_text("p aux sp co 3\nv 1 1000000 0\nv 2 0 0\nv 3 0 2000000\n")
+    fetched = tmp_path / "fetched.gr.gz"
+    done = run("fetch", "--url", "graph.gr.gz", "--mirror", tmp_path, "--sha256", SHA256, "--output", fetched)
+    assert (done.returncode, done.stderr) == (0, "")
+    entry = ENTRY.validate_python(
+        {
+            "title": "Small",
+            "models": "kanto",
+            "format": "dimacs",
+            "file": "graph.gr.gz",
+            "drop_loops": True,
+            "merge_parallel": True,
+        }
+    )
+    places = ("--coordinates", tmp_path / "graph.co")
+    target = ("--input", fetched, *places, "--output", tmp_path / "small")
+    done = run("convert", "--entry", entry.model_dump_json(), "--name", "small", *target)
+    assert (done.returncode, done.stderr) == (0, "")
+    graph = read_graph(tmp_path / "small")
+    assert list(zip(graph.sources, graph.targets, graph.weights, strict=True)) == [(0, 1, 4), (1, 2, 6)]
+    assert_array_equal(graph.coordinates, [[1, 0], [0, 0], [0, 2]])
+    assert read_metadata(tmp_path / "small") == {
+        "name": "small",
+        "title": "Small",
+        "models": "kanto",
+        "directed": True,
+        "format": "dimacs",
+        "origin": "graph.gr.gz",
+        "checksum": SHA256,
+        "options": {"drop_loops": True, "merge_parallel": True},
+        "vertices": 3,
+        "arcs": 2,
+        "weight": "uint32",
+    }
+
+
+def test_convert_fails_in_one_line_also_in_the_log(tmp_path):
+    (tmp_path / "graph.gr").write_text("p sp 3 1\na 1 2 -5\n")
+    entry = '{"title": "A", "file": "graph.gr", "format": "dimacs"}'
+    log, output = tmp_path / "logs" / "a.log", tmp_path / "a"
+    target = ("--input", tmp_path / "graph.gr", "--output", output, "--log", log)
+    done = run("convert", "--entry", entry, "--name", "a", *target)
+    assert done.returncode == 1
+    assert done.stderr == f"error: {tmp_path}/graph.gr: line 2: the weight -5 is negative: at least 0 is right\n"
+    assert log.read_text() == done.stderr
+    assert not output.exists()
+
+
+def test_convert_checks_the_checksum_of_the_entry(tmp_path):
+    (tmp_path / "graph.gr").write_bytes(CONTENT)
+    entry = ENTRY.validate_python({"title": "A", "file": "graph.gr", "format": "dimacs", "sha256": "0" * 64})
+    with pytest.raises(Failure, match=f"graph.gr: its decompressed content has the SHA-256 {SHA256}, but 000"):
+        convert(entry, "a", tmp_path / "graph.gr")
+
+
+def test_drawn_weights_are_called_synthetic_in_the_metadata(tmp_path):
+    (tmp_path / "p.gr").write_text("p tw 3 2\n1 2\n3 2\n")
+    entry = ENTRY.validate_python(
+        {
+            "title": "A",
+            "file": "p.gr",
+            "format": "pace",
+            "weights": {"low": 100, "high": 5000, "seed": 1},
+            "synthetic": "weights are drawn",
+            "largest_component": "weak",
+            "relabel": "degree",
+        }
+    )
+    graph = convert(entry, "a-drawn", tmp_path / "p.gr")
+    assert graph.metadata["synthetic"] == "weights are drawn"
+    assert graph.metadata["options"]["weights"] == {"low": 100, "high": 5000, "seed": 1}
+    weights = graph.to_scipy().toarray()
+    assert_array_equal(weights, weights.T)
+    assert 100 <= graph.weights.min() <= graph.weights.max() <= 5000
+    assert graph.degrees.tolist() == [2, 1, 1]
+
+
+def test_generate_as_a_command(tmp_path):
+    entry = '{"title": "Ring", "generator": "ring", "parameters": {"vertices": 4, "seed": 7}}'
+    done = run("generate", "--entry", entry, "--name", "ring-4", "--output", tmp_path / "ring-4")
+    assert (done.returncode, done.stderr) == (0, "")
+    metadata = read_graph(tmp_path / "ring-4").metadata
+    assert {key: metadata[key] for key in ("name", "title", "generator", "parameters", "seed", "directed")} == {
+        "name": "ring-4",
+        "title": "Ring",
+        "generator": "ring",
+        "parameters": {"vertices": 4},
+        "seed": 7,
+        "directed": True,
+    }
+
+
+def test_generate_names_what_the_generator_cannot_use():
+    entry = ENTRY.validate_python({"title": "A", "generator": "ring", "parameters": {"vertices": 0, "seed": 1}})
+    with pytest.raises(Failure, match="a: generator ring: vertices must be 1 to 2147483647, not 0"):
+        generate(entry, "a")
