@@ -1,5 +1,31 @@
-from hypothesis import settings
+"""What all tests share: GPU tests skip with the reason where no GPU can be used; Hypothesis without deadlines."""
 
-# The first example compiles and imports: a deadline for one example would fail by chance.
-settings.register_profile("saitan", deadline=None)
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from kernels.cuda import unusable
+
+# The first example of a test compiles Numba code, which takes seconds.
+settings.register_profile("saitan", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("saitan")
+
+ROOT = Path(__file__).parents[1]
+
+
+def pytest_collection_modifyitems(items):
+    reason = unusable()
+    for item in items:
+        if reason and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real inputs: SAITAN_DATA, or ../shared/data beside the repository."""
+    folder = Path(os.environ.get("SAITAN_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no folder {folder} with real inputs (set SAITAN_DATA)")
+    return folder

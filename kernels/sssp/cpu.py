@@ -63,9 +63,9 @@ def _select_relax(offsets, targets, weights, mask, cost, updated, limit, state, 
                     state[OVERFLOW] = 1
                     continue
                 t = targets[i]
-                if atomic_min(updated, t, candidate) >= candidate and not scheduled[t]:
-                    if atomic_exchange(scheduled, t, 1) == 0:
-                        write[atomic_add(state, LENGTH, 1)] = t
+                lowest = atomic_min(updated, t, candidate) >= candidate
+                if lowest and not scheduled[t] and atomic_exchange(scheduled, t, 1) == 0:
+                    write[atomic_add(state, LENGTH, 1)] = t
 
 
 @njit(parallel=True, cache=True)
@@ -122,20 +122,24 @@ class CpuEngine:
         graph = self.graph
         return graph.offsets, graph.targets, graph.weights, self.mask, self.cost, self.updated, self.limit, self.state
 
-    def _committed(self, changed: int) -> bool:
+    def _check_sums(self) -> None:
         if self.state[OVERFLOW]:
             raise Overflow
+
+    def _committed(self, changed: int) -> bool:
         self.changed.append(changed)
         return changed > 0
 
     def relax(self) -> None:
         _relax(*self._arcs())
+        self._check_sums()
 
     def update(self) -> bool:
         return self._committed(_update(self.mask, self.cost, self.updated))
 
     def select_relax(self, length: int) -> int:
         _select_relax(*self._arcs(), self.read, length, self.write, self.scheduled)
+        self._check_sums()
         self.read, self.write = self.write, self.read
         return int(self.state[LENGTH])
 
