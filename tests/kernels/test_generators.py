@@ -46,7 +46,7 @@ def test_the_seed_decides(name):
     assert first.metadata["directed"] or is_symmetric(first)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", GENERATORS)
 def test_the_table_states_the_signature(name):
     generator = GENERATORS[name]
     module, function = generator.path.split(":")

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ def test_the_catalogue_is_right_and_survives_json():
     entries = load_catalogue(CONFIG)
     assert all(ENTRY.validate_json(entry.model_dump_json()) == entry for entry in entries.values())
     assert {"road-rail-20k", "USA-road-d.NY", "NE-topology-drawn", "kronecker-24"} <= entries.keys()
+
+
+def test_the_schema_is_that_of_the_models():
+    written = json.loads((CONFIG.parents[1] / "workflow" / "schemas" / "graphs.schema.json").read_text())
+    assert written == CATALOGUE.json_schema(), "write it again: python -m workflow.graphs.catalogue"
 
 
 def test_whatever_has_drawn_weights_says_so_in_title_and_note():

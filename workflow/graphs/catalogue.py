@@ -1,7 +1,11 @@
-"""The catalogue of graphs, config/graphs.yaml: a mapping of names to entries, downloaded or generated."""
+"""The catalogue of graphs, config/graphs.yaml: a mapping of names to entries, downloaded or generated.
+
+`python -m workflow.graphs.catalogue` prints the JSON schema that config/graphs.yaml names in its first line.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -156,3 +160,7 @@ def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
         line = f"line {mark.line + 1}: " if mark else ""
         raise Failure(f"{path}: {line}{getattr(error, 'problem', None) or 'not YAML'}") from error
     return CATALOGUE.validate_python(raw or {})
+
+
+if __name__ == "__main__":
+    print(json.dumps(CATALOGUE.json_schema(), indent=2))
