@@ -1,6 +1,7 @@
 # saitan: fetch or generate graphs, compile kernels, measure, tabulate, draw, report. Targets: all (the default),
 # cubins, graphs, and every experiment of the configuration by its name.
 import sys
+from pathlib import Path
 
 from snakemake.utils import min_version
 
@@ -14,7 +15,8 @@ if not workflow.overwrite_configfiles:
 
 
 plan = plan_from(config)
-PYTHON = sys.executable
+# Steps run in the environment that Snakemake runs in, activated or not.
+shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 
 wildcard_constraints:

@@ -12,6 +12,11 @@ from kernels.problem import Unavailable
 GIB = 2**30
 
 
+def pointer(array) -> int:
+    """The device address of a GPUArray; 0 for an empty one, which PyCUDA does not allocate."""
+    return 0 if array.gpudata is None else int(array.gpudata)
+
+
 class Buffers:
     """The device arrays of one solver.
 

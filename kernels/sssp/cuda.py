@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pycuda.driver as driver
 
-from kernels.cuda.buffers import Buffers
+from kernels.cuda.buffers import Buffers, pointer
 from kernels.cuda.module import function
 from kernels.cuda.timing import Stopwatch
 from kernels.graph import Graph
@@ -53,7 +53,7 @@ class DeviceGraph:
 
     def arcs(self) -> tuple[int, int, int]:
         """The three device pointers."""
-        return int(self.offsets.gpudata), int(self.targets.gpudata), int(self.weights.gpudata)
+        return pointer(self.offsets), pointer(self.targets), pointer(self.weights)
 
 
 class Engine:
@@ -90,11 +90,11 @@ class Engine:
         return Engine(self.graph, wide(self.cost.dtype), self._buffers)
 
     def _launch(self, name: str, threads: int, *arguments) -> None:
-        pointers = [int(a.gpudata) if hasattr(a, "gpudata") else a for a in arguments]
+        pointers = [pointer(a) if hasattr(a, "gpudata") else a for a in arguments]
         self._kernels[name].prepared_async_call(blocks(threads), (BLOCK, 1, 1), None, *pointers)
 
     def _read_status(self) -> None:
-        driver.memcpy_dtoh_async(self.status, int(self.device_status.gpudata))
+        driver.memcpy_dtoh_async(self.status, pointer(self.device_status))
         driver.Context.synchronize()
 
     def _committed(self) -> bool:
@@ -135,9 +135,9 @@ class Engine:
         return self._committed()
 
     def switch(self) -> int:
-        status = int(self.device_status.gpudata)
+        status = pointer(self.device_status)
         self._switch.prepared_async_call(
-            blocks(self.n), (BLOCK, 1, 1), None, self.n, int(self.mask.gpudata), status, int(self.read.gpudata)
+            blocks(self.n), (BLOCK, 1, 1), None, self.n, pointer(self.mask), status, pointer(self.read)
         )
         self._read_status()
         self._reset_length.prepared_async_call((1, 1), (1, 1, 1), None, status)
@@ -159,14 +159,14 @@ class Certificate:
 
     def _launch(self, name: str, arguments: str, threads: int, distances, *rest) -> None:
         kernel = function("sssp", "validate", f"{name}_{self.graph.suffix(distances.dtype)}", arguments)
-        pointers = [int(a.gpudata) if hasattr(a, "gpudata") else a for a in (distances, *rest)]
+        pointers = [pointer(a) if hasattr(a, "gpudata") else a for a in (distances, *rest)]
         arcs = self.graph.arcs() if len(arguments) - len(pointers) == 4 else ()
         kernel.prepared_async_call(blocks(threads), (BLOCK, 1, 1), None, self.n, *arcs, *pointers)
 
     def check(self, source: int, distances) -> None:
         """Conditions (1) and (2) of validate.py on a device array. Raises Invalid."""
         at_source = np.empty(1, distances.dtype)
-        driver.memcpy_dtoh(at_source, int(distances.gpudata) + source * distances.dtype.itemsize)
+        driver.memcpy_dtoh(at_source, pointer(distances) + source * distances.dtype.itemsize)
         if at_source[0] != 0:
             raise Invalid(f"the source {source} is at distance {at_source[0]}, not 0")
         none = np.iinfo(np.uint64).max
@@ -229,7 +229,7 @@ class CudaSolver:
         """Copy the distances to the host, into page-locked memory that the next answer reuses."""
         if self._delivered is None or self._delivered.dtype != self.distances.dtype:
             self._delivered = driver.pagelocked_empty(self.graph.n, self.distances.dtype)
-        driver.memcpy_dtoh(self._delivered, int(self.distances.gpudata))
+        driver.memcpy_dtoh(self._delivered, pointer(self.distances))
 
     def answer(self) -> dict[str, np.ndarray]:
         return {"distances": self._delivered.copy()}

@@ -11,11 +11,11 @@ rule fetch:
         f"{RESULTS}/downloads/{{file}}",
     log:
         f"{RESULTS}/logs/fetch/{{file}}.log",
+    cache: True
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),
-    cache: True
     shell:
-        "{PYTHON:q} -m workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
+        "python -m workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
 
 
 rule convert:
@@ -26,14 +26,14 @@ rule convert:
         edges=f"{RESULTS}/graphs/{{graph}}/edges.parquet",
     log:
         f"{RESULTS}/logs/convert/{{graph}}.log",
-    params:
-        settings=lambda wc: plan.convert_settings(wc.graph),
-        folder=f"{RESULTS}/graphs/{{graph}}",
     wildcard_constraints:
         graph=plan.any_of(plan.downloaded),
     cache: True
+    params:
+        settings=lambda wc: plan.convert_settings(wc.graph),
+        folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "{PYTHON:q} -m workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
 
 
 rule generate:
@@ -44,11 +44,11 @@ rule generate:
         edges=f"{RESULTS}/graphs/{{graph}}/edges.parquet",
     log:
         f"{RESULTS}/logs/generate/{{graph}}.log",
-    params:
-        settings=lambda wc: plan.generate_settings(wc.graph),
-        folder=f"{RESULTS}/graphs/{{graph}}",
     wildcard_constraints:
         graph=plan.any_of(plan.generated),
     cache: True
+    params:
+        settings=lambda wc: plan.generate_settings(wc.graph),
+        folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "{PYTHON:q} -m workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"

@@ -10,14 +10,14 @@ rule queries:
         reference=f"{RESULTS}/instances/{{problem}}/{{graph}}/{{instance}}/{{drawn}}-{{seed}}.reference.npz",
     log:
         f"{RESULTS}/logs/queries/{{problem}}/{{graph}}/{{instance}}/{{drawn}}-{{seed}}.log",
-    params:
-        settings=lambda wc: plan.query_settings(wc),
-        graph=lambda wc: plan.graph_option(wc.graph),
     wildcard_constraints:
         drawn=r"\d+",
         seed=r"-?\d+",
+    params:
+        settings=lambda wc: plan.query_settings(wc),
+        graph=lambda wc: plan.graph_option(wc.graph),
     shell:
-        "{PYTHON:q} -m workflow.queries --settings {params.settings:q} {params.graph}"
+        "python -m workflow.queries --settings {params.settings:q} {params.graph}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
 
 
@@ -32,14 +32,14 @@ rule measure:
         f"{RESULTS}/samples/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.parquet",
     log:
         f"{RESULTS}/logs/measure/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.log",
+    threads: lambda wc: workflow.resource_settings.cores or 1
+    resources:
+        gpu=lambda wc: int(wc.backend == "cuda"),
     params:
         settings=lambda wc: plan.measure_settings(plan.point(wc)),
         graph=lambda wc: plan.graph_option(wc.graph),
         cubins=lambda wc: plan.cubin_folder(plan.point(wc)),
-    threads: lambda wc: workflow.resource_settings.cores or 1
-    resources:
-        gpu=lambda wc: int(wc.backend == "cuda"),
     shell:
-        "SAITAN_CUBINS={params.cubins:q} {PYTHON:q} -m workflow.measure --settings {params.settings:q} {params.graph}"
+        "SAITAN_CUBINS={params.cubins:q} python -m workflow.measure --settings {params.settings:q} {params.graph}"
         " --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
         " --output {output:q} --log {log:q}"

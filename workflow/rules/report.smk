@@ -13,13 +13,17 @@ for name in plan.config.experiments:
 rule tabulate:
     input:
         samples=lambda wc: [point.samples for point in plan.points_of(wc.experiment)],
-        graphs=lambda wc: [file for g in plan.graphs_of(wc.experiment) for file in plan.graph_files(g)],
+        graphs=lambda wc: [
+            file for g in plan.graphs_of(wc.experiment) for file in plan.graph_files(g)
+        ],
         published="config/published.yaml",
         steps=["workflow/tabulate.py", "workflow/views.py", "workflow/published.py"],
     output:
         table=f"{RESULTS}/tables/{{experiment}}.parquet",
         csv=report(
-            f"{RESULTS}/tables/{{experiment}}.csv", caption="../captions/table.rst", category="{experiment}"
+            f"{RESULTS}/tables/{{experiment}}.csv",
+            caption="../captions/table.rst",
+            category="{experiment}",
         ),
         figure=f"{RESULTS}/tables/{{experiment}}.figure.parquet",
     log:
@@ -29,7 +33,7 @@ rule tabulate:
         models=lambda wc: plan.models_of(wc.experiment),
         graphs=lambda wc: [plan.graph_folder(g) for g in plan.graphs_of(wc.experiment)],
     shell:
-        "{PYTHON:q} -m workflow.tabulate --experiment {wildcards.experiment} --settings {params.settings:q}"
+        "python -m workflow.tabulate --experiment {wildcards.experiment} --settings {params.settings:q}"
         " --published {input.published:q} --models {params.models:q} --samples {input.samples:q}"
         " --graphs {params.graphs:q} --table {output.table:q} --csv {output.csv:q} --figure {output.figure:q}"
         " --log {log:q}"
@@ -41,7 +45,9 @@ rule draw:
         step="workflow/figures.py",
     output:
         svg=report(
-            f"{RESULTS}/figures/{{experiment}}.svg", caption="../captions/figure.rst", category="{experiment}"
+            f"{RESULTS}/figures/{{experiment}}.svg",
+            caption="../captions/figure.rst",
+            category="{experiment}",
         ),
         spec=f"{RESULTS}/figures/{{experiment}}.json",
     log:
@@ -49,7 +55,7 @@ rule draw:
     params:
         figure=lambda wc: plan.figure_settings(wc.experiment),
     shell:
-        "{PYTHON:q} -m workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
+        "python -m workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
         " --data {input.data:q} --svg {output.svg:q} --spec {output.spec:q} --log {log:q}"
 
 
@@ -76,4 +82,4 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     shell:
-        "{PYTHON:q} -m workflow.report --plan {input.plan:q} --output {output:q} --log {log:q}"
+        "python -m workflow.report --plan {input.plan:q} --output {output:q} --log {log:q}"
