@@ -49,7 +49,9 @@ VARIANTS = {
     "fast": Variant(
         "register-tiled, three-input minima, operands packed and their infinite tiles skipped",
         "kernels.tropical.fast_cpu:Fast",
-        parameters={"reuse": bool, "skip": bool},
+        "kernels.tropical.fast_cuda:Fast",
+        ("fast",),
+        {"reuse": bool, "skip": bool},
     ),
     "numpy": Variant("NumPy's broadcast sum and minimum.reduce", "kernels.tropical.peers:NumPy"),
 }

@@ -8,8 +8,8 @@ import numpy as np
 
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
-from kernels.cuda.timing import Stopwatch
 from kernels.problem import Run
+from kernels.tropical.device import Laps, divided, fetch_rows, fill
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import infinity, mirrored
 from kernels.tropical.skipping import INFINITE, Grains, occupancy
@@ -20,15 +20,7 @@ BLOCK = (TILE, TILE, 1)
 
 
 def tiles(length: int) -> int:
-    return -(-length // TILE)
-
-
-def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
-    """The given rows of a GPUArray [m, n] as a host array."""
-    out = np.empty((len(rows), matrix.shape[1]), matrix.dtype)
-    for place, row in enumerate(rows):
-        matrix[int(row)].get(out[place])
-    return out
+    return divided(length, TILE)
 
 
 class Product:
@@ -50,7 +42,7 @@ class Product:
         )
         self.memory = self.buffers.nbytes
         self.transfer = self.buffers.upload_time
-        self.watch = Stopwatch()
+        self.laps = Laps(3)
         self._seed = 0
 
     def kernel(self, name: str, arguments: str):
@@ -64,8 +56,8 @@ class Product:
         if self.instance.pairs:
             seconds, counters = self.multiply()
             counters["tops"] = 2 * self.instance.pairs / seconds / 1e12
-        elif self.c.size:
-            self.c.fill(self.infinite)
+        else:
+            fill(self.c, self.infinite)
         return Run(seconds, time.perf_counter() - start, counters)
 
     def multiply(self) -> tuple[float, dict[str, float]]:
@@ -95,10 +87,11 @@ class Untiled(Product):
         self._untiled = self.kernel("untiled", "PPPiii")
 
     def multiply(self) -> tuple[float, dict[str, float]]:
-        operands = (self.c.gpudata, self.a.gpudata, self.b.gpudata)
-        with self.watch:
-            self._untiled.prepared_call(self.grid, BLOCK, *operands, *self.instance.shape)
-        return self.watch.seconds, {}
+        operands = (self.c.ptr, self.a.ptr, self.b.ptr)
+        self.laps.mark()
+        self._untiled.prepared_call(self.grid, BLOCK, *operands, *self.instance.shape)
+        self.laps.mark()
+        return sum(self.laps.seconds()), {}
 
 
 class Tiled(Product):
@@ -119,23 +112,22 @@ class Tiled(Product):
         self._attributes = self.kernel("attributes", "PPPPiii")
 
     def multiply(self) -> tuple[float, dict[str, float]]:
-        c, a, b = (x.gpudata for x in (self.c, self.a, self.b))
-        table_a, table_b = (x.gpudata for x in self.tables)
+        c, a, b = (x.ptr for x in (self.c, self.a, self.b))
+        table_a, table_b = (x.ptr for x in self.tables)
         shape = self.instance.shape
-        prepass = 0.0
+        self.laps.mark()
         if self.grains.tile and not (self.reuse and self._known):
             count = sum(x.size for x in self.tables)
-            with self.watch:
-                self._attributes.prepared_call((count, 1), BLOCK, table_a, table_b, a, b, *shape)
-            prepass = self.watch.seconds
+            self._attributes.prepared_call((count, 1), BLOCK, table_a, table_b, a, b, *shape)
             self._known = True
+        self.laps.mark()
         used = (table_a, table_b) if self.grains.tile else (0, 0)
-        with self.watch:
-            self._tiled.prepared_call(self.grid, BLOCK, c, a, b, *shape, *used, int(self.neutral))
+        self._tiled.prepared_call(self.grid, BLOCK, c, a, b, *shape, *used, int(self.neutral))
+        self.laps.mark()
+        prepass, product = self.laps.seconds()
         if not self.grains.tile:
-            return self.watch.seconds, {}
-        seconds = prepass + self.watch.seconds
-        return seconds, {"prepass_s": prepass, **occupancy(*(x.get() != INFINITE for x in self.tables))}
+            return product, {}
+        return prepass + product, {"prepass_s": prepass, **occupancy(*(x.get() != INFINITE for x in self.tables))}
 
 
 class SkipInfinity(Tiled):

@@ -17,10 +17,9 @@ class SumOverflow(OverflowError):
     """A sum of two finite entries reached the number that stands for infinity; the message is one line."""
 
     def __init__(self, dtype: np.typing.DTypeLike) -> None:
-        wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[np.dtype(dtype).name]
-        super().__init__(
-            f"a finite sum reaches {INFINITE[np.dtype(dtype).name]}, which is infinity in {np.dtype(dtype)}: use {wider}"
-        )
+        name = np.dtype(dtype).name
+        wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[name]
+        super().__init__(f"a finite sum reaches {INFINITE[name]}, which is infinity in {name}: use {wider}")
 
 
 def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):

@@ -1,4 +1,4 @@
-"""Is this product right? Recomputed exactly with NumPy: the whole where cheap, else rows and entries drawn at random."""
+"""Is this product right? Recomputed with NumPy: the whole where cheap, else rows and entries drawn at random."""
 
 from __future__ import annotations
 

@@ -1,0 +1,51 @@
+"""Small things that the CUDA solvers share."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+
+def divided(length: int, step: int) -> int:
+    """length / step, rounded up."""
+    return -(-length // step)
+
+
+def fill(array, value: np.generic) -> None:
+    """Set every entry of a contiguous GPUArray of 16- or 32-bit numbers; compiles nothing."""
+    import pycuda.driver as driver
+
+    if array.size:
+        bits = int(np.asarray(value, array.dtype).view(f"u{array.dtype.itemsize}"))
+        (driver.memset_d16 if array.dtype.itemsize == 2 else driver.memset_d32)(array.ptr, bits, array.size)
+
+
+def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
+    """The given rows of a GPUArray [m, n] as a host array."""
+    out = np.empty((len(rows), matrix.shape[1]), matrix.dtype)
+    for place, row in enumerate(rows):
+        matrix[int(row)].get(out[place])
+    return out
+
+
+class Laps:
+    """Seconds of device time between marks, by CUDA events, without waiting in between."""
+
+    def __init__(self, marks: int) -> None:
+        import pycuda.driver as driver
+
+        self._events = [driver.Event() for _ in range(marks)]
+        self._next = 0
+
+    def mark(self) -> None:
+        """The first mark of a run is its start."""
+        self._events[self._next].record()
+        self._next += 1
+
+    def seconds(self) -> list[float]:
+        """Seconds between neighbouring marks; waits for the last and begins anew."""
+        used = self._events[: self._next]
+        self._next = 0
+        used[-1].synchronize()
+        return [later.time_since(sooner) / 1000 for sooner, later in pairwise(used)]

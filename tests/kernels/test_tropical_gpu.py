@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import tropical
+from kernels.cuda import unusable
+from kernels.problem import Invalid
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import INFINITE, mirrored
+from kernels.tropical.validate import product_rows
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
+
+GRAINS = ("tile", "warp", "element", "tile+warp", "tile+element", "tile+warp+element")
+PAPER = [
+    ("untiled", {}),
+    ("tiled", {}),
+    *(("skip-infinity", {"grain": grain}) for grain in GRAINS),
+    *(("skip-both", {"grain": grain, "neutral": neutral}) for grain in GRAINS for neutral in (False, True)),
+]
+
+
+@st.composite
+def instances(draw, largest):
+    """Two matrices that fit; zeros, infinities and largest finite values in blocks, rows and single entries."""
+    dtype = np.dtype(draw(st.sampled_from(("float32", "int32", "uint16"))))
+    semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
+    m, k, n = (draw(st.integers(1, largest)) for _ in range(3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+
+    def matrix(rows, columns):
+        high = 1.7e38 if dtype == np.float32 else int(INFINITE[dtype.name]) // 2
+        small = rng.integers(0, 4, (rows, columns))
+        out = (rng.random((rows, columns)) * high).astype(dtype) if rng.random() < 0.5 else small.astype(dtype)
+        for special in (0, INFINITE[dtype.name]):
+            share = rng.choice([0, 0.3, 0.9])
+            out[rng.random((rows, columns)) < share] = special
+            out[rng.random(rows) < share] = special
+            top, left = rng.integers(0, rows), rng.integers(0, columns)
+            out[top : top + 150, left : left + 150] = special
+        if rng.random() < 0.3:
+            edge = min(rows, columns, 32)
+            out[:edge, :edge] = INFINITE[dtype.name]
+            np.fill_diagonal(out[:edge, :edge], 0)
+        return mirrored(out, semiring)
+
+    return Instance(matrix(m, k), matrix(k, n), semiring)
+
+
+def poison(solver):
+    """Fill C with a bit pattern that no product here has."""
+    import pycuda.driver as driver
+
+    driver.memset_d8(solver.c.ptr, 0xA5, solver.c.nbytes)
+
+
+def right(instance, variant, **parameters):
+    solver = tropical.prepare(instance, variant, "cuda", **parameters)
+    try:
+        for _ in range(2):
+            poison(solver)
+            run = solver.run(3)
+            solver.validate()
+            np.testing.assert_array_equal(solver.answer()["c"], product_rows(instance.a, instance.b, instance.semiring))
+            assert set(run.counters) <= set(tropical.METRICS)
+            assert run.kernel > 0
+    finally:
+        solver.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(largest=100), st.sampled_from(PAPER), st.booleans())
+def test_paper_variants_equal_numpy(instance, choice, reuse):
+    variant, parameters = choice
+    right(instance, variant, **parameters, **({"reuse": reuse} if "skip" in variant else {}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(largest=400), st.booleans(), st.booleans())
+def test_fast_equals_numpy(instance, skip, reuse):
+    right(instance, "fast", skip=skip, reuse=reuse)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (128, 16, 128), (129, 2047, 257), (1, 5000, 3), (300, 1, 300), (64, 33000, 70)]
+)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_fast_on_thin_and_long_shapes(shape, dtype):
+    m, k, n = shape
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(1, 10000, size).astype(dtype) for size in ((m, k), (k, n)))
+    right(Instance(a, b), "fast")
+
+
+def test_fast_takes_floats_of_either_sign_and_says_so():
+    from kernels.tropical.fast_cuda import LoopWarning
+
+    rng = np.random.default_rng(1)
+    a, b = (rng.normal(size=(200, 200)).astype(np.float32) for _ in range(2))
+    a[3], b[:, 7] = np.inf, np.inf
+    with pytest.warns(LoopWarning, match="plain minima"):
+        right(Instance(a, b), "fast")
+
+
+@pytest.mark.parametrize(
+    "dtype, entry, message",
+    [
+        ("float32", np.nan, "NaN"),
+        ("float32", -np.inf, "-inf"),
+        ("int32", -1, r"outside \[0, 1073741823\]"),
+        ("int32", 2**30, r"outside \[0, 1073741823\]"),
+        ("uint16", 0x8000, r"outside \[0, 32767\]"),
+    ],
+)
+def test_fast_refuses(dtype, entry, message):
+    a = np.ones((50, 60), dtype)
+    a[49, 59] = entry
+    solver = tropical.prepare(Instance(a, np.ones((60, 40), dtype)), "fast", "cuda")
+    with pytest.raises(ValueError, match=message):
+        solver.run(0)
+    solver.close()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_fast_reports_a_finite_sum_that_reaches_infinity(dtype):
+    from kernels.tropical.semiring import SumOverflow
+
+    infinite = INFINITE[dtype]
+    high = np.float32(3e38) if dtype == "float32" else infinite - 1
+    a, b = np.full((40, 50), high, dtype), np.full((50, 30), high, dtype)
+    a[:, 3] = b[3] = 0
+    right(Instance(a, b), "fast")
+    a[:, 3] = infinite
+    solver = tropical.prepare(Instance(a, b), "fast", "cuda")
+    with pytest.raises(SumOverflow, match="a finite sum reaches"):
+        solver.run(0)
+    solver.close()
+    b[:] = infinite
+    right(Instance(a, b), "fast")
+
+
+@pytest.mark.parametrize("variant", [name for name in tropical.VARIANTS if name != "numpy"])
+def test_validation_sees_one_wrong_entry_on_the_device(variant):
+    solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cuda")
+    solver.run(0)
+    c = solver.c.get()
+    c[17, 31] = min(c[17, 31] + 1, 5)
+    solver.c.set(c)
+    with pytest.raises(Invalid, match="row 17, column 31"):
+        solver.validate()
+    solver.close()
+
+
+def test_counters_agree_with_the_cpu():
+    instance = tropical.instance(n=512, infinite=0.75, by="tile", tile=32, seed=5)
+    counters = [tropical.prepare(instance, "skip-infinity", backend).run(0).counters for backend in ("cpu", "cuda")]
+    assert counters[0]["tiles_skipped"] == pytest.approx(counters[1]["tiles_skipped"])
+    assert counters[0]["tiles_infinite"] == pytest.approx(counters[1]["tiles_infinite"])
