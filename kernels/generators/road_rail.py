@@ -13,14 +13,19 @@ from kernels.graph import MAX_VERTICES, Graph
 WEIGHT_LOW, WEIGHT_HIGH = 8.0, 980_000.0
 # Every so many grid lines, both ways, one is a main road: a share of 2 / s - 1 / s^2 of the vertices, 0.31 M of 1.43 M.
 MAIN_SPACING = 8.7
-# Rails a vertex: more of them, fewer phases.
-RAILS = 0.042
-# Mean length of a rail as a share of the map's width.
-RAIL_LENGTH = 0.335
-# Stations crowd round the centre (a Gaussian of this deviation, in widths of the map) and are rare elsewhere. The
-# poorly served outskirts are corrected last: they are the long tail of small phases.
-CENTRE_SPREAD = 0.2
-OUTSKIRTS = 0.02
+# Main roads and rails are quicker: the rank of their weight among all is drawn from a range lower by this much. A
+# larger lead means fewer corrections: fewer phases, a lower peak.
+MAIN_LEAD = 0.52
+# Rails a vertex: more of them, fewer phases and a higher peak.
+RAILS = 0.024
+# Mean length of a rail, in widths of the map: the longer, the more of the map is updated at once.
+RAIL_LENGTH = 0.15
+# Stations crowd round the centre (a Gaussian of this deviation, in widths of the map) on top of an even share.
+CENTRE_SPREAD = 0.25
+EVEN_SHARE = 0.02
+# No station lies further from the centre (in widths of the map). Beyond, in the corners, there are roads only, and
+# walking there hop by hop is the long tail of small phases: its length then hardly depends on the seed.
+RAIL_REACH = 0.64
 
 
 def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> Graph:
@@ -28,8 +33,8 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
 
     Vertices are the points of a square grid, row by row (the last row may be short). Full grid lines at a regular
     spacing are main roads; of the local roads between them as many are kept as `arcs` asks for, a spanning tree
-    always. Rails join two vertices on main roads, most of them near the centre. All weights are drawn alike,
-    log-uniform: paper S, section 4, finds hops and distance hardly correlated.
+    always. Rails join two vertices on main roads, most of them near the centre. Weights know nothing of lengths
+    (paper S, section 4, finds hops and distance hardly correlated); main roads and rails get the lower ones more often.
 
     vertices, arcs: exact counts of the whole map (an edge is two arcs, of one weight); no parallel arcs, no loops.
     main_only: only the sub-map of main roads and rails, about 22 % of the vertices, numbered anew in the same order.
@@ -61,8 +66,7 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
     stations, ends = _rails(generator, rails, vertex[on_main], vertices, width, lines)
     tails = np.concatenate([tails[kept], stations])
     heads = np.concatenate([heads[kept], ends])
-    logarithm = generator.uniform(np.log(WEIGHT_LOW), np.log(WEIGHT_HIGH), len(tails))
-    weights = np.rint(np.exp(logarithm)).astype(np.uint32)
+    weights = _weights(generator, np.concatenate([main[kept], np.ones(rails, bool)]))
     if main_only:
         chosen = np.concatenate([main[kept], np.ones(rails, bool)])
         number = np.cumsum(on_main, dtype=np.int32) - 1
@@ -97,10 +101,19 @@ def _spanning_tree(vertices, tails, heads, order):
     return joins
 
 
+def _weights(generator, is_major):
+    """uint32 [edges]: evenly spaced quantiles of the log-uniform distribution, dealt out by rank."""
+    count = len(is_major)
+    logarithm = np.log(WEIGHT_LOW) + np.log(WEIGHT_HIGH / WEIGHT_LOW) * (np.arange(count) + 0.5) / count
+    weights = np.empty(count, np.uint32)
+    weights[np.argsort(generator.random(count) - MAIN_LEAD * is_major)] = np.rint(np.exp(logarithm))
+    return weights
+
+
 def _served(x, y, width):
-    """Relative density of stations at a point, in (0, 1 + OUTSKIRTS]."""
+    """Relative density of stations at a point."""
     squared = (x / width - 0.5) ** 2 + (y / width - 0.5) ** 2
-    return np.exp(-squared / (2 * CENTRE_SPREAD**2)) + OUTSKIRTS
+    return (np.exp(-squared / (2 * CENTRE_SPREAD**2)) + EVEN_SHARE) * (squared < RAIL_REACH**2)
 
 
 def _rails(generator, count, stations, vertices, width, lines):
