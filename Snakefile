@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from workflow.plan import RESULTS, plan_from
+from workflow.plan import PUBLISHED, RESULTS, SUMMARY, plan_from
 
 min_version("9.6")
 
@@ -44,3 +44,11 @@ include: "workflow/rules/report.smk"
 
 onstart:
     plan.say_skipped()
+
+
+onsuccess:
+    plan.say_found(workflow.dag_settings.targets)
+
+
+onerror:
+    plan.report_what_exists()

@@ -6,13 +6,17 @@ import argparse
 import json
 from pathlib import Path
 
-from kernels.cuda.build import build
+from kernels.cuda.build import NvccError, build
 from workflow.files import beside
 from workflow.step import run_step, say
 
 
 def compile_one(arguments: argparse.Namespace) -> None:
-    built = build(arguments.source, arguments.arch)
+    try:
+        built = build(arguments.source, arguments.arch)
+    except NvccError as error:
+        say(arguments.log, error.printed)
+        raise
     for warning in built.warnings:
         say(arguments.log, warning)
     with beside(arguments.resources) as path:

@@ -10,8 +10,9 @@ import itertools
 import json
 import re
 import shlex
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,8 @@ from workflow.step import Failure
 RESULTS = "results"
 KERNELS = Path("kernels")
 CATALOGUE = Path("config/graphs.yaml")
+PUBLISHED = Path("config/published.yaml")
+SUMMARY = f"{RESULTS}/report.txt"
 NO_GRAPH = "no-graph"
 DEFAULT = "default"
 
@@ -329,10 +332,30 @@ class Plan:
             files += [f"{RESULTS}/figures/{experiment}.svg", f"{RESULTS}/figures/{experiment}.json"]
         return files
 
+    def settings(self) -> str:
+        """The whole configuration as JSON, and what of this machine decides what is left out."""
+        return self.config.model_dump_json(exclude_unset=True)
+
     def say_skipped(self) -> None:
         """Name on stderr what is left out and why."""
         for left_out in dict.fromkeys(self.skipped):
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
+
+    def say_found(self, targets: Collection[str]) -> None:
+        """Where the report is and what it found, unless the run was for other targets."""
+        if not targets or "all" in targets or f"{RESULTS}/report.html" in targets:
+            print(Path(SUMMARY).read_text(), end="", file=sys.stderr)
+
+    def report_what_exists(self) -> None:
+        """After a failed run: the report of what there is, the failed points named with the reason."""
+        config, made = shlex.quote(self.settings()), f"{RESULTS}/plan.json"
+        python = shlex.quote(sys.executable)
+        subprocess.run(
+            f"{python} -m workflow.outline --config {config} --output {made} &&"
+            f" {python} -m workflow.report --partial --plan {made} --output {RESULTS}/report.html >&2",
+            shell=True,
+            check=False,
+        )
 
 
 def _modules(package: str) -> list[Path]:

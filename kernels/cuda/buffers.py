@@ -34,7 +34,8 @@ class Buffers:
         free, total = driver.mem_get_info()
         if forecast > free:
             raise Unavailable(
-                f"{what} needs {forecast / GIB:.2f} GiB of GPU memory, {free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free"
+                f"{what} needs {forecast / GIB:.2f} GiB of GPU memory, "
+                f"{free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free"
             )
         self.nbytes = 0
         self.upload_time = 0.0

@@ -16,7 +16,11 @@ OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
 
 
 class NvccError(Exception):
-    """nvcc is missing or refused the source; the message says which and repeats what nvcc printed."""
+    """nvcc is missing or refused the source: one line that says which. `printed` is all that nvcc said."""
+
+    def __init__(self, message: str, printed: str = "") -> None:
+        super().__init__(message)
+        self.printed = printed
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def build(source: Path, arch: str) -> Built:
         import pycuda.compiler
         import pycuda.driver
     except ImportError:
-        cubin, said = _run_nvcc(nvcc, text, arch, include)
+        cubin, said = _run_nvcc(nvcc, text, source, arch, include)
     else:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -68,19 +72,24 @@ def build(source: Path, arch: str) -> Built:
                     cache_dir=False,
                 )
             except pycuda.driver.CompileError as error:
-                raise NvccError(f"{source.name} does not compile for {arch}:\n{error.stderr}") from error
+                raise _refused(source, arch, error.stderr) from error
         said = "\n".join(str(warning.message) for warning in caught)
     return Built(cubin, _resources(said), [line.strip() for line in said.splitlines() if "warning" in line.lower()])
 
 
-def _run_nvcc(nvcc: str, text: str, arch: str, include: list[str]) -> tuple[bytes, str]:
+def _run_nvcc(nvcc: str, text: str, source: Path, arch: str, include: list[str]) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.cu").write_text(text)
         command = [nvcc, "--cubin", *OPTIONS, "-arch", arch, *(f"-I{path}" for path in include), "kernel.cu"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise NvccError(f"does not compile for {arch}:\n{done.stderr}")
+            raise _refused(source, arch, done.stderr)
         return (Path(folder) / "kernel.cubin").read_bytes(), done.stdout + done.stderr
+
+
+def _refused(source: Path, arch: str, printed: str) -> NvccError:
+    first = next((line for line in printed.splitlines() if "error" in line.lower()), printed.strip())
+    return NvccError(f"{source} does not compile for {arch}: {first}", printed)
 
 
 def _resources(said: str) -> list[dict[str, str | int]]:

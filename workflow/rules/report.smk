@@ -16,7 +16,7 @@ rule tabulate:
         graphs=lambda wc: [
             file for g in plan.graphs_of(wc.experiment) for file in plan.graph_files(g)
         ],
-        published="config/published.yaml",
+        published=PUBLISHED,
         steps=["workflow/tabulate.py", "workflow/views.py", "workflow/published.py"],
     output:
         table=f"{RESULTS}/tables/{{experiment}}.parquet",
@@ -59,15 +59,19 @@ rule draw:
         " --data {input.data:q} --svg {output.svg:q} --spec {output.spec:q} --log {log:q}"
 
 
-rule plan:
+rule outline:
+    input:
+        published=PUBLISHED,
     output:
         f"{RESULTS}/plan.json",
     log:
-        f"{RESULTS}/logs/plan.log",
+        f"{RESULTS}/logs/outline.log",
     params:
-        content="{}",
+        config=plan.settings(),
+        # What of this machine decides what can run: another answer is another outline.
+        skipped=[(left_out.what, left_out.reason) for left_out in plan.skipped],
     shell:
-        "printf '%s' {params.content:q} > {output:q} 2> {log:q}"
+        "python -m workflow.outline --config {params.config:q} --output {output:q} --log {log:q}"
 
 
 rule report:
@@ -76,10 +80,19 @@ rule report:
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
         graphs=[file for graph in plan.graphs for file in plan.graph_files(graph)],
-        step="workflow/report.py",
+        step=[
+            "workflow/report.py",
+            "workflow/report_facts.py",
+            "workflow/report_tables.py",
+        ],
+        templates=collect(
+            "workflow/report_template/{file}",
+            file=["page.html", "page.css", "page.js"],
+        ),
     output:
-        f"{RESULTS}/report.html",
+        page=f"{RESULTS}/report.html",
+        summary=SUMMARY,
     log:
         f"{RESULTS}/logs/report.log",
     shell:
-        "python -m workflow.report --plan {input.plan:q} --output {output:q} --log {log:q}"
+        "python -m workflow.report --plan {input.plan:q} --output {output.page:q} --log {log:q} > {output.summary:q}"
