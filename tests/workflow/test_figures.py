@@ -1,0 +1,130 @@
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from workflow.figures import Drawn, specification
+from workflow.step import Failure
+
+
+def figure(**changes):
+    given = {"mark": "line", "x": "phase", "y": ["seconds"], "title": "Time per phase"} | changes
+    return Drawn.model_validate(given)
+
+
+def phases(**changes):
+    data = {
+        "backend": np.repeat(["cpu", "cuda"], 6),
+        "variant": np.tile(np.repeat(["adaptive", "selection"], 3), 2),
+        "phase": np.tile([1, 2, 3], 4),
+        "seconds": np.linspace(1e-5, 1e-3, 12),
+        "updated": np.arange(12) * 1000,
+        "source": "saitan",
+    }
+    return pd.DataFrame(data | changes)
+
+
+def of_kind(node, key):
+    """Every value of a key, anywhere in a specification."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name == key:
+                yield value
+            if name != "datasets":
+                yield from of_kind(value, key)
+    elif isinstance(node, list):
+        for value in node:
+            yield from of_kind(value, key)
+
+
+def scale(drawn, channel):
+    return next(of_kind(drawn, channel))["scale"]
+
+
+def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
+    table = pd.concat([phases(), pd.DataFrame([{"phase": 2, "seconds": 5e-4, "updated": 7777, "source": "paper"}])])
+    table.to_parquet(tmp_path / "data.parquet")
+    asked = figure(
+        y=["seconds", "updated"],
+        color="variant",
+        facet="backend",
+        y_log=True,
+        x_title="Phase number",
+        y_title=["Time (s)", "Updated vertices"],
+    )
+    command = [sys.executable, "-m", "workflow.figures", "--experiment", "e", "--figure", asked.model_dump_json()]
+    command += ["--data", tmp_path / "data.parquet", "--svg", tmp_path / "e.svg", "--spec", tmp_path / "e.json"]
+    subprocess.run(command, check=True)
+    root = ET.parse(tmp_path / "e.svg").getroot()
+    texts = {element.text for element in root.iter() if element.tag.endswith("text")}
+    assert {"Time per phase", "Phase number", "Time (s)", "Updated vertices", "cpu", "cuda", "paper"} <= texts
+    assert {"adaptive", "selection"} <= texts
+    assert not any("://" in value for element in root.iter() for name, value in element.items() if "href" in name)
+    drawn = json.loads((tmp_path / "e.json").read_text())
+    (rows,) = drawn["datasets"].values()
+    assert {"x": 2, "y0": 0.0005, "y1": 7777, "facet": "cuda", "source": "paper"} in rows
+    assert not any("url" in data for data in of_kind(drawn, "data"))
+
+
+def test_the_same_data_give_the_same_specification():
+    assert specification(figure(color="variant"), phases(), interactive=True) == specification(
+        figure(color="variant"), phases(), interactive=True
+    )
+
+
+def test_only_the_chart_for_the_screen_answers_the_pointer():
+    asked = figure(color="variant")
+    interactive, printed = (specification(asked, phases(), interactive=value) for value in (True, False))
+    assert {param["bind"] for param in interactive["params"]} == {"legend", "scales"}
+    assert list(of_kind(interactive, "tooltip"))
+    assert "params" not in printed
+    assert not list(of_kind(printed, "tooltip"))
+
+
+def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
+    drawn = specification(figure(y=["updated"], y_log=True), phases(), interactive=False)
+    assert scale(drawn, "y")["type"] == "symlog"
+    assert scale(drawn, "y")["constant"] == 1000
+    drawn = specification(figure(y_log=True), phases(), interactive=False)
+    assert scale(drawn, "y")["type"] == "log"
+
+
+def test_a_row_without_x_is_a_level():
+    table = phases(phase=[1, 2, 3, None, None, None] * 2)
+    marks = [mark["type"] for mark in of_kind(specification(figure(), table, interactive=False), "mark")]
+    assert "rule" in marks
+    marks = [mark["type"] for mark in of_kind(specification(figure(), phases(), interactive=False), "mark")]
+    assert "rule" not in marks
+
+
+def test_infinite_and_missing_values_are_left_out():
+    table = phases(seconds=[np.inf, np.nan, 0.25, *[1.0] * 9])
+    text = json.dumps(specification(figure(), table, interactive=True), allow_nan=False)
+    assert '"y0": 0.25' in text
+
+
+def test_bars_stand_beside_each_other_in_the_order_of_the_data():
+    table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
+    drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)
+    assert next(of_kind(drawn, "xOffset"))["sort"] == ["selection", "adaptive"]
+
+
+def test_quartiles_are_drawn_where_the_data_have_them():
+    table = phases(q1=np.full(12, 1e-6), q3=np.full(12, 2e-6))
+    fields = [channel["field"] for channel in of_kind(specification(figure(), table, interactive=False), "y2")]
+    assert fields == ["q3"]
+
+
+def test_without_rows_the_chart_says_so():
+    drawn = specification(figure(), phases().head(0), interactive=False)
+    assert "Nothing was measured" in json.dumps(drawn)
+
+
+@pytest.mark.parametrize("changes", [{"y": ["second"]}, {"x": "second"}, {"color": "second"}, {"facet": "second"}])
+def test_an_unknown_column_is_named(changes):
+    with pytest.raises(Failure, match=rf"figure\.{next(iter(changes))}: .*'second' .*seconds"):
+        specification(figure(**changes), phases(), interactive=False)

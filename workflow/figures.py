@@ -1,0 +1,356 @@
+"""Draw one experiment's chart: an SVG for print and a Vega-Lite specification, its data inside, for the report.
+
+The data are a table with the columns that the experiment's `figure` names and `source`: "saitan" for ours, "paper" for
+printed numbers, which are drawn as diamonds over ours. A row without x (a variant that the swept parameter means
+nothing to) is a level across the chart; where y is `seconds`, the columns q1 and q3 are drawn as its quartiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import vl_convert
+
+from workflow.config import Figure
+from workflow.files import beside
+from workflow.step import Failure, run_step
+
+WIDTH = 720
+_DATA = "measured"
+OURS, PAPER = "saitan", "paper"
+# A series with more values than this has no marker at each; a number as colour with more values is a gradient.
+FEW_MARKERS, FEW_COLORS = 40, 8
+_FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+# Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.
+_PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4d4d4d", "#999999"]
+_PALETTE_DARK = ["#4ea3de", "#f0803c", "#2fc199", "#e29ac4", "#f2b632", "#8fd0f5", "#d0d0d0", "#8a8a8a"]
+
+
+class Drawn(Figure):
+    """A figure as `--figure` gives it: the configuration's, and the title over it."""
+
+    title: str
+
+
+def theme(*, dark: bool = False) -> dict[str, Any]:
+    """Vega-Lite's `config` for our charts; the report puts the dark one in its place where the page is dark."""
+    ink, grid = ("#d7dce2", "#333b45") if dark else ("#1b1f24", "#e3e6ea")
+    labels = {"labelFont": _FONT, "titleFont": _FONT, "labelColor": ink, "titleColor": ink}
+    return {
+        "background": "transparent" if dark else "white",
+        "font": _FONT,
+        "view": {"stroke": grid},
+        "axis": {
+            **labels,
+            "labelFontSize": 13,
+            "titleFontSize": 14,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "gridColor": grid,
+            "domainColor": ink,
+            "tickColor": ink,
+        },
+        "legend": {
+            **labels,
+            "orient": "top",
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "symbolStrokeWidth": 2.5,
+            "symbolSize": 120,
+            "labelLimit": 300,
+            "columns": 5,
+            "offset": 8,
+        },
+        "header": {**labels, "labelFontSize": 14, "titleFontSize": 13},
+        "title": {"font": _FONT, "color": ink, "fontSize": 16, "anchor": "start", "offset": 12},
+        "range": {"category": _PALETTE_DARK if dark else _PALETTE},
+        "text": {"color": ink, "font": _FONT},
+        "rule": {"color": ink},
+    }
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How one column is encoded: `kind` is Vega-Lite's type letter."""
+
+    field: str
+    name: str
+    title: str | None
+    kind: str
+    scale: alt.Scale
+    axis: alt.Axis
+    number_format: str
+
+    @property
+    def shorthand(self) -> str:
+        return f"{self.field}:{self.kind}"
+
+    def tooltip(self) -> alt.Tooltip:
+        shown = {"format": self.number_format} if self.kind == "Q" else {}
+        return alt.Tooltip(self.shorthand, title=self.name, **shown)
+
+
+def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> dict[str, Any]:
+    """A figure's Vega-Lite specification, the data inside. Raises Failure for a column that the data lack.
+
+    interactive: with tooltips, highlighting by the legend, and zoom where x is continuous.
+    """
+    data = _tidy(figure, table)
+    with warnings.catch_warnings():
+        # Panels share their selections on purpose.
+        warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
+        drawn = _chart(figure, data, interactive).to_dict()
+    drawn["description"] = f"{figure.title}: {', '.join(figure.y)} against {figure.x}"
+    # Added last: Altair would check every row against its schema, which takes longer than all the rest.
+    drawn["datasets"] = {**drawn.get("datasets", {}), _DATA: _records(data)}
+    return drawn
+
+
+def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevelMixin:
+    if not data[["x", "y0"]].notna().any(axis=None):
+        empty = alt.Chart(pd.DataFrame({"text": ["Nothing was measured"]})).mark_text(size=16).encode(text="text:N")
+        return empty.properties(width=WIDTH, height=80, title=figure.title).configure(**theme())
+    titles = figure.y_title or []
+    facets = [] if figure.facet is None else list(dict.fromkeys(data["facet"]))
+    columns = min(len(facets), 3) or 1
+    size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
+    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, figure.mark == "bar")
+    last = len(figure.y) - 1
+    picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
+    values, panels = alt.NamedData(_DATA), []
+    for number, name in enumerate(figure.y):
+        title = titles[number] if number < len(titles) else _words(name)
+        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, False)
+        above = replace(x, title=None) if number < last else x
+        encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
+        panel = alt.layer(*encoder.layers()).properties(**size)
+        if figure.facet is not None:
+            panel = panel.facet(data=values, facet=alt.Facet("facet:N", title=None, sort=facets), columns=columns)
+            if not figure.y_log:
+                # One linear scale would flatten the GPU's chart beside the CPU's.
+                panel = panel.resolve_scale(y="independent")
+        panels.append(panel)
+    whole = alt.vconcat(*panels, data=values) if len(panels) > 1 else panels[0].properties(data=values)
+    if interactive and figure.color:
+        whole = whole.add_params(picked)
+    if interactive and x.kind == "Q":
+        # The wheel alone scrolls the page; with Control, which a pinch on a touch pad sends too, it zooms.
+        zoom = "wheel![event.ctrlKey || event.metaKey]"
+        window = {"encodings": ["x"]} if len(panels) > 1 else {}
+        whole = whole.add_params(alt.selection_interval(name="window", bind="scales", zoom=zoom, **window))
+    return whole.properties(title=figure.title).configure(**theme())
+
+
+class _Encoder:
+    """The layers of one panel."""
+
+    def __init__(self, figure: Drawn, data: pd.DataFrame, x: Axis, y: Axis, picked: Any, interactive: bool):
+        self.figure, self.data, self.x, self.y, self.interactive = figure, data, x, y, interactive
+        self.ours = data[(data["source"] == OURS) & data[y.field].notna()]
+        self.base = {
+            "x": alt.X(x.shorthand, title=x.title, scale=x.scale, axis=x.axis, sort=None),
+            "y": alt.Y(y.shorthand, title=y.title, scale=y.scale, axis=y.axis, stack=None),
+        }
+        self.tooltips: dict[str, Any] = {}
+        if figure.color:
+            self.base["color"] = self._color()
+            if figure.mark == "bar":
+                self.base["xOffset"] = alt.XOffset("color:N", sort=self._colors())
+        if picked is not None:
+            self.base["opacity"] = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
+        if interactive:
+            named = [("color", figure.color), ("facet", figure.facet)]
+            self.tooltips["tooltip"] = [
+                *(alt.Tooltip(f"{field}:N", title=_words(name)) for field, name in named if name),
+                x.tooltip(),
+                y.tooltip(),
+                alt.Tooltip("source:N", title="Source"),
+            ]
+
+    def layers(self) -> list[alt.Chart]:
+        layers = self._of_ours()
+        if self.ours["x"].isna().any():
+            layers.append(self._levels())
+        if self.y.field == "y0" and self.figure.y[0] == "seconds" and {"q1", "q3"} <= set(self.data):
+            layers.append(self._quartiles())
+        if (self.data["source"] == PAPER).any():
+            layers += self._of_paper()
+        return layers
+
+    def _of_ours(self) -> list[alt.Chart]:
+        chosen = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x)")
+        if self.figure.mark == "bar":
+            return [chosen.mark_bar().encode(**self.base, **self.tooltips)]
+        if self.figure.mark == "point":
+            return [chosen.mark_point(filled=True, size=70, opacity=1).encode(**self.base, **self.tooltips)]
+        line = chosen.mark_line(strokeWidth=2, interpolate="step-after" if self.figure.mark == "step" else "linear")
+        series = [name for name in ("color", "facet") if self.figure.color or name == "facet"]
+        few = self.ours.groupby([n for n in series if n in self.ours] or [lambda _: 0], dropna=False).size().max()
+        layers = [line.encode(**self.base)]
+        if few <= FEW_MARKERS and self.figure.mark == "line":
+            layers.append(chosen.mark_point(filled=True, size=45, opacity=1).encode(**self.base, **self.tooltips))
+        elif self.interactive:
+            # A line answers the pointer with its first value only; unseen points answer with their own.
+            unseen = {name: channel for name, channel in self.base.items() if name != "opacity"}
+            layers.append(chosen.mark_point(filled=True, size=60, opacity=0).encode(**unseen, **self.tooltips))
+        return layers
+
+    def _levels(self) -> alt.Chart:
+        level = alt.Chart().transform_filter(f"datum.source == '{OURS}' && !isValid(datum.x)")
+        encoding = {name: channel for name, channel in self.base.items() if name != "x"}
+        return level.mark_rule(strokeWidth=2, strokeDash=[8, 3]).encode(**encoding, **self.tooltips)
+
+    def _quartiles(self) -> alt.Chart:
+        measured = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x) && isValid(datum.q1)")
+        encoding = self.base | {"y": alt.Y("q1:Q", title=self.y.title), "y2": alt.Y2("q3:Q")}
+        if self.figure.mark == "bar":
+            encoding.pop("color", None)
+        return measured.mark_rule(strokeWidth=1.5).encode(**encoding)
+
+    def _of_paper(self) -> list[alt.Chart]:
+        """Diamonds, with a legend entry of their own; a dashed line where a series has several."""
+        printed = alt.Chart().transform_filter(f"datum.source == '{PAPER}' && isValid(datum.{self.y.field})")
+        shape = alt.Shape(
+            "source:N",
+            scale=alt.Scale(domain=[PAPER], range=["diamond"]),
+            legend=alt.Legend(title=None, symbolFillColor="white"),
+        )
+        point = printed.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1)
+        point = point.encode(**self.base, **self.tooltips, shape=shape)
+        several = self.data[self.data["source"] == PAPER].groupby("color", dropna=False).size().max() > 1
+        if not several or self.figure.mark in ("bar", "point"):
+            return [point]
+        return [printed.mark_line(strokeWidth=1.5, strokeDash=[3, 4]).encode(**self.base), point]
+
+    def _colors(self) -> list[Any]:
+        return [value for value in dict.fromkeys(self.data["color"]) if value is not None and value == value]
+
+    def _color(self) -> Any:
+        title, values = _words(self.figure.color), self._colors()
+        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+            kind = "O" if len(values) <= FEW_COLORS else "Q"
+            scale = alt.Scale(scheme="viridis")
+            encoded = alt.Color(f"color:{kind}", title=title, scale=scale)
+        else:
+            encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values))
+        # The other colour is for printed numbers that name no series, and for the diamond in the legend.
+        return alt.condition("isValid(datum.color)", encoded, alt.value("#8a8f98"))
+
+
+def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
+    """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, q1, q3.
+
+    A printed row that names no facet is repeated in each; infinities become missing.
+    """
+    wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
+    wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
+    for key, name in wanted.items():
+        if name not in table:
+            at = "y" if key.startswith("y") else key
+            have = ", ".join(column for column in table.columns if column != "source")
+            raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
+    data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
+    data["source"] = table["source"]
+    if {"q1", "q3"} <= set(table):
+        data[["q1", "q3"]] = table[["q1", "q3"]]
+    data = data.replace([np.inf, -np.inf], np.nan)
+    if "facet" in data:
+        values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
+        open_rows = data["facet"].isna()
+        repeated = [data[open_rows].assign(facet=value) for value in values]
+        data = pd.concat([data[~open_rows], *repeated], ignore_index=True)
+        data["facet"] = data["facet"].astype(str)
+    return data
+
+
+def _records(data: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows with what is missing left out and numbers cut to six digits."""
+    return [{key: _short(value) for key, value in row.items() if not pd.isna(value)} for row in data.to_dict("records")]
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _axis(field: str, values: pd.Series, title: str, log: bool, discrete: bool) -> Axis:
+    present = values.dropna()
+    if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
+        scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
+        return Axis(field, title, title, "O", scale, alt.Axis(labelAngle=0, labelLimit=200), "")
+    whole = bool((present % 1 == 0).all())
+    number_format = "," if whole else ".4~g"
+    size = present.abs()
+    plain = size[size > 0].min() >= 1e-3 and size.max() < 1e4 if (size > 0).any() else True
+    # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not linear.
+    axis = {"labelExpr": f"datum.label ? format(datum.value, '{'.5~g' if plain else '.3~s'}') : ''"}
+    # Room at the edges for marks on them.
+    edge = {"padding": 6} if field == "x" else {}
+    if not log:
+        scale = alt.Scale(zero=False, nice=False, **edge) if field == "x" else alt.Scale()
+        return Axis(field, title, title, "Q", scale, alt.Axis(tickCount=6, **axis), number_format)
+    if present.min() > 0:
+        return Axis(
+            field,
+            title,
+            title,
+            "Q",
+            alt.Scale(type="log", nice=field != "x", **edge),
+            alt.Axis(tickCount=5, **axis),
+            number_format,
+        )
+    # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
+    least = float(size[size > 0].min()) if (size > 0).any() else 1.0
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(max(float(size.max()), least)))
+    every = max(1, (high - low) // 6)
+    powers = [10.0**power for power in range(low, high + 1, every)]
+    ticks = [0.0, *powers] if present.min() >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
+    scale = alt.Scale(type="symlog", constant=least, nice=False, **edge)
+    return Axis(field, title, title, "Q", scale, alt.Axis(values=ticks, **axis), number_format)
+
+
+def _words(name: str) -> str:
+    text = name.replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    figure = Drawn.model_validate_json(arguments.figure)
+    table = pd.read_parquet(arguments.data)
+    with beside(arguments.spec) as path:
+        interactive = specification(figure, table, interactive=True)
+        path.write_text(json.dumps(interactive, separators=(",", ":"), allow_nan=False))
+    with beside(arguments.svg) as path:
+        printed = specification(figure, table, interactive=False)
+        path.write_text(vl_convert.vegalite_to_svg(printed, vl_version=vega_lite_version(), allowed_base_urls=[]))
+
+
+def vega_lite_version() -> str:
+    """Altair's own version of Vega-Lite, "6.4", as vl-convert names it."""
+    return alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--experiment", required=True, help="its name")
+    parser.add_argument("--figure", required=True, help="the experiment's `figure` and `title`, as JSON")
+    parser.add_argument("--data", type=Path, required=True, help="the chart's data, .parquet")
+    parser.add_argument("--svg", type=Path, required=True)
+    parser.add_argument("--spec", type=Path, required=True, help="Vega-Lite .json to write")
+    run_step(draw, parser)
+
+
+if __name__ == "__main__":
+    main()
