@@ -1,0 +1,135 @@
+"""Facts of a run for the report, read from its files: machines, what failed and why, kernels' resources, graphs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workflow.graphs.parquet import read_metadata
+from workflow.step import Failure
+
+NOT_RUN = "did not run: a step before it failed, or the run was stopped"
+_MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
+_SOFTWARE = ("threads_used", "cuda_driver", "python", "packages", "commit", "dirty")
+_COLUMNS = ("backend", "measured_at", *_MACHINE, *_SOFTWARE)
+
+
+@dataclass
+class Machine:
+    """One machine and software that points were measured with."""
+
+    backend: str
+    facts: dict[str, Any]
+    points: int = 0
+    samples: int = 0
+    first: str = ""
+    last: str = ""
+
+    @property
+    def packages(self) -> dict[str, str]:
+        return dict(item.split("=", 1) for item in (self.facts.get("packages") or "").split() if "=" in item)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What has no result, and the reason."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled kernel's use of resources, as ptxas reports it."""
+
+    architecture: str
+    problem: str
+    file: str
+    use: dict[str, Any]
+
+
+@dataclass
+class GraphRow:
+    """A graph of the run; `synthetic` says what about it is not real."""
+
+    name: str
+    title: str
+    synthetic: str | None
+    origin: str
+    vertices: int | None = None
+    arcs: int | None = None
+    weight: str | None = None
+    directed: bool | None = None
+
+
+def machines(samples: Iterable[Path]) -> list[Machine]:
+    """The machines that the sample files name, GPUs after CPUs."""
+    found: dict[tuple, Machine] = {}
+    for path in samples:
+        try:
+            file = pq.ParquetFile(path)
+        except (OSError, pa.ArrowInvalid):
+            continue
+        columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
+        rows = file.read(columns=columns).slice(0, 1).to_pylist()
+        if not rows:
+            continue
+        facts = {name: rows[0].get(name) for name in (*_MACHINE, *_SOFTWARE)}
+        backend, when = rows[0].get("backend") or "cpu", rows[0].get("measured_at") or ""
+        machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))
+        machine.points += 1
+        machine.samples += file.metadata.num_rows
+        machine.first, machine.last = min(machine.first, when), max(machine.last, when)
+    return sorted(found.values(), key=lambda machine: machine.backend != "cpu")
+
+
+def failed(what: str, output: Path, log: Path | None) -> Failed | None:
+    """None where the output is there, otherwise the last line of the log that begins with "error: "."""
+    if output.exists():
+        return None
+    if log is None or not log.exists():
+        return Failed(what, NOT_RUN)
+    errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
+    return Failed(what, errors[-1].removeprefix("error: ") if errors else f"no result, and no reason in {log}")
+
+
+def kernels(resources: Iterable[Path]) -> list[Kernel]:
+    """Kernels of results/cubins/<arch>/<problem>/<stem>.resources.json, the files that are there."""
+    found = []
+    for path in resources:
+        if path.exists():
+            arch, problem, name = path.parts[-3:]
+            file = name.removesuffix(".resources.json") + ".cu"
+            found += [Kernel(arch, problem, file, use) for use in json.loads(path.read_text())]
+    return found
+
+
+def graph_row(name: str, title: str, folder: Path, synthetic: str | None, origin: str | None) -> GraphRow:
+    """A graph with its counts; without them where its files are not there."""
+    try:
+        metadata = read_metadata(folder)
+    except (OSError, Failure):
+        return GraphRow(name, title, synthetic, origin or "not there")
+    return GraphRow(
+        name,
+        title,
+        synthetic,
+        origin or _origin(metadata),
+        metadata["vertices"],
+        metadata["arcs"],
+        metadata["weight"],
+        metadata.get("directed"),
+    )
+
+
+def _origin(metadata: dict[str, Any]) -> str:
+    if "generator" not in metadata:
+        return "downloaded"
+    settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())
+    return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}"
