@@ -1,6 +1,6 @@
 """A synthetic road-and-rail map: the stand-in for the map of the Kanto region in paper S, which is not public.
 
-The constants are tuned at the paper's size to its Table 1 and to its Figs 4 and 5, for the phases of its Algorithms 1 to
+The constants are tuned at the paper's size to its Table 1 and Figs 4 and 5, for the phases of its Algorithms 1 to
 3 (level-synchronous, updates committed between phases); log-uniform weights stand for Fig 3. Reached, seeds 0 to 4, as
 medians over 20 random sources each (the share over the phases of all 20 together):
 
