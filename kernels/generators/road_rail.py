@@ -40,7 +40,8 @@ RAIL_LENGTH = 0.15
 CENTRE_SPREAD = 0.25
 EVEN_SHARE = 0.02
 # No station lies further from the centre (in widths of the map). Beyond, in the corners, there are roads only, and
-# walking there hop by hop is the long tail of small phases: its length then hardly depends on the seed.
+# walking there hop by hop is the long tail of small phases. Its length varies
+# with the seed.
 RAIL_REACH = 0.64
 
 
