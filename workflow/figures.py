@@ -123,13 +123,14 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     facets = [] if figure.facet is None else list(dict.fromkeys(data["facet"]))
     columns = min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
-    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, figure.mark == "bar")
+    bars = figure.mark == "bar"
+    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, bars)
     last = len(figure.y) - 1
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
         title = titles[number] if number < len(titles) else _words(name)
-        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, False)
+        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, bars)
         above = replace(x, title=None) if number < last else x
         encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
         panel = alt.layer(*encoder.layers()).properties(**size)
@@ -285,40 +286,38 @@ def _short(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _axis(field: str, values: pd.Series, title: str, log: bool, discrete: bool) -> Axis:
+def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> Axis:
     present = values.dropna()
+    discrete = bars and field == "x"
     if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
         scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
         return Axis(field, title, title, "O", scale, alt.Axis(labelAngle=0, labelLimit=200), "")
-    whole = bool((present % 1 == 0).all())
-    number_format = "," if whole else ".4~g"
-    size = present.abs()
-    plain = size[size > 0].min() >= 1e-3 and size.max() < 1e4 if (size > 0).any() else True
+    number_format = "," if (present % 1 == 0).all() else ".4~g"
+    sizes = present[present != 0].abs()
+    least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
     # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not linear.
-    axis = {"labelExpr": f"datum.label ? format(datum.value, '{'.5~g' if plain else '.3~s'}') : ''"}
-    # Room at the edges for marks on them.
-    edge = {"padding": 6} if field == "x" else {}
+    form = ".5~g" if least >= 1e-3 and largest < 1e4 else ".3~s"
+    ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
+    # Marks at the edges need room; bars stand on theirs.
+    edge = {} if bars else {"padding": 6, "nice": False}
     if not log:
-        scale = alt.Scale(zero=False, nice=False, **edge) if field == "x" else alt.Scale()
-        return Axis(field, title, title, "Q", scale, alt.Axis(tickCount=6, **axis), number_format)
-    if present.min() > 0:
-        return Axis(
-            field,
-            title,
-            title,
-            "Q",
-            alt.Scale(type="log", nice=field != "x", **edge),
-            alt.Axis(tickCount=5, **axis),
-            number_format,
+        scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
+    elif present.min() > 0:
+        scale, ticks["tickCount"] = alt.Scale(type="log", **edge), 5
+    else:
+        # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
+        scale, ticks["values"] = (
+            alt.Scale(type="symlog", constant=least, **edge),
+            _powers(present.min(), least, largest),
         )
-    # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
-    least = float(size[size > 0].min()) if (size > 0).any() else 1.0
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(max(float(size.max()), least)))
-    every = max(1, (high - low) // 6)
-    powers = [10.0**power for power in range(low, high + 1, every)]
-    ticks = [0.0, *powers] if present.min() >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
-    scale = alt.Scale(type="symlog", constant=least, nice=False, **edge)
-    return Axis(field, title, title, "Q", scale, alt.Axis(values=ticks, **axis), number_format)
+    return Axis(field, title, title, "Q", scale, alt.Axis(**ticks), number_format)
+
+
+def _powers(lowest: float, least: float, largest: float) -> list[float]:
+    """Ticks around zero: powers of ten from `least` to `largest`, about six; those below zero where values are."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(largest))
+    powers = [10.0**power for power in range(low, high + 1, max(1, (high - low) // 6))]
+    return [0.0, *powers] if lowest >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
 
 
 def _words(name: str) -> str:

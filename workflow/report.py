@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -180,9 +180,10 @@ def page(plan: ReportPlan, *, partial: bool) -> str:
         sections=sections,
         machines=measured,
         software=_software(measured),
-        dirty=any(machine.facts.get("dirty") for machine in measured),
+        dirty=any(software["dirty"] for machine in measured for software in machine.software),
         points=len(plan.points),
-        failed=lacking,
+        failures=len(lacking),
+        failed=list(_by_reason(lacking)),
         skipped=list(_by_reason(plan.skipped)),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[_graph(graph) for graph in plan.graphs],
@@ -245,11 +246,11 @@ def _variants(experiment: PlannedExperiment) -> dict[str, str]:
     return {name: known[name].summary for name in experiment.variants if name in known}
 
 
-def _by_reason(skipped: list[LeftOut]) -> Iterator[tuple[str, str]]:
-    """Each reason once, with everything that it leaves out."""
+def _by_reason(absent: Iterable[LeftOut | Failed]) -> Iterator[tuple[str, str]]:
+    """Each reason once, with everything that it is the reason of."""
     reasons: dict[str, list[str]] = {}
-    for left in skipped:
-        reasons.setdefault(left.reason, []).append(left.what)
+    for one in absent:
+        reasons.setdefault(one.reason, []).append(one.what)
     for reason, what in reasons.items():
         yield reason, ", ".join(dict.fromkeys(what))
 
@@ -264,13 +265,10 @@ def _by_file(found: list[Kernel]) -> dict[tuple[str, str, str], list[dict[str, A
 def _software(measured: list[Machine]) -> list[dict[str, str]]:
     """Versions and commits, each combination once."""
     found = []
-    for machine in measured:
-        facts = {"python": machine.facts.get("python") or "", **machine.packages}
-        facts["CUDA driver"] = machine.facts.get("cuda_driver") or ""
-        facts["commit"] = (machine.facts.get("commit") or "")[:12] + (
-            ", with changes not committed" if machine.facts.get("dirty") else ""
-        )
-        facts = {name: value for name, value in facts.items() if value}
+    for software in (software for machine in measured for software in machine.software):
+        commit = (software["commit"] or "")[:12] + (", with changes not committed" if software["dirty"] else "")
+        packages = dict(item.split("=", 1) for item in (software["packages"] or "").split())
+        facts = {"commit": commit, "Python": software["python"] or "", **packages}
         if facts not in found:
             found.append(facts)
     return found

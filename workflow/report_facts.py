@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +16,22 @@ from workflow.step import Failure
 
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
-_SOFTWARE = ("threads_used", "cuda_driver", "python", "packages", "commit", "dirty")
+_MACHINE += ("threads_used", "cuda_driver")
+_SOFTWARE = ("python", "packages", "commit", "dirty")
 _COLUMNS = ("backend", "measured_at", *_MACHINE, *_SOFTWARE)
 
 
 @dataclass
 class Machine:
-    """One machine and software that points were measured with."""
+    """One machine that points were measured on, and the software they were measured with, each combination once."""
 
     backend: str
     facts: dict[str, Any]
+    software: list[dict[str, Any]] = field(default_factory=list)
     points: int = 0
     samples: int = 0
     first: str = ""
     last: str = ""
-
-    @property
-    def packages(self) -> dict[str, str]:
-        return dict(item.split("=", 1) for item in (self.facts.get("packages") or "").split() if "=" in item)
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,11 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
         rows = file.read(columns=columns).slice(0, 1).to_pylist()
         if not rows:
             continue
-        facts = {name: rows[0].get(name) for name in (*_MACHINE, *_SOFTWARE)}
+        facts, software = ({name: rows[0].get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
         backend, when = rows[0].get("backend") or "cpu", rows[0].get("measured_at") or ""
         machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))
+        if software not in machine.software:
+            machine.software.append(software)
         machine.points += 1
         machine.samples += file.metadata.num_rows
         machine.first, machine.last = min(machine.first, when), max(machine.last, when)
@@ -111,7 +111,7 @@ def kernels(resources: Iterable[Path]) -> list[Kernel]:
 
 
 def graph_row(name: str, title: str, folder: Path, synthetic: str | None, origin: str | None) -> GraphRow:
-    """A graph with its counts; without them where its files are not there."""
+    """A graph with its counts; without them where its files are not there. What is generated is never called real."""
     try:
         metadata = read_metadata(folder)
     except (OSError, Failure):
@@ -119,7 +119,7 @@ def graph_row(name: str, title: str, folder: Path, synthetic: str | None, origin
     return GraphRow(
         name,
         title,
-        synthetic,
+        synthetic or ("generated" if "generator" in metadata else None),
         origin or _origin(metadata),
         metadata["vertices"],
         metadata["arcs"],

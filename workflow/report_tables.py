@@ -84,12 +84,14 @@ class Block:
 
 @dataclass
 class Table:
-    """What the template draws. compared: whether any line has a number of the paper."""
+    """What the template draws, and whether any line has quartiles, a printed number, that without a ratio, a ratio."""
 
     columns: list[str]
     blocks: list[Block]
-    compared: bool
     spread: bool
+    compared: bool
+    unrated: bool
+    rated: bool
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,14 @@ def layout(table: pd.DataFrame, instance: list[str]) -> Table:
         index = tuple(_plain(row[name]) for name in shown)
         block = blocks.setdefault(index, Block([_text(value) for value in index], best=_index(row, table) in winners))
         block.lines.append(_line(row))
+    paper, ratio = table["paper"].notna(), table["ratio"].notna()
     return Table(
         [name.replace("_", " ") for name in shown],
         list(blocks.values()),
-        bool(table["paper"].notna().any()) if "paper" in table else False,
-        bool(table["q1"].notna().any()),
+        spread=bool(table["q1"].notna().any()),
+        compared=bool(paper.any()),
+        unrated=bool((paper & ~ratio).any()),
+        rated=bool(ratio.any()),
     )
 
 
