@@ -116,6 +116,7 @@ class Section:
     csv: str | None
     svg: str | None
     specification: str | None
+    hint: str
     bests: list[Best]
     failed: list[Failed]
     missing: list[str]
@@ -233,10 +234,21 @@ def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool
         csv,
         svg,
         specification,
+        _hint(specification or ""),
         [] if table is None else [best for best in bests(table, experiment.instance) if best.contenders > 1],
         [failure for failure in lacking if failure.what.split("/", 1)[0] == experiment.name],
         missing,
     )
+
+
+def _hint(specification: str) -> str:
+    """What the chart answers to."""
+    hints = {
+        '"bind":"legend"': "click the legend to single a series out",
+        '"bind":"scales"': "drag to move, pinch or Ctrl and wheel to zoom, double-click to reset",
+    }
+    text = "; ".join(hint for mark, hint in hints.items() if mark in specification)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _variants(experiment: PlannedExperiment) -> dict[str, str]:

@@ -191,7 +191,7 @@ def _line(row: dict[str, Any]) -> Line:
     return Line(
         str(row["quantity"]).replace("_", " "),
         readable(ours, unit),
-        "" if q1 is None or q3 is None else f"{digits(q1 / factor)} – {digits(q3 / factor)}",
+        "" if q1 is None or q3 is None or q1 == q3 else f"{digits(q1 / factor)} – {digits(q3 / factor)}",
         "" if paper is None else readable(paper, unit),
         "" if ratio is None else f"{ratio:.3g}",
         "" if samples is None else digits(samples),

@@ -42,7 +42,7 @@ def table():
             point = {"backend": backend, "graph": "map", "variant": variant, "threshold_up": threshold}
             time = seconds * slower
             rows.append(point | quantity("time", "s", time, time * 0.9, time * 1.1, paper=0.0907))
-            rows.append(point | quantity("phases", "", 1234))
+            rows.append(point | quantity("phases", "", 1234, 1234, 1234))
     return pd.DataFrame(rows)
 
 
@@ -62,7 +62,8 @@ def plan(tmp_path):
     (tmp_path / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     data = {"values": [{"x": 1, "y": 2, "text": "</script><b>"}]}
     spec = {"mark": "point", "data": data, "encoding": {"x": {"field": "x"}, "y": {"field": "y"}}, "width": 300}
-    (tmp_path / "a.json").write_text(json.dumps(spec))
+    spec["params"] = [{"name": "window", "select": "interval", "bind": "scales"}]
+    (tmp_path / "a.json").write_text(json.dumps(spec, separators=(",", ":")))
     for backend in ("cpu", "cuda"):
         rows = pa.Table.from_pylist([sample(backend)] * 8)
         pq.write_table(rows, tmp_path / f"{backend}.parquet")
@@ -127,8 +128,9 @@ def test_the_page_shows_numbers_machines_reasons_and_graphs(plan):
     for wanted in (
         "Time &amp; &lt;size&gt;",
         "A sentence.",
+        "Drag to move, pinch or Ctrl and wheel to zoom, double-click to reset. SVG",
         "87.10 ms 78.39 – 95.81 90.70 ms 0.96",
-        "1,234",
+        "phases 1,234 8",
         "★",
         "CPU Example CPU",
         "GPU Example GPU",
