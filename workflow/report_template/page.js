@@ -94,5 +94,5 @@
   }, { rootMargin: "-10% 0px -80% 0px" });
   for (const id of links.keys()) seen.observe(document.getElementById(id));
 
-  addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("main details")) fold.open = true; });
+  addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("main .experiment details")) fold.open = true; });
 })();
