@@ -22,7 +22,7 @@ from kernels.problem import Invalid
 from workflow.files import beside
 from workflow.provenance import provenance
 from workflow.queries import load_instance
-from workflow.step import progress, run_step
+from workflow.step import Failure, progress, run_step
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -31,7 +31,10 @@ def measure(arguments: argparse.Namespace) -> None:
     queries = json.loads(arguments.queries.read_text())
     with np.load(arguments.reference) as stored:
         expected = dict(stored)
-    solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
+    try:
+        solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
+    except ValueError as error:
+        raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
     try:
         for query in queries[: settings["warmup"]]:
             solver.run(query)

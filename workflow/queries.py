@@ -10,18 +10,24 @@ import numpy as np
 
 from kernels.problem import problem
 from workflow.files import beside
-from workflow.step import run_step
+from workflow.step import Failure, run_step
 
 
 def load_instance(settings: dict, graph_folder: Path | None):
-    """The problem's package and its instance, made from a graph's folder (None: from parameters alone)."""
+    """The problem's package and its instance, made from a graph's folder (None: from parameters alone).
+
+    Raises Failure for parameters that the problem refuses.
+    """
     package = problem(settings["problem"])
     graph = None
     if graph_folder is not None:
         from workflow.graphs.parquet import read_graph
 
         graph = read_graph(graph_folder)
-    return package, package.instance(graph, **settings["instance"])
+    try:
+        return package, package.instance(graph, **settings["instance"])
+    except ValueError as error:
+        raise Failure(f"instance {settings['instance']} of {settings['problem']}: {error}") from None
 
 
 def draw(arguments: argparse.Namespace) -> None:
