@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -20,6 +21,15 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")]
 
 # What an experiment shows; each is a function in views.py.
 View = Literal["graphs", "weights", "summary", "phases", "phase_cdf"]
+
+# What the view summary knows of every problem; the problem's METRICS are the rest.
+QUANTITIES = ("time", "mean time", "total time", "upload time", "memory")
+
+# An experiment is a target by its name, and these names are the rules'.
+RULES = (
+    *("all", "cubins", "compile", "graphs", "fetch", "convert", "generate"),
+    *("queries", "measure", "tabulate", "draw", "outline", "report"),
+)
 
 
 class Model(BaseModel):
@@ -84,7 +94,7 @@ class Experiment(Model):
     @field_validator("variants", mode="before")
     @classmethod
     def _variants_as_mapping(cls, value: Any) -> Any:
-        if isinstance(value, list):
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
             value = {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: _lists(parameters) for name, parameters in value.items()}
@@ -144,20 +154,29 @@ def load(raw: Mapping[str, Any], catalogue: Iterable[str]) -> Config:
         config = Config.model_validate(dict(raw))
     except ValidationError as error:
         raise ConfigError(explain(error, Config.model_json_schema())) from None
+    known = list(catalogue)
     for name, experiment in config.experiments.items():
-        _check(f"experiments.{name}", experiment, list(catalogue))
+        if name in RULES:
+            raise ConfigError(f"experiments.{name}: {name} is the name of a rule; give the experiment another name")
+        _check(f"experiments.{name}", experiment, known)
     return config
 
 
 def explain(error: ValidationError, schema: dict[str, Any]) -> str:
-    """The first of pydantic's complaints as one line: the key, what is wrong, what would be right (by the JSON schema)."""
+    """The first of pydantic's complaints as one line: the key, what is wrong, what would be right (by the schema)."""
     # An unknown key is often why another one is missing: say it first.
-    first = min(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+    errors = error.errors(include_url=False)
+    first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     where = [str(part) for part in first["loc"]]
+    message = first["msg"].removeprefix("Value error, ")
+    # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
+    types = [e["loc"][-1] for e in errors if e["loc"][:-1] == first["loc"][:-1]]
+    if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:
+        where.pop()
+        message = f"input should be {' or '.join(types)}"
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key{_suggest(where[-1], _known_keys(schema, where[:-1]))}"
-    message = first["msg"].removeprefix("Value error, ")
     shown = (
         "" if first["type"] in ("missing", "value_error") else f", not {json.dumps(first['input'], default=str)[:60]}"
     )
@@ -191,6 +210,7 @@ def _check(key: str, experiment: Experiment, catalogue: list[str]) -> None:
     for graph in experiment.graphs:
         if graph not in catalogue:
             raise ConfigError(f"{key}.graphs: unknown graph{_suggest(graph, catalogue)} (config/graphs.yaml)")
+    _once(f"{key}.graphs", experiment.graphs)
     try:
         Measure.model_validate(experiment.measure)
     except ValidationError as error:
@@ -205,6 +225,9 @@ def _check(key: str, experiment: Experiment, catalogue: list[str]) -> None:
             raise ConfigError(f"{key}.variants: unknown variant{_suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
     _check_parameters(f"{key}.instance", experiment.instance, package.INSTANCE, experiment.problem)
+    for quantity in experiment.quantities:
+        if quantity not in (known := [*QUANTITIES, *package.METRICS]):
+            raise ConfigError(f"{key}.quantities: unknown quantity{_suggest(quantity, known)}")
 
 
 def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mapping[str, type], owner: str) -> None:
@@ -219,6 +242,16 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
             if not fits or (isinstance(value, bool) and wanted is not bool):
                 raise ConfigError(f"{key}.{name}: {value!r} is no {wanted.__name__}")
+            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+-]+", value):
+                raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + - only")
+        _once(f"{key}.{name}", values)
+
+
+def _once(key: str, values: Sequence[Scalar]) -> None:
+    """Two equal points would be one file, counted twice."""
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ConfigError(f"{key}: {value!r} is there twice; name it once")
 
 
 if __name__ == "__main__":
