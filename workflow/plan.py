@@ -37,6 +37,7 @@ PUBLISHED = Path("config/published.yaml")
 SUMMARY = f"{RESULTS}/report.txt"
 NO_GRAPH = "no-graph"
 DEFAULT = "default"
+NO_NVCC = "nvcc is not installed or not on PATH"
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,16 @@ class Plan:
 
     @cached_property
     def backends(self) -> list[str]:
-        """The backends of this run. A GPU that cannot be used is said once, in `skipped`."""
+        """The backends of this run. A GPU that cannot be used is said once, in `skipped`.
+
+        Raises ConfigError where that GPU is all that was asked for.
+        """
         choice = self.config.backend
         if choice == "cpu":
             return ["cpu"]
-        reason = cuda.unusable()
-        if choice == "cuda":
-            return ["cuda"]
+        reason = cuda.unusable() or (NO_NVCC if cuda.find_nvcc() is None else None)
+        if reason and choice == "cuda":
+            raise ConfigError(f"backend: cuda cannot be used here ({reason}); auto, both and cpu can")
         if reason:
             self.skipped.append(Skipped("backend cuda", reason))
             return ["cpu"]
@@ -104,7 +108,7 @@ class Plan:
     def architectures(self) -> list[str]:
         """What kernels are compiled for; empty without nvcc, which is said once."""
         if cuda.find_nvcc() is None:
-            self.skipped.append(Skipped("compiling the CUDA kernels", "nvcc is not installed or not on PATH"))
+            self.skipped.append(Skipped("compiling the CUDA kernels", NO_NVCC))
             return []
         if self.config.architectures is not None:
             return list(self.config.architectures)
@@ -223,9 +227,9 @@ class Plan:
 
     def drivers_of(self, point: Point) -> list[str]:
         """The Python modules that a point's numbers depend on."""
-        gpu_only = point.backend == "cuda"
-        own = [m for m in _modules(point.problem) if gpu_only or not m.name.startswith("cuda")]
-        shared = _modules("cuda") if gpu_only else [KERNELS / "atomics.py"]
+        on_gpu = point.backend == "cuda"
+        own = [module for module in _modules(point.problem) if on_gpu or not re.search(r"(^|_)cuda", module.name)]
+        shared = _modules("cuda") if on_gpu else [KERNELS / "atomics.py"]
         return [str(path) for path in (*own, *shared, KERNELS / "graph.py", Path("workflow/measure.py"))]
 
     def reference_modules(self, name: str) -> list[str]:
@@ -333,7 +337,7 @@ class Plan:
         return files
 
     def settings(self) -> str:
-        """The whole configuration as JSON, and what of this machine decides what is left out."""
+        """The whole configuration as JSON."""
         return self.config.model_dump_json(exclude_unset=True)
 
     def say_skipped(self) -> None:
@@ -342,8 +346,9 @@ class Plan:
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
 
     def say_found(self, targets: Collection[str]) -> None:
-        """Where the report is and what it found, unless the run was for other targets."""
-        if not targets or "all" in targets or f"{RESULTS}/report.html" in targets:
+        """Where the report is and what it found, unless the run was for other targets or stopped short of it."""
+        wanted = not targets or "all" in targets or f"{RESULTS}/report.html" in targets
+        if wanted and Path(SUMMARY).exists():
             print(Path(SUMMARY).read_text(), end="", file=sys.stderr)
 
     def report_what_exists(self) -> None:
@@ -371,14 +376,13 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
     try:
         entries = load_catalogue(CATALOGUE)
         config = load(raw, entries)
-        absent = _absent(config, entries)
+        plan = Plan(config, entries, _absent(config, entries))
+        # Computed now, so that what is left out is known before anything is said.
+        _ = plan.points, plan.graphs, plan.architectures
     except ValidationError as error:
         sys.exit(f"{CATALOGUE}: {explain(error, CATALOGUE_SCHEMA.json_schema())}")
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
-    plan = Plan(config, entries, absent)
-    # Computed now, so that what is left out is known before anything is said.
-    _ = plan.points, plan.graphs, plan.architectures
     return plan
 
 
