@@ -7,22 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config import Model, explain
 from workflow.step import Failure
+from workflow.yaml_files import read_yaml
 
 # Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
 SAME_SIZE = 0.02
 
 
+class Quantity(BaseModel):
+    """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, str | float] = Field(init=False)
+
+    quantity: str
+    value: float
+
+
 class Printed(Model):
-    """An experiment's numbers. Keys beside quantity and value must equal the row's; `models` names the paper's graph."""
+    """An experiment's numbers: those of its table, and points of its chart by the chart's columns."""
 
     origin: str
-    quantities: list[dict[str, str | float]] = []
-    points: list[dict[str, str | float]] = []
+    quantities: tuple[Quantity, ...] = ()
+    points: tuple[dict[str, str | float], ...] = ()
 
 
 class Published(Model):
@@ -33,9 +43,9 @@ class Published(Model):
 
 
 def read_published(path: Path) -> Published:
-    """The file's content. Raises Failure naming the key that is wrong."""
+    """The file's content. Raises Failure naming the line or key that is wrong."""
     try:
-        return Published.model_validate(yaml.safe_load(path.read_text()))
+        return Published.model_validate(read_yaml(path))
     except ValidationError as error:
         raise Failure(f"{path}: {explain(error, Published.model_json_schema())}") from None
 
@@ -60,8 +70,8 @@ def beside_ours(
 def _printed_value(printed: Printed, row: Mapping[str, Any], model: str | None) -> float | None:
     seen = {**row, "models": model}
     for entry in printed.quantities:
-        if all(seen.get(key) == wanted for key, wanted in entry.items() if key != "value"):
-            return float(entry["value"])
+        if all(seen.get(key) == wanted for key, wanted in entry if key != "value"):
+            return entry.value
     return None
 
 

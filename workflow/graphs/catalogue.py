@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -23,7 +22,7 @@ from pydantic import (
 )
 
 from kernels.generators import GENERATORS
-from workflow.step import Failure
+from workflow.yaml_files import read_yaml
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Checksum = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -135,31 +134,12 @@ ENTRY: TypeAdapter[Downloaded | Generated] = TypeAdapter(Entry)
 CATALOGUE: TypeAdapter[dict[str, Downloaded | Generated]] = TypeAdapter(dict[Name, Entry])
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        seen = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
     """The entries of a catalogue by name.
 
     Raises Failure for a file that is no YAML or has a key twice, pydantic.ValidationError for entries that are wrong.
     """
-    path = Path(path)
-    try:
-        raw = yaml.load(path.read_bytes(), Loader=_UniqueKeys)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise Failure(f"{path}: {line}{getattr(error, 'problem', None) or 'not YAML'}") from error
-    return CATALOGUE.validate_python(raw or {})
+    return CATALOGUE.validate_python(read_yaml(Path(path)) or {})
 
 
 if __name__ == "__main__":
