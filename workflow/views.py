@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from workflow.config import Experiment
+from workflow.step import Failure
 
 KEYS = ["backend", "graph", "variant"]
 # Longer series are thinned to this many points: more than a screen shows, small enough to embed.
@@ -33,7 +34,10 @@ class Inputs:
 
 
 def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Times of every point. Figure: keys, parameters, seconds (median), mean_seconds, q1, q3, and medians of the counters."""
+    """Times of every point.
+
+    Figure: keys, parameters, seconds (median), mean_seconds, q1, q3, and medians of the counters.
+    """
     rows, marks = [], []
     for point, samples in _points(experiment, inputs, traces=False):
         measured = {
@@ -83,9 +87,9 @@ def _speedups(experiment: Experiment, figure: pd.DataFrame) -> list[dict[str, An
 
 
 def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What happened in each phase. Figure: keys, parameters, query, phase, seconds (median of the rounds), mode, counts.
+    """What happened in each phase.
 
-    One backend's counts fill in for a variant that has none of its own (they do not depend on the variant).
+    Figure: keys, parameters, query, phase, seconds (median of the rounds), and what else the problem traces.
     """
     rows, series = [], []
     for point, samples in _points(experiment, inputs, traces=True):
@@ -98,12 +102,18 @@ def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Dat
 
 
 def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cumulative distribution of a column over the phases of all queries. Figure: keys, parameters, that column, share."""
+    """Cumulative distribution of a column over the phases of all queries.
+
+    Figure: keys, parameters, that column, share. Raises Failure for a column that the traces lack.
+    """
     rows, series = [], []
     for point, samples in _points(experiment, inputs, traces=True):
         traces = [_trace(group) for _, group in samples.groupby("query", sort=False)]
         rows += [point | row for row in _phase_quantities(experiment, traces)]
-        series.append(_cdf(pd.concat(traces)[experiment.column].dropna(), experiment.column).assign(**point))
+        pooled = pd.concat(traces)
+        if experiment.column not in pooled:
+            raise Failure(f"column: no {experiment.column!r} in the phases (there are: {', '.join(pooled)})")
+        series.append(_cdf(pooled[experiment.column].dropna(), experiment.column).assign(**point))
     return pd.DataFrame(rows), pd.concat(series, ignore_index=True)
 
 
@@ -167,7 +177,12 @@ def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterable
 
 
 def _trace(rounds: pd.DataFrame) -> pd.DataFrame:
-    """The phases of one query: its first round, with seconds the median over all rounds that made as many phases."""
+    """The phases of one query: its first round, with seconds the median over all rounds that made as many phases.
+
+    Raises Failure where none were traced.
+    """
+    if "phase_seconds" not in rounds:
+        raise Failure("view: the problem's variants trace no phases; summary shows their times")
     lists = [name for name in rounds.columns if name.startswith("phase_")]
     first = rounds.iloc[0]
     trace = pd.DataFrame({name.removeprefix("phase_"): first[name] for name in lists if first[name] is not None})
@@ -191,8 +206,10 @@ def _phase_quantities(experiment: Experiment, traces: list[pd.DataFrame]) -> lis
 
 
 def _weights(folder: Path) -> pd.Series:
-    table = pq.read_table(folder / "edges.parquet")
-    return pd.Series(table["weight"].to_numpy() if "weight" in table.column_names else np.empty(0))
+    edges = pq.ParquetFile(folder / "edges.parquet")
+    if "weight" not in edges.schema_arrow.names:
+        return pd.Series(np.empty(0))
+    return pd.Series(edges.read(columns=["weight"])["weight"].to_numpy())
 
 
 def _weight_quantities(folder: Path) -> list[dict[str, Any]]:
