@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import hashlib
 import os
@@ -30,10 +31,10 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
     _settle_numba(getattr(arguments, "threads", None))
-    if arguments.log:
-        arguments.log.parent.mkdir(parents=True, exist_ok=True)
-        arguments.log.write_text("")
     try:
+        if arguments.log:
+            arguments.log.parent.mkdir(parents=True, exist_ok=True)
+            arguments.log.write_text("")
         main(arguments)
     except (Failure, GraphError, Invalid, Unavailable, NvccError) as error:
         _give_up(arguments.log, str(error))
@@ -61,10 +62,10 @@ def _settle_numba(threads: int | None) -> None:
 
 
 def say(log: Path | None, text: str) -> None:
-    """Print to stderr and append to the log file, if there is one."""
+    """Print to stderr and append to the log file, if there is one and it can be written (the disk may be full)."""
     print(text, file=sys.stderr, flush=True)
     if log:
-        with log.open("a") as file:
+        with contextlib.suppress(OSError), log.open("a") as file:
             file.write(text + "\n")
 
 
