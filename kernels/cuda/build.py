@@ -88,8 +88,9 @@ def _run_nvcc(nvcc: str, text: str, source: Path, arch: str, include: list[str])
 
 
 def _refused(source: Path, arch: str, printed: str) -> NvccError:
-    first = next((line for line in printed.splitlines() if "error" in line.lower()), printed.strip())
-    return NvccError(f"{source} does not compile for {arch}: {first}", printed)
+    lines = printed.strip().splitlines() or ["nvcc said nothing"]
+    reason = next((line for line in lines if "error" in line.lower()), lines[-1])
+    return NvccError(f"{source} does not compile for {arch}: {reason}", printed)
 
 
 def _resources(said: str) -> list[dict[str, str | int]]:
