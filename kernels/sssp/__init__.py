@@ -46,6 +46,11 @@ VARIANTS = {
         "SciPy's Dijkstra with a Fibonacci heap, one thread",
         cpu="kernels.sssp.peers:Scipy",
     ),
+    "networkit": Variant(
+        "NetworKit's Dijkstra, one thread",
+        cpu="kernels.sssp.peers:Networkit",
+        peer=("networkit", "peers"),
+    ),
 }
 
 INSTANCE: dict[str, type] = {}
@@ -88,7 +93,7 @@ def instance(graph: Graph | None) -> Graph:
 
 
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
-    """`count` sources drawn from the largest strongly connected component, whose members all reach the same vertices."""
+    """`count` sources from the largest strongly connected component, whose members all reach the same vertices."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -118,7 +123,7 @@ def differs(expected: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> s
     if np.issubdtype(got.dtype, np.integer):
         wrong = values != wanted
     else:
-        # A sum of h non-negative terms is rounded by a factor within 1 +- h u; ours and the reference's path may differ.
+        # A sum of h non-negative terms is rounded by a factor within 1 +- h u; the two paths may differ.
         slack = 2 * max(1, int(expected["hops"][0])) * np.finfo(np.float32).eps
         wrong = ~np.isclose(values, wanted, rtol=slack, atol=0)
     if not wrong.any():

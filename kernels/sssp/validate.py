@@ -1,9 +1,9 @@
 """Is this answer right? A certificate that needs no second solver, in time linear in the graph.
 
 Distances are those of shortest paths exactly when (1) the source is at 0, (2) no arc relaxes any further, and (3) every
-reached vertex hangs in a tree of tight arcs (cost of the tail plus weight equals cost of the head) rooted at the source;
-unreached are then exactly the vertices to which no reached vertex leads. Sums are rounded as the solver rounds them,
-which keeps (1) to (3) exact for float32 too.
+reached vertex hangs in a tree of tight arcs (distance of the tail plus weight equals that of the head) rooted at the
+source; unreached are then exactly the vertices to which no reached vertex leads. Sums are rounded as the solver rounds
+them, which keeps (1) to (3) exact for float32 too.
 
 An arc that is tight and from a nearer vertex can be taken at once: such arcs cannot form a cycle. Only where all tight
 arcs into a vertex come from equal distance (zero weights, or weights that rounding swallows) is the tree grown in
