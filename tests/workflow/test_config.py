@@ -1,0 +1,190 @@
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow.config import RULES, ConfigError, load
+from workflow.graphs.catalogue import load_catalogue
+
+ROOT = Path(__file__).parents[2]
+RUNS = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.stem not in ("graphs", "published"))
+GRAPHS = ["grid", "ring"]
+EXPERIMENT = {
+    "title": "Tiny",
+    "problem": "sssp",
+    "graphs": ["grid"],
+    "variants": {"adaptive": {"threshold_up": [10, 100]}, "conventional": {}},
+}
+TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["skip-both"], "instance": {"n": 64}}
+
+
+def said(raw):
+    with pytest.raises(ConfigError) as caught:
+        load(raw, GRAPHS)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def loaded(experiment=EXPERIMENT, **changes):
+    return load({"experiments": {"tiny": {**copy.deepcopy(experiment), **changes}}}, GRAPHS).experiments["tiny"]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
+def test_every_run_is_right_and_names_its_schema(run):
+    assert run.read_text().splitlines()[0] == "# yaml-language-server: $schema=../workflow/schemas/config.schema.json"
+    assert load(yaml.safe_load(run.read_text()), load_catalogue(ROOT / "config/graphs.yaml")).experiments
+
+
+def test_the_schema_is_that_of_the_models():
+    printed = subprocess.run(
+        [sys.executable, "-m", "workflow.config"], capture_output=True, check=True, cwd=ROOT
+    ).stdout
+    written = (ROOT / "workflow/schemas/config.schema.json").read_bytes()
+    assert json.loads(written) == json.loads(printed), "write it again: python -m workflow.config"
+    assert written == printed
+
+
+def test_the_rules_names_are_reserved():
+    text = "".join(path.read_text() for path in [ROOT / "Snakefile", *(ROOT / "workflow/rules").glob("*.smk")])
+    assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        ({}, "experiments: field required"),
+        ({"experiments": {}}, "experiments: dictionary should have at least 1 item after validation, not 0, not {}"),
+        ({"experiments": None}, "experiments: input should be a valid dictionary, not null"),
+        ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary or instance of Experiment"),
+        ({"experiments": {"a-b": EXPERIMENT}}, "experiments.a-b.[key]: string should match pattern"),
+        ({"experiments": {"graphs": EXPERIMENT}}, "experiments.graphs: graphs is the name of a rule"),
+        ({"experiments": {"a": EXPERIMENT}, "backed": "cpu"}, "backed: unknown key 'backed'; did you mean 'backend'?"),
+        (
+            {"experiments": {"a": EXPERIMENT}, "zzz": 1},
+            "zzz: unknown key 'zzz' (there are: title, backend, mirror, architectures, measure, experiments)",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "backend": "gpu"},
+            "backend: input should be 'auto', 'both', 'cpu' or 'cuda', not \"gpu\"",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "architectures": ["90"]},
+            r"architectures.0: string should match pattern '^sm_\d+[af]?$', not ",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "measure": {"max_round": 3}},
+            "measure.max_round: unknown key 'max_round'; did you mean 'max_rounds'?",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "measure": {"budget_s": 0}},
+            "measure.budget_s: input should be greater than 0, not 0",
+        ),
+    ],
+)
+def test_a_bad_run_is_one_line(raw, says):
+    assert said(raw).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"viw": "summary"}, ".viw: unknown key 'viw'; did you mean 'view'?"),
+        (
+            {"titel": "An unknown key is said before the key that it leaves missing", "title": None},
+            ".titel: unknown key",
+        ),
+        ({"title": None}, ".title: input should be a valid string, not null"),
+        ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'phases' or 'phase_cdf'"),
+        ({"problem": "ssp"}, ".problem: unknown problem 'ssp'; did you mean 'sssp'?"),
+        ({"problem": None}, ": variants need a `problem`"),
+        ({"variants": {}}, ": view summary needs `variants`"),
+        ({"variants": {}, "view": "phases"}, ": view phases needs `variants`"),
+        ({"graphs": [], "view": "weights"}, ": view weights needs `graphs`"),
+        ({"graphs": ["grit"]}, ".graphs: unknown graph 'grit'; did you mean 'grid'? (config/graphs.yaml)"),
+        ({"graphs": ["x"]}, ".graphs: unknown graph 'x' (there are: grid, ring) (config/graphs.yaml)"),
+        ({"graphs": ["grid", "grid"]}, ".graphs: 'grid' is there twice"),
+        ({"graphs": "grid"}, '.graphs: input should be a valid list, not "grid"'),
+        ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
+        ({"variants": [{"adaptive": {}}]}, '.variants: input should be a valid dictionary, not [{"adaptive": {}}]'),
+        ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be a valid dictionary, not 3"),
+        (
+            {"variants": {"conventional": {"threshold_up": [1]}}},
+            ".variants.conventional.threshold_up: conventional has no parameter 'threshold_up' (it has none)",
+        ),
+        (
+            {"variants": {"adaptive": {"threshold": [1]}}},
+            "adaptive has no parameter 'threshold' (it has: threshold_up, threshold_down)",
+        ),
+        ({"variants": {"adaptive": {"threshold_up": []}}}, ".threshold_up: an empty list makes no point"),
+        ({"variants": {"adaptive": {"threshold_up": ["1"]}}}, ".threshold_up: '1' is no float"),
+        ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: True is no float"),
+        ({"variants": {"adaptive": {"threshold_up": [1, 2, 1.0]}}}, ".threshold_up: 1.0 is there twice"),
+        (
+            {"variants": {"adaptive": {"threshold_up": [None]}}},
+            ".variants.adaptive.threshold_up.0: input should be bool or int or float or str, not null",
+        ),
+        ({"instance": {"n": 3}}, ".instance.n: sssp has no parameter 'n' (it has none)"),
+        ({"instance": 3}, ".instance: input should be a valid dictionary, not 3"),
+        ({"baseline": "scipy"}, ": baseline 'scipy' is not among `variants`"),
+        ({"quantities": ["mean tim"]}, ".quantities: unknown quantity 'mean tim'; did you mean 'mean time'?"),
+        ({"queries": 0}, ".queries: input should be greater than or equal to 1, not 0"),
+        ({"measure": {"rounds": 1}}, ".measure.rounds: unknown key 'rounds'; did you mean 'min_rounds'?"),
+        ({"measure": {"spread": -1}}, ".measure.spread: input should be greater than 0, not -1"),
+        ({"measure": {"spread": "x"}}, '.measure.spread: input should be float or int, not "x"'),
+        ({"figure": {"mark": "pie", "x": "a", "y": "b"}}, ".figure.mark: input should be 'line', 'step', 'point' or"),
+        ({"figure": {"mark": "bar", "y": "b"}}, ".figure.x: field required"),
+        ({"figure": {"mark": "bar", "x": "a", "y": []}}, ".figure.y: list should have at least 1 item"),
+        ({"figure": {"mark": "bar", "x": "a", "y": "b", "colour": "c"}}, "'colour'; did you mean 'color'?"),
+    ],
+)
+def test_a_bad_experiment_is_one_line(change, says):
+    line = said({"experiments": {"tiny": {**copy.deepcopy(EXPERIMENT), **change}}})
+    assert line.startswith("experiments.tiny") and says in line, line
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"instance": {"by": "a/b"}}, ".instance.by: 'a/b' is to stand in a path"),
+        ({"instance": {"n": 1.5}}, ".instance.n: 1.5 is no int"),
+        ({"variants": {"skip-both": {"reuse": 1}}}, ".variants.skip-both.reuse: 1 is no bool"),
+    ],
+)
+def test_a_parameter_of_another_type_is_one_line(change, says):
+    line = said({"experiments": {"tiny": {**TROPICAL, **change}}})
+    assert says in line, line
+
+
+def test_short_forms_mean_the_long_ones():
+    assert loaded(variants=["adaptive", "scipy"]).variants == {"adaptive": {}, "scipy": {}}
+    assert loaded(variants={"adaptive": {"threshold_up": 7}}).variants == {"adaptive": {"threshold_up": [7]}}
+    assert loaded(variants={"adaptive": None}).variants == {"adaptive": {}}
+    assert loaded(TROPICAL).instance == {"n": [64]}
+    assert loaded(figure={"mark": "bar", "x": "a", "y": "b", "y_title": "B"}).figure.y == ["b"]
+
+
+def test_a_catalogue_that_can_be_read_only_once_serves_every_experiment():
+    experiments = {"one": EXPERIMENT, "two": EXPERIMENT}
+    assert set(load({"experiments": experiments}, iter(GRAPHS)).experiments) == set(experiments)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(key=st.sampled_from([*EXPERIMENT, "view", "instance", "measure", "figure", "quantities", "x"]), value=JSON)
+def test_whatever_stands_at_a_key_is_accepted_or_one_line(key, value):
+    try:
+        loaded(**{key: value})
+    except ConfigError as error:
+        assert "\n" not in str(error) and str(error).startswith("experiments.tiny")
