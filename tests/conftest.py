@@ -8,6 +8,9 @@ from hypothesis import HealthCheck, settings
 
 from kernels.cuda import unusable
 
+# As in the steps of the workflow: waiting threads give the core away.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
 # The first example of a test compiles Numba code, which takes seconds.
 settings.register_profile("saitan", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("saitan")

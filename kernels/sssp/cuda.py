@@ -7,6 +7,7 @@ every phase, waits, and reads one small status record back; its clock around tha
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pycuda.driver as driver
@@ -57,28 +58,45 @@ class DeviceGraph:
 
 
 class Engine:
-    """The arrays and kernels of paper S on the device (phases.Engine); `dtype` is the distances' type."""
+    """The arrays and kernels of paper S on the device (phases.Engine); `dtype` is the distances' type.
+
+    Launches are bound to their arguments beforehand: what the host does between two kernels is part of every phase.
+    """
 
     def __init__(self, graph: DeviceGraph, dtype: np.dtype, buffers: Buffers) -> None:
         self.n, self.graph, self._buffers = graph.n, graph, buffers
-        self.cost, self.updated = buffers.empty(self.n, dtype), buffers.empty(self.n, dtype)
-        self.mask, self.scheduled = buffers.empty(self.n, np.uint8), buffers.empty(self.n, np.uint32)
-        self.read, self.write = buffers.empty(self.n, np.int32), buffers.empty(self.n, np.int32)
-        self.device_status = buffers.empty(3, np.uint32)
-        self.status = driver.pagelocked_empty(3, np.uint32)
+        self.cost = buffers.empty(self.n, dtype)
         self.counting, self.changed = False, []
-        kernels = {
-            "start": "iPPPPPPi",
-            "relax": "iPPPPPPP",
-            "update": "iPPPP",
-            "update_counted": "iPPPP",
-            "select_relax": "PPPPPPPPiPP",
-            "select_update": "PPPPPiP",
-        }
-        suffix = graph.suffix(dtype)
-        self._kernels = {name: function("sssp", "phases", f"{name}_{suffix}", kernels[name]) for name in kernels}
-        self._switch = function("sssp", "phases", "switch_to_selection", "iPPP")
-        self._reset_length = function("sssp", "phases", "reset_length", "P")
+        self.status = driver.pagelocked_empty(3, np.uint32)
+        cost, updated = pointer(self.cost), pointer(buffers.empty(self.n, dtype))
+        mask, scheduled = pointer(buffers.empty(self.n, np.uint8)), pointer(buffers.empty(self.n, np.uint32))
+        self._read, self._write = (pointer(buffers.empty(self.n, np.int32)) for _ in range(2))
+        self._status = status = pointer(buffers.empty(3, np.uint32))
+
+        def kernel(name: str, arguments: str, *, typed: bool = True):
+            name = f"{name}_{graph.suffix(dtype)}" if typed else name
+            return function("sssp", "phases", name, arguments).prepared_async_call
+
+        everywhere, block = blocks(self.n), (BLOCK, 1, 1)
+        relaxing = (*graph.arcs(), mask, cost, updated, status)
+        updating = (self.n, mask, cost, updated, status)
+        self._start = partial(
+            kernel("start", "iPPPPPPi"), everywhere, block, None, self.n, cost, updated, mask, scheduled
+        )
+        self._relax = partial(kernel("relax", "iPPPPPPP"), everywhere, block, None, self.n, *relaxing)
+        self._update = partial(kernel("update", "iPPPP"), everywhere, block, None, *updating)
+        self._update_counted = partial(kernel("update_counted", "iPPPP"), everywhere, block, None, *updating)
+        select_relax = kernel("select_relax", "PPPPPPPPiPP")
+        select_update = kernel("select_update", "PPPPPiP")
+        self._select_relax = lambda length, read, write: select_relax(
+            blocks(length), block, None, *relaxing, read, length, write, scheduled
+        )
+        self._select_update = lambda length, read: select_update(
+            blocks(length), block, None, mask, cost, updated, status, read, length, scheduled
+        )
+        switch = kernel("switch_to_selection", "iPPP", typed=False)
+        self._switch = lambda read: switch(everywhere, block, None, self.n, mask, status, read)
+        self._reset_length = partial(kernel("reset_length", "P", typed=False), (1, 1), (1, 1, 1), None, status)
 
     @staticmethod
     def forecast(n: int, dtype: np.dtype) -> int:
@@ -89,58 +107,42 @@ class Engine:
         driver.Context.synchronize()
         return Engine(self.graph, wide(self.cost.dtype), self._buffers)
 
-    def _launch(self, name: str, threads: int, *arguments) -> None:
-        pointers = [pointer(a) if hasattr(a, "gpudata") else a for a in arguments]
-        self._kernels[name].prepared_async_call(blocks(threads), (BLOCK, 1, 1), None, *pointers)
-
     def _read_status(self) -> None:
-        driver.memcpy_dtoh_async(self.status, pointer(self.device_status))
-        driver.Context.synchronize()
+        driver.memcpy_dtoh(self.status, self._status)
+        if self.status[OVERFLOW]:
+            raise Overflow
 
     def _committed(self) -> bool:
         self._read_status()
-        if self.status[OVERFLOW]:
-            raise Overflow
         if self.counting:
             self.changed.append(int(self.status[CHANGED]))
         return bool(self.status[CHANGED])
 
     def start(self, source: int) -> None:
-        arrays = (self.cost, self.updated, self.mask, self.scheduled, self.read, self.device_status)
-        self._launch("start", self.n, self.n, *arrays, source)
+        self._start(self._read, self._status, source)
         self.changed.clear()
 
     def relax(self) -> None:
-        self._launch(
-            "relax", self.n, self.n, *self.graph.arcs(), self.mask, self.cost, self.updated, self.device_status
-        )
+        self._relax()
 
     def update(self) -> bool:
-        name = "update_counted" if self.counting else "update"
-        self._launch(name, self.n, self.n, self.mask, self.cost, self.updated, self.device_status)
+        (self._update_counted if self.counting else self._update)()
         return self._committed()
 
     def select_relax(self, length: int) -> int:
-        arrays = (self.mask, self.cost, self.updated, self.device_status, self.read)
-        self._launch("select_relax", length, *self.graph.arcs(), *arrays, length, self.write, self.scheduled)
-        self.read, self.write = self.write, self.read
+        self._select_relax(length, self._read, self._write)
+        self._read, self._write = self._write, self._read
         self._read_status()
-        if self.status[OVERFLOW]:
-            raise Overflow
         return int(self.status[LENGTH])
 
     def select_update(self, length: int) -> bool:
-        arrays = (self.mask, self.cost, self.updated, self.device_status, self.read)
-        self._launch("select_update", length, *arrays, length, self.scheduled)
+        self._select_update(length, self._read)
         return self._committed()
 
     def switch(self) -> int:
-        status = pointer(self.device_status)
-        self._switch.prepared_async_call(
-            blocks(self.n), (BLOCK, 1, 1), None, self.n, pointer(self.mask), status, pointer(self.read)
-        )
+        self._switch(self._read)
         self._read_status()
-        self._reset_length.prepared_async_call((1, 1), (1, 1, 1), None, status)
+        self._reset_length()
         return int(self.status[LENGTH])
 
 
