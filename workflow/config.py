@@ -170,7 +170,7 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     where = [str(part) for part in first["loc"]]
     message = first["msg"].removeprefix("Value error, ")
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
-    types = [e["loc"][-1] for e in errors if e["loc"][:-1] == first["loc"][:-1]]
+    types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:
         where.pop()
         message = f"input should be {' or '.join(types)}"
@@ -180,7 +180,8 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     shown = (
         "" if first["type"] in ("missing", "value_error") else f", not {json.dumps(first['input'], default=str)[:60]}"
     )
-    return f"{key or 'config'}: {message[0].lower()}{message[1:]}{shown}"
+    place = f"{key}: " if key else ""
+    return f"{place}{message[0].lower()}{message[1:]}{shown}"
 
 
 def _known_keys(schema: dict[str, Any], path: list[str]) -> list[str]:
