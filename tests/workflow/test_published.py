@@ -1,0 +1,166 @@
+import argparse
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workflow.config import Experiment
+from workflow.published import Published, beside_ours, printed_points, read_published
+from workflow.step import Failure
+from workflow.tabulate import tabulate
+from workflow.views import VIEWS
+
+CONFIG = Path(__file__).parents[2] / "config"
+PRINTED = {
+    "graphs": {"kanto": 1000, "bay": 300},
+    "experiments": {
+        "fig": {
+            "origin": "Somebody, Fig 1",
+            "quantities": [
+                {"models": "kanto", "variant": "adaptive", "quantity": "time", "value": 4},
+                {"models": "kanto", "variant": "adaptive", "quantity": "time", "value": 5},
+                {"models": "bay", "quantity": "time", "value": 10},
+                {"variant": "tiled", "n": 32, "quantity": "time", "value": 7},
+                {"models": "kanto", "quantity": "none", "value": 0},
+            ],
+            "points": [{"models": "kanto", "x": 1, "y": 2}, {"models": "bay", "x": 3, "y": 4}],
+        }
+    },
+}
+MODELS = {"ours": "kanto", "sister": "kanto", "small": "kanto", "shore": "bay"}
+VERTICES = {"ours": 1000, "sister": 1019, "small": 979, "shore": 300}
+
+
+def row(graph, variant="adaptive", quantity="time", **more):
+    return {"graph": graph, "variant": variant, "quantity": quantity, "ours": 2.0, **more}
+
+
+def beside(*rows):
+    published = Published.model_validate(PRINTED)
+    table = beside_ours(pd.DataFrame(rows), "fig", published, MODELS, VERTICES)
+    return [
+        (None if pd.isna(paper) else paper, None if pd.isna(r) else r) for paper, r in table[["paper", "ratio"]].values
+    ]
+
+
+def test_every_key_of_a_printed_number_must_fit_and_the_first_that_does_counts():
+    assert beside(
+        row("ours"), row("ours", "conventional"), row("ours", quantity="phases"), row("shore", "any"), row("alien")
+    ) == [(4, 0.5), (None, None), (None, None), (10, 0.2), (None, None)]
+
+
+def test_a_ratio_is_left_out_where_the_size_differs():
+    # Within two percent, and more than that.
+    assert beside(row("sister"), row("small")) == [(4, 0.5), (4, None)]
+
+
+def test_numbers_without_a_graph():
+    assert beside(row("no-graph", "tiled", n=32), row("no-graph", "tiled", n=64)) == [(7, 2 / 7), (None, None)]
+
+
+def test_a_printed_zero_has_no_ratio():
+    assert beside(row("ours", quantity="none")) == [(0, None)]
+
+
+def test_an_experiment_of_which_nothing_is_printed():
+    table = beside_ours(pd.DataFrame([row("ours")]), "other", Published.model_validate(PRINTED), MODELS, VERTICES)
+    assert table[["paper", "ratio"]].isna().all(axis=None)
+
+
+def test_points_go_to_every_graph_that_stands_for_the_papers():
+    published = Published.model_validate(PRINTED)
+    figure = pd.DataFrame({"graph": ["ours", "ours", "sister", "alien"], "x": 1})
+    points = printed_points("fig", published, MODELS, figure)
+    assert points.to_dict("records") == [{"x": 1, "y": 2, "graph": "ours"}, {"x": 1, "y": 2, "graph": "sister"}]
+    without = printed_points("fig", published, MODELS, pd.DataFrame({"x": [1]}))
+    assert without.to_dict("records") == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+    assert printed_points("other", published, MODELS, figure).empty
+
+
+def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist():
+    published = read_published(CONFIG / "published.yaml")
+    runs = [
+        yaml.safe_load(path.read_text()) for path in CONFIG.glob("*.yaml") if path.stem not in ("graphs", "published")
+    ]
+    assert published.experiments.keys() <= {name for run in runs for name in run["experiments"]}
+    graphs = yaml.safe_load((CONFIG / "graphs.yaml").read_text())
+    assert {entry["models"] for entry in graphs.values() if "models" in entry} <= published.graphs.keys()
+    for printed in published.experiments.values():
+        named = [getattr(entry, "models", None) for entry in printed.quantities]
+        named += [point.get("models") for point in printed.points]
+        assert {name for name in named if name} <= published.graphs.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("graphs: {kanto: 1", r"line 1: expected ',' or '}'"),
+        ("graphs: {}\nexperiments: {}\ngraphs: {}\n", r"line 3: the key 'graphs' is there twice"),
+        ("", r"input should be a valid dictionary or instance of Published, not null"),
+        ("graphs: {}", r"experiments: field required"),
+        ("{graphs: {kanto: many}, experiments: {}}", r"graphs\.kanto: input should be a valid integer"),
+        ("{graphs: {}, experiments: {}, table: {}}", r"table: unknown key 'table'"),
+        ("{graphs: {}, experiments: {fig: {}}}", r"experiments\.fig\.origin: field required"),
+        (
+            "{graphs: {}, experiments: {fig: {origin: X, quantity: []}}}",
+            r"experiments\.fig\.quantity: unknown key 'quantity'; did you mean 'quantities'\?",
+        ),
+        (
+            "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time}]}}}",
+            r"experiments\.fig\.quantities\.0\.value: field required",
+        ),
+        (
+            "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time, value: long}]}}}",
+            r"experiments\.fig\.quantities\.0\.value: input should be a valid number",
+        ),
+        (
+            "{graphs: {}, experiments: {fig: {origin: X, points: [{x: [1]}]}}}",
+            r"experiments\.fig\.points\.0\.x: input should be str or float, not \[1\]",
+        ),
+    ],
+)
+def test_a_malformed_file_is_one_line(tmp_path, text, says):
+    path = tmp_path / "published.yaml"
+    path.write_text(text)
+    with pytest.raises(Failure, match=rf"published\.yaml: {says}") as caught:
+        read_published(path)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.floats(0.5, 2))
+def test_the_same_size_is_within_two_percent(factor):
+    size = round(1000 * factor)
+    published = Published.model_validate(PRINTED)
+    table = beside_ours(pd.DataFrame([row("ours")]), "fig", published, {"ours": "kanto"}, {"ours": size})
+    assert table["ratio"].isna().iloc[0] == (not 980 <= size <= 1020)
+
+
+def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
+    figure = pd.DataFrame({"graph": ["ours"], "x": [5.0]})
+    monkeypatch.setitem(VIEWS, "graphs", lambda experiment, inputs: (pd.DataFrame([row("ours")]), figure))
+    (tmp_path / "published.yaml").write_text(yaml.safe_dump(PRINTED))
+    described = Experiment(title="T", view="graphs", graphs=["ours"])
+    tabulate(
+        argparse.Namespace(
+            experiment="fig",
+            settings=described.model_dump_json(),
+            published=tmp_path / "published.yaml",
+            models='{"ours": "kanto"}',
+            samples=[],
+            graphs=[tmp_path / "ours"],
+            table=tmp_path / "t.parquet",
+            csv=tmp_path / "t.csv",
+            figure=tmp_path / "f.parquet",
+        )
+    )
+    assert pq.read_table(tmp_path / "t.parquet").to_pylist()[0] == {**row("ours"), "paper": 4.0, "ratio": 0.5}
+    assert (
+        tmp_path / "t.csv"
+    ).read_text() == "graph,variant,quantity,ours,paper,ratio\nours,adaptive,time,2.0,4.0,0.5\n"
+    drawn = pq.read_table(tmp_path / "f.parquet").to_pylist()
+    assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
