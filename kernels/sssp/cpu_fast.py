@@ -1,61 +1,300 @@
 """Fast on the CPU: delta-stepping over per-thread buckets, with bucket fusion.
 
-Every thread keeps buckets of its own; a step works off the lowest bucket of all threads together, and a thread
-whose own part of that bucket stays small drains it at once instead of meeting the others first (fusion).
-A bucket is a chain of small blocks taken from the thread's pool, so that a push moves nothing else.
+Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A step works off the lowest bucket of
+all threads together, block by block; a thread then drains what it pushed into that bucket itself, as long as that
+stays small, before it meets the others again (fusion). A bucket is a chain of small blocks from the thread's own
+pool, so a push moves nothing else; an entry is (vertex, distance) and is stale once the vertex has come nearer.
 
-[1] U. Meyer, P. Sanders. Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49 (2003).
-[2] Y. Zhang, A. Brahmakshatriya, X. Chen, L. Dhulipala, S. Kamil, S. Amarasinghe, J. Shun. Optimizing ordered graph
-    algorithms with GraphIt. CGO 2020 (bucket fusion).
+1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
+2. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
+   GraphIt (bucket fusion). CGO 2020.
 """
 
 from __future__ import annotations
+
+import time
+from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, njit, prange
 
 from kernels.atomics import atomic_add, atomic_min
+from kernels.graph import Graph
+from kernels.problem import Run
+from kernels.sssp import unreachable
+from kernels.sssp.cpu import CpuSolver
 
-BLOCK = 64  # entries a block of a bucket
-WINDOW = 64  # buckets a thread holds; what lies beyond them waits in one more, sorted anew when its turn comes
-FUSED = 1024  # a thread drains its own part of the current bucket while that holds fewer entries than this
-ALONE = 256  # a shared frontier smaller than this is worked off by one thread: waking the others costs more
-SHARE = 64  # entries a thread takes from the shared frontier at a time
+BLOCK = 64  # entries a block
+WINDOW = 64  # buckets from the current one on that have a chain of their own; one more chain holds what lies beyond
+FUSED = 16  # a thread drains its own part of the current bucket while that has fewer blocks
+ALONE = 4  # a bucket of fewer blocks is left to one thread: waking the others costs more
+DELTA_IN_MEAN_WEIGHTS = 8
 
-# Columns of a thread's `state` row.
-FREE, TAKEN, RELAXED, OVERFLOW, FULL = range(5)
 NONE = -1
+NEVER = np.int64(2**62)
+# Columns of a thread's row of `state`, which is two cache lines wide; BEYOND is the lowest bucket beyond the window.
+FREE, TAKEN, RELAXED, TOO_LONG, FULL, BEYOND = range(6)
+STATE_WIDTH = 16
+
+
+class Rows(NamedTuple):
+    """The graph as the kernels read it: int64 [n + 1] and records (target, weight) [m]."""
+
+    offsets: np.ndarray
+    arcs: np.ndarray
+
+
+class Buckets(NamedTuple):
+    """The buckets of all threads; block b belongs to thread b // (number of blocks / number of threads).
+
+    vertices, keys  [blocks, BLOCK]: entries; a key is the distance the vertex had when it was pushed
+    chain, fill     [blocks]: the next block of the same bucket (or of the free list), and how many entries it holds
+    head, length    [threads, WINDOW + 1]: first block of a bucket, and how many there are
+    state           [threads, STATE_WIDTH]
+    """
+
+    vertices: np.ndarray
+    keys: np.ndarray
+    chain: np.ndarray
+    fill: np.ndarray
+    head: np.ndarray
+    length: np.ndarray
+    state: np.ndarray
 
 
 @njit(cache=True, inline="always")
 def _bucket(distance, scale):
-    """Number of the bucket: monotone in the distance, whatever its type rounds to."""
+    """The bucket's number: monotone in the distance, whatever is lost in rounding."""
     return np.int64(min(np.float64(distance) * scale, 4e18))
 
 
 @njit(cache=True)
-def _push(vertex, distance, bucket, base, pool, distances_of, chain, head, fill, state):
-    """Append to a bucket of one thread; False when its pool is exhausted."""
-    place = min(bucket - base, WINDOW)
-    if place < WINDOW:
+def _push(b, t, vertex, distance, bucket, current):
+    """Append an entry to a bucket of thread t, or note that its pool is full."""
+    if bucket - current < WINDOW:
         place = bucket % WINDOW
-    block = head[place]
-    if block == NONE or fill[place] == BLOCK:
-        new = state[FREE]
+    else:
+        place = WINDOW
+        b.state[t, BEYOND] = min(b.state[t, BEYOND], bucket)
+    block = b.head[t, place]
+    if block == NONE or b.fill[block] == BLOCK:
+        share = len(b.chain) // len(b.state)
+        new = b.state[t, FREE]
         if new != NONE:
-            state[FREE] = chain[new]
-        elif state[TAKEN] < len(chain):
-            new = state[TAKEN]
-            state[TAKEN] += 1
+            b.state[t, FREE] = b.chain[new]
+        elif b.state[t, TAKEN] < share:
+            new = t * share + b.state[t, TAKEN]
+            b.state[t, TAKEN] += 1
         else:
-            state[FULL] = 1
-            return False
-        chain[new] = block
-        head[place] = new
-        fill[place] = 0
+            b.state[t, FULL] = 1
+            return
+        b.chain[new], b.fill[new] = block, 0
+        b.head[t, place] = new
+        b.length[t, place] += 1
         block = new
-    at = block * BLOCK + fill[place]
-    pool[at] = vertex
-    distances_of[at] = distance
-    fill[place] += 1
-    return True
+    b.vertices[block, b.fill[block]] = vertex
+    b.keys[block, b.fill[block]] = distance
+    b.fill[block] += 1
+
+
+@njit(cache=True)
+def _detach(b, t, place):
+    """Empty a bucket of thread t; returns its first block."""
+    block = b.head[t, place]
+    b.head[t, place], b.length[t, place] = NONE, 0
+    return block
+
+
+@njit(cache=True)
+def _free(b, block):
+    """Give a block back to its owner. Not while the owner may be pushing."""
+    t = block // (len(b.chain) // len(b.state))
+    b.chain[block] = b.state[t, FREE]
+    b.state[t, FREE] = block
+
+
+@njit(cache=True)
+def _relax_block(b, t, block, current, scale, rows, distances, limit):
+    """Relax the arcs of a block's entries that are not stale."""
+    # Out of the tuples once: an array taken from a tuple inside the loop is counted as a reference each time.
+    offsets, arcs = rows
+    vertices, keys, _, fill, head, _, _ = b
+    heads, popped, their_keys = head[t], vertices[block], keys[block]
+    relaxed, too_long = 0, False
+    for i in range(fill[block]):
+        v, distance = np.uint32(popped[i]), their_keys[i]
+        if distances[v] != distance:
+            continue
+        first, last = np.uint64(offsets[v]), np.uint64(offsets[v + 1])
+        relaxed += last - first
+        for a in range(first, last):
+            u = np.uint32(arcs[a].target)
+            candidate = distance + arcs[a].weight
+            if candidate < distances[u]:
+                if atomic_min(distances, u, candidate) > candidate:
+                    bucket = _bucket(candidate, scale)
+                    into = heads[np.uint64(bucket) % np.uint64(WINDOW)]
+                    if into != NONE and bucket - current < WINDOW and fill[into] < BLOCK:
+                        vertices[into, fill[into]] = u
+                        keys[into, fill[into]] = candidate
+                        fill[into] += 1
+                    else:
+                        _push(b, t, u, candidate, bucket, current)
+            elif candidate >= limit:
+                too_long = True
+    b.state[t, RELAXED] += relaxed
+    if too_long:
+        b.state[t, TOO_LONG] = 1
+
+
+@njit(cache=True)
+def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
+    """One thread's part of a step: blocks of the shared bucket, then its own while they are few."""
+    while True:
+        i = atomic_add(taken, 0, 1)
+        if i >= count:
+            break
+        _relax_block(b, t, shared[i], current, scale, rows, distances, limit)
+    place = current % WINDOW
+    while b.head[t, place] != NONE and b.length[t, place] < FUSED and not b.state[t, FULL]:
+        block = _detach(b, t, place)
+        while block != NONE:
+            after = b.chain[block]
+            _relax_block(b, t, block, current, scale, rows, distances, limit)
+            _free(b, block)
+            block = after
+
+
+@njit(cache=True)
+def _next_bucket(b, current, scale):
+    """The lowest bucket that holds an entry, NEVER if none does; what its window covers is moved into the window."""
+    first = NEVER
+    for t in range(len(b.state)):
+        first = min(first, b.state[t, BEYOND])
+        for ahead in range(WINDOW):
+            if current + ahead >= first:
+                break
+            if b.head[t, (current + ahead) % WINDOW] != NONE:
+                first = current + ahead
+    if first == NEVER:
+        return first
+    for t in range(len(b.state)):
+        if b.state[t, BEYOND] < first + WINDOW:
+            block = _detach(b, t, WINDOW)
+            b.state[t, BEYOND] = NEVER
+            while block != NONE:
+                after = b.chain[block]
+                for i in range(b.fill[block]):
+                    distance = b.keys[block, i]
+                    _push(b, t, b.vertices[block, i], distance, _bucket(distance, scale), first)
+                _free(b, block)
+                block = after
+    return first
+
+
+@njit(cache=True)
+def _collect(b, current, shared):
+    """Detach the current bucket of all threads; returns the number of its blocks, listed in `shared`."""
+    count = 0
+    for t in range(len(b.state)):
+        block = _detach(b, t, current % WINDOW)
+        while block != NONE:
+            shared[count] = block
+            count += 1
+            block = b.chain[block]
+    return count
+
+
+@njit(parallel=True, cache=True)
+def _together(b, shared, count, taken, current, scale, rows, distances, limit):
+    for t in prange(len(b.state)):
+        _drain(b, t, shared, count, taken, current, scale, rows, distances, limit)
+
+
+@njit(cache=True)
+def _run(b, source, scale, rows, distances, limit, shared):
+    """Returns the number of steps; the caller looks into `state` for TOO_LONG and FULL."""
+    distances[:] = limit
+    distances[source] = 0
+    b.head[:], b.length[:], b.state[:] = NONE, 0, 0
+    b.state[:, FREE], b.state[:, BEYOND] = NONE, NEVER
+    _push(b, 0, source, distances[source], 0, 0)
+    taken = np.empty(1, np.int64)
+    steps, current = 0, 0
+    while True:
+        current = _next_bucket(b, current, scale)
+        if current == NEVER or b.state[:, TOO_LONG].any() or b.state[:, FULL].any():
+            return steps
+        steps += 1
+        count = _collect(b, current, shared)
+        taken[0] = 0
+        if count < ALONE:
+            _drain(b, 0, shared, count, taken, current, scale, rows, distances, limit)
+        else:
+            _together(b, shared, count, taken, current, scale, rows, distances, limit)
+        for i in range(count):
+            _free(b, shared[i])
+
+
+class Fast(CpuSolver):
+    """Delta-stepping on all cores. delta: width of a bucket, in the weights' unit; by default a few mean weights.
+
+    Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
+    Raises ValueError for a delta that is not positive.
+    """
+
+    def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
+        super().__init__(graph)
+        if delta is None:
+            delta = (DELTA_IN_MEAN_WEIGHTS * float(graph.weights.mean()) if graph.m else 0) or 1.0
+        if not delta > 0:
+            raise ValueError(f"delta must be positive, not {delta:g}")
+        self.delta = float(delta)
+        arcs = np.empty(graph.m, [("target", np.int32), ("weight", graph.weights.dtype)])
+        arcs["target"], arcs["weight"] = graph.targets, graph.weights
+        self._rows = Rows(graph.offsets, arcs)
+        self._allocate(graph.weights.dtype, 2 * graph.n)
+
+    @property
+    def memory(self) -> int:
+        return sum(array.nbytes for array in (*self._buckets, self._rows.arcs, self._shared, self.distances))
+
+    def _allocate(self, dtype: np.typing.DTypeLike, entries: int) -> None:
+        """Distances of a type, and for each thread blocks for so many entries and one more for each of its buckets."""
+        threads = get_num_threads()
+        blocks = threads * (entries // BLOCK + WINDOW + 2)
+        self._buckets = Buckets(
+            np.empty((blocks, BLOCK), np.int32),
+            np.empty((blocks, BLOCK), dtype),
+            np.empty(blocks, np.int32),
+            np.empty(blocks, np.int32),
+            np.empty((threads, WINDOW + 1), np.int32),
+            np.empty((threads, WINDOW + 1), np.int32),
+            np.empty((threads, STATE_WIDTH), np.int64),
+        )
+        self._entries = entries
+        self._shared = np.empty(blocks, np.int32)
+        self.distances = np.empty(self.graph.n, dtype)
+
+    def run(self, source: int) -> Run:
+        """Answer one source."""
+        start = time.perf_counter()
+        while True:
+            limit = unreachable(self.distances.dtype)
+            steps = _run(self._buckets, source, 1 / self.delta, self._rows, self.distances, limit, self._shared)
+            state = self._buckets.state
+            if state[:, TOO_LONG].any():
+                self._allocate(np.uint64 if self.graph.weights.dtype == np.uint32 else np.float64, self._entries)
+            elif state[:, FULL].any():
+                self._allocate(self.distances.dtype, 2 * self._entries)
+            else:
+                break
+        self.source = source
+        seconds = time.perf_counter() - start
+        counters = {
+            "phases": steps,
+            "relaxations": int(state[:, RELAXED].sum()),
+            "delta": self.delta,
+            "distance_bits": 8 * self.distances.itemsize,
+        }
+        return Run(seconds, seconds, counters)

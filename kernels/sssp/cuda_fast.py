@@ -1,0 +1,162 @@
+"""Fast on the GPU: host side of fast.cu.
+
+Returns distances of the weights' type, or 64 bits wide once a sum did not fit. One launch answers a query (with one
+before it to reset and one after it to sort the distances back); the host reads one record at the end. Several sources
+in one launch run beside each other, a team of blocks each: more answers a second, each answer later.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pycuda.driver as driver
+
+from kernels.cuda import device
+from kernels.cuda.buffers import Buffers, pointer
+from kernels.cuda.module import function
+from kernels.cuda.timing import Stopwatch
+from kernels.graph import Graph
+from kernels.problem import Run, Unavailable
+from kernels.sssp.cuda import CudaSolver
+from kernels.sssp.layout import lay_out
+from kernels.sssp.phases import wide
+
+# A graph of so few vertices is answered by one block: its barrier is cheaper than packets.
+ONE_BLOCK = 32_768
+BLOCKS, STRIPS, THREADS, HOPS = 8, 4, 512, 4
+QUEUE = 8192  # entries of a queue in shared memory at most, and at least where distances shall be there too
+LEAST_QUEUE = 768
+FIRST_STEP = 0.3  # of the mean weight, where the kernel steers the step
+PATIENCE_MS = 60_000
+NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # of the driver's CUfunction_attribute; PyCUDA does not name it
+
+TOO_LONG, FULL, TIMED_OUT = 1, 2, 4
+RECORD = np.dtype(
+    [(name, np.uint64) for name in ("relaxations", "vertices", "messages", "rounds", "hops", "ended")]
+    + [("step", np.float64)]
+)
+
+
+class Cluster:
+    """A graph laid out for teams of blocks, and the arrays of `teams` queries answered side by side."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        buffers: Buffers,
+        *,
+        delta: float | None = None,
+        teams: int = 1,
+        blocks: int | None = None,
+        strips: int = STRIPS,
+        threads: int = THREADS,
+        hops: int = HOPS,
+    ) -> None:
+        self.graph, self._buffers, self.teams, self.threads, self.hops = graph, buffers, teams, threads, hops
+        clusters = device().compute_capability() >= (9, 0)
+        self.blocks = blocks or (BLOCKS if clusters and graph.n > ONE_BLOCK else 1)
+        layout = lay_out(graph, self.blocks, strips)
+        self.slots, self.spill, self._ids = layout.slots, layout.slots, layout.place
+        self.rows, self.place = buffers.upload(layout.rows), buffers.upload(layout.place)
+        self.sources = buffers.empty(teams, np.uint32)
+        self.records = buffers.empty(teams, RECORD)
+        self.steered = delta is None
+        mean = float(graph.weights.mean()) if graph.m else 1.0
+        self.delta = FIRST_STEP * mean if delta is None else delta
+        self._take(graph.weights.dtype)
+
+    @staticmethod
+    def forecast(graph: Graph, teams: int = 1) -> int:
+        """Bytes of the arrays, distances 32 bits wide, for a graph that needs few extra vertices."""
+        return graph.n * 36 + teams * graph.n * (4 + 4 + 16)
+
+    def _take(self, dtype: np.dtype) -> None:
+        """Arrays and kernels for distances of a type."""
+        self.dtype = np.dtype(dtype)
+        slots, entry = self.blocks * self.slots, 2 * self.dtype.itemsize
+        self.answer = self._buffers.empty((self.teams, self.graph.n), self.dtype)
+        self._distances = self._buffers.empty((self.teams, slots), self.dtype)
+        self._spill_area = self._buffers.empty((self.teams, self.blocks, 2, self.spill, entry), np.uint8)
+        suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
+        self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
+        self._finish = function("sssp", "fast", f"finish_{suffix}", "IPPPP")
+        for where in ("shared", "device"):
+            name = f"cluster{self.blocks}_{where}_{suffix}"
+            kernel = function("sssp", "fast", name, "PPPPPIIIIIId")
+            room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+            room -= kernel.shared_size_bytes + (self.slots * self.dtype.itemsize + 16 if where == "shared" else 0)
+            self.in_shared = where == "shared"
+            if room >= 2 * entry * LEAST_QUEUE:
+                break
+        self._queue = min(QUEUE, room // (2 * entry))
+        self._shared_bytes = 2 * entry * self._queue + (self.slots * self.dtype.itemsize if self.in_shared else 0)
+        kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared_bytes)
+        if self.blocks > 8:
+            kernel.set_attribute(driver.function_attribute(NON_PORTABLE_CLUSTER_SIZE_ALLOWED), 1)
+        self._kernel = kernel
+
+    def launch(self, sources: np.ndarray, stopwatch: Stopwatch) -> np.ndarray:
+        """Answer `teams` sources; returns their records. Raises Unavailable when a query does not come to an end."""
+        self.sources.set(self._ids[sources])
+        slots = self.blocks * self.slots
+        distances = pointer(self._distances)
+        while True:
+            with stopwatch:
+                self._start.prepared_async_call(
+                    (1024 if not self.in_shared else 1, 1), (256, 1, 1), None,
+                    self.teams * slots, 0 if self.in_shared else distances, self.teams, pointer(self.records),
+                )  # fmt: skip
+                self._kernel.prepared_async_call(
+                    (self.teams * self.blocks, 1), (self.threads, 1, 1), None,
+                    pointer(self.rows), pointer(self.sources), distances, pointer(self._spill_area),
+                    pointer(self.records), self.slots, self._queue, self.spill, self.hops, int(self.steered),
+                    PATIENCE_MS, self.delta, shared_size=self._shared_bytes,
+                )  # fmt: skip
+                self._finish.prepared_async_call(
+                    (-(-self.graph.n // 256), self.teams), (256, 1, 1), None,
+                    self.graph.n, pointer(self.place), slots, distances, pointer(self.answer),
+                )  # fmt: skip
+            records = self.records.get()
+            ended = int(np.bitwise_or.reduce(records["ended"]))
+            if ended & TIMED_OUT:
+                raise Unavailable(f"fast gave up on {self.graph.name} after {PATIENCE_MS / 1000:g} s")
+            if ended & TOO_LONG:
+                self._take(wide(self.dtype))
+            elif ended & FULL:
+                self.spill *= 2
+                self._take(self.dtype)
+            else:
+                return records
+            distances = pointer(self._distances)
+
+
+class Fast(CudaSolver):
+    """One source at a time. delta: how far the bound rises a hop, in the weights' unit; steered where not given.
+
+    Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
+    Raises ValueError for a delta that is not positive.
+    """
+
+    def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
+        if delta is not None and not delta > 0:
+            raise ValueError(f"delta must be positive, not {delta:g}")
+        super().__init__(graph, Cluster.forecast(graph))
+        self.cluster = Cluster(graph, self.buffers, delta=delta)
+        self.transfer = self.buffers.upload_time
+
+    def run(self, source: int) -> Run:
+        """Answer one source."""
+        begin = time.perf_counter()
+        record = self.cluster.launch(np.array([source]), self.stopwatch)[0]
+        self.source, self.distances = source, self.cluster.answer[0]
+        self.deliver()
+        counters = {
+            "phases": int(record["hops"]),
+            "rounds": int(record["rounds"]),
+            "relaxations": int(record["relaxations"]),
+            "blocks": self.cluster.blocks,
+            "delta": float(record["step"]),
+            "distance_bits": 8 * self.cluster.dtype.itemsize,
+        }
+        return Run(self.stopwatch.seconds, time.perf_counter() - begin, counters)

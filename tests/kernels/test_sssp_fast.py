@@ -1,0 +1,84 @@
+"""sssp fast on the CPU, and the layout its CUDA twin runs on, against SciPy's Dijkstra."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
+
+from kernels import sssp
+from kernels.graph import Graph
+from kernels.sssp import cpu_fast
+from kernels.sssp.cpu_fast import Fast
+from kernels.sssp.layout import NONE, lay_out
+
+
+@st.composite
+def graphs(draw):
+    """Small graphs with zero and huge weights, parallel arcs, loops, unreachable parts, or one vertex."""
+    n = draw(st.integers(1, 40))
+    m = draw(st.integers(0, 160))
+    highest = draw(st.sampled_from([0, 1, 50, 2**32 - 1]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    weights = random.integers(0, highest, m, endpoint=True).astype(np.uint32)
+    if draw(st.booleans()):
+        weights = weights.astype(np.float32)
+    return Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+
+
+def right(graph, source, **parameters):
+    solver = Fast(graph, **parameters)
+    solver.distances.fill(7)
+    run = solver.run(source)
+    solver.validate()
+    assert sssp.differs(sssp.reference(graph, source), solver.answer()) is None
+    return run
+
+
+@settings(max_examples=60)
+@given(graphs(), st.sampled_from([None, 1e-3, 1, 100, 1e12, np.inf]))
+def test_equals_dijkstra(graph, delta):
+    right(graph, graph.n - 1, delta=delta)
+
+
+def test_a_pool_that_fills_up_is_doubled(monkeypatch):
+    random = np.random.default_rng(0)
+    n, m = 30_000, 200_000
+    weights = random.integers(1, 1000, m).astype(np.uint32)
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+    solver = Fast(graph, delta=np.inf)
+    solver._allocate(np.uint32, 64)
+    solver.run(3)
+    assert solver._entries > 64
+    assert sssp.differs(sssp.reference(graph, 3), solver.answer()) is None
+
+
+def test_frontiers_wide_enough_for_all_threads(monkeypatch):
+    monkeypatch.setattr(cpu_fast, "ALONE", 1)
+    random = np.random.default_rng(1)
+    n, m = 20_000, 100_000
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), random.random(m).astype(np.float32))
+    run = right(graph, 5, delta=0.3)
+    assert run.counters["relaxations"] >= m * 0.9 and run.counters["phases"] > 3
+
+
+@pytest.mark.parametrize("delta", [0, -1, np.nan])
+def test_refuses_a_delta_that_is_not_positive(delta):
+    graph = Graph.from_arcs(2, [0], [1], np.array([1], np.uint32))
+    with pytest.raises(ValueError, match="delta must be positive"):
+        Fast(graph, delta=delta)
+
+
+@settings(max_examples=30)
+@given(graphs(), st.sampled_from([(1, 1), (8, 4), (16, 2)]))
+def test_layout_keeps_every_distance(graph, shape):
+    layout = lay_out(graph, *shape)
+    assert layout.rows.shape == (shape[0] * layout.slots, 4, 2)
+    assert len(np.unique(layout.place)) == graph.n
+    targets, weights = layout.rows[..., 0].ravel(), layout.rows[..., 1].ravel().view(graph.weights.dtype)
+    there = targets != NONE
+    tails = np.repeat(np.arange(len(layout.rows)), 4)
+    split = Graph.from_arcs(len(layout.rows), tails[there], targets[there], weights[there])
+    np.testing.assert_array_equal(
+        dijkstra(split.to_scipy(), indices=int(layout.place[0]))[layout.place], dijkstra(graph.to_scipy(), indices=0)
+    )
