@@ -219,7 +219,7 @@ class _Encoder:
         return measured.mark_rule(strokeWidth=1.5).encode(**encoding)
 
     def _of_paper(self) -> list[alt.Chart]:
-        """Diamonds, with a legend entry of their own; a dashed line where a series has several."""
+        """Diamonds with a legend entry of their own: what a paper prints of a curve are points, no line joins them."""
         printed = alt.Chart().transform_filter(f"datum.source == '{PAPER}' && isValid(datum.{self.y.field})")
         shape = alt.Shape(
             "source:N",
@@ -227,11 +227,7 @@ class _Encoder:
             legend=alt.Legend(title=None, symbolFillColor="white"),
         )
         point = printed.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1)
-        point = point.encode(**self.base, **self.tooltips, shape=shape)
-        several = self.data[self.data["source"] == PAPER].groupby("color", dropna=False).size().max() > 1
-        if not several or self.figure.mark in ("bar", "point"):
-            return [point]
-        return [printed.mark_line(strokeWidth=1.5, strokeDash=[3, 4]).encode(**self.base), point]
+        return [point.encode(**self.base, **self.tooltips, shape=shape)]
 
     def _colors(self) -> list[Any]:
         return [value for value in dict.fromkeys(self.data["color"]) if value is not None and value == value]
