@@ -44,7 +44,7 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
             _give_up(arguments.log, f"the disk is full{place}: free some space and run the same command again")
         _give_up(arguments.log, f"{error.strerror or error}{place}")
     except MemoryError as error:
-        _give_up(arguments.log, f"out of memory: {error or 'an allocation was refused'}")
+        _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except Exception as error:
         say(arguments.log, traceback.format_exc())
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}")
