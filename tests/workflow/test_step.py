@@ -1,0 +1,157 @@
+import argparse
+import errno
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.cuda import NvccError
+from kernels.graph import GraphError
+from kernels.problem import Invalid, Unavailable
+from workflow.files import beside
+from workflow.step import Failure, progress, run_step, say
+
+
+@pytest.fixture
+def step(tmp_path, monkeypatch, capsys):
+    """Run a step; returns its exit code, the lines on stderr and those in its log."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    log = tmp_path / "logs" / "step.log"
+
+    def run(main, *arguments):
+        monkeypatch.setattr(sys, "argv", ["step", "--log", str(log), *arguments])
+        code = 0
+        try:
+            run_step(main, argparse.ArgumentParser())
+        except SystemExit as ended:
+            code = ended.code
+        return code, capsys.readouterr().err.splitlines(), log.read_text().splitlines() if log.is_file() else None
+
+    run.log = log
+    return run
+
+
+def raising(error):
+    def main(arguments):
+        raise error
+
+    return main
+
+
+def full_disk():
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "results/a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (Failure("a.gr: line 3: what is wrong"), "a.gr: line 3: what is wrong"),
+        (GraphError("arc 7: target 9 is not in [0, 5)"), "arc 7: target 9 is not in [0, 5)"),
+        (Unavailable("PyCUDA is not installed"), "PyCUDA is not installed"),
+        (Invalid("vertex 3: no tight predecessor"), "vertex 3: no tight predecessor"),
+        (
+            NvccError("a.cu does not compile for sm_90: error", "all\nthat nvcc\nsaid"),
+            "a.cu does not compile for sm_90: error",
+        ),
+        (full_disk(), "the disk is full (results/a.parquet): free some space and run the same command again"),
+        (OSError(errno.EDQUOT, "quota"), "the disk is full: free some space and run the same command again"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.gr"), "No such file or directory (a.gr)"),
+        (OSError("a message alone"), "a message alone"),
+        (MemoryError(), "out of memory: an allocation was refused"),
+        (MemoryError("Unable to allocate 8 TiB"), "out of memory: Unable to allocate 8 TiB"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_user_can_mend_is_one_line_there_and_in_the_log(step, error, line):
+    assert step(raising(error)) == (1, [f"error: {line}"], [f"error: {line}"])
+
+
+def test_a_defect_prints_its_traceback_first(step):
+    code, printed, logged = step(raising(KeyError("x")))
+    assert code == 1 and printed == logged
+    assert printed[0] == "Traceback (most recent call last):" and printed[-1] == "error: internal error: KeyError: 'x'"
+
+
+def test_a_step_that_succeeds_says_nothing_and_empties_an_older_log(step):
+    step(raising(Failure("before")))
+    assert step(lambda arguments: None) == (0, [], [])
+
+
+def test_a_log_that_cannot_be_written_leaves_the_one_line(step):
+    step.log.mkdir(parents=True)
+    assert step(lambda arguments: None) == (1, [f"error: Is a directory ({step.log})"], None)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line_when_the_log_lies_on_it(step, capsys):
+    step.log.parent.mkdir(parents=True)
+    step.log.symlink_to("/dev/full")
+
+    def main(arguments):
+        Path("/dev/full").write_text("x")
+
+    code, printed, _ = step(main)
+    assert code == 1 and len(printed) == 1
+    assert printed[0].startswith("error: the disk is full") and printed[0].endswith("run the same command again")
+
+
+def test_numba_gets_its_threads_and_a_cache_that_changes_with_the_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # So that both are put back afterwards.
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int)
+    monkeypatch.setattr(sys, "argv", ["step", "--threads", "2"])
+    seen = []
+    run_step(lambda _: seen.append((os.environ["NUMBA_NUM_THREADS"], os.environ["NUMBA_CACHE_DIR"])), parser)
+    ((threads, cache),) = seen
+    assert threads == "2" and re.fullmatch(rf"{re.escape(str(tmp_path))}/results/numba/[0-9a-f]{{16}}", cache)
+
+
+def test_messages_are_appended_to_the_log(tmp_path, capsys):
+    say(tmp_path / "log", "one")
+    say(tmp_path / "log", "two")
+    say(None, "three")
+    assert (tmp_path / "log").read_text() == "one\ntwo\n" and capsys.readouterr().err == "one\ntwo\nthree\n"
+
+
+def test_no_progress_bar_where_there_is_no_terminal(capsys):
+    assert list(progress([1, 2], "counting")) == [1, 2]
+    assert capsys.readouterr().err == ""
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100))
+def test_a_file_appears_whole_or_not_at_all(tmp_path_factory, old, new):
+    path = tmp_path_factory.mktemp("beside") / "folder" / "a.bin"
+    with beside(path) as temporary:
+        temporary.write_bytes(old)
+        assert not path.exists() and temporary.parent == path.parent and temporary.name.startswith(".a.bin.")
+    assert path.read_bytes() == old
+    with pytest.raises(KeyboardInterrupt), beside(path) as temporary:
+        temporary.write_bytes(new)
+        raise KeyboardInterrupt
+    assert path.read_bytes() == old
+    with beside(path) as temporary:
+        temporary.write_bytes(new)
+        assert path.read_bytes() == old
+    assert path.read_bytes() == new
+    assert [entry.name for entry in path.parent.iterdir()] == ["a.bin"] and path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_full_disk_leaves_nothing_beside(tmp_path):
+    with pytest.raises(OSError), beside(tmp_path / "a.bin") as temporary:
+        temporary.write_bytes(b"half")
+        raise full_disk()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_step_writes_may_itself_be_moved_away(tmp_path):
+    with pytest.raises(FileNotFoundError), beside(tmp_path / "a.bin") as temporary:
+        temporary.unlink()
+    assert list(tmp_path.iterdir()) == []
