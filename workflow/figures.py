@@ -293,7 +293,8 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> A
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
     # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not linear.
-    form = ".5~g" if least >= 1e-3 and largest < 1e4 else ".3~s"
+    # The ticks of a linear axis are of the order of its largest value, those of a logarithmic one go down to the least.
+    form = ".5~g" if (least if log else largest) >= 1e-3 and largest < 1e4 else ".3~s"
     ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     # Marks at the edges need room; bars stand on theirs.
     edge = {} if bars else {"padding": 6, "nice": False}
