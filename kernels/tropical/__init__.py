@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.problem import Solver, Variant
+from kernels.problem import Solver, Variant, backend_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,11 +114,11 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
 
     Raises ValueError for operands that do not fit each other or the semiring, Unavailable where it cannot run.
     """
-    from kernels.problem import backend as resolve
     from kernels.tropical.instances import Instance
     from kernels.tropical.operands import checked_pair
 
-    solver = prepare(Instance(*checked_pair(a, b, semiring), semiring), variant, resolve(backend), **parameters)
+    chosen = backend_for(VARIANTS[variant], backend)
+    solver = prepare(Instance(*checked_pair(a, b, semiring), semiring), variant, chosen, **parameters)
     try:
         solver.run(0)
         return solver.answer()["c"]
