@@ -13,6 +13,8 @@ from pathlib import Path
 
 HEADERS = Path(__file__).parent
 OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
+# "a.cu(6): warning #177-D: ...", "ptxas warning : ..."; not the remark that warnings can be suppressed.
+WARNING = re.compile(r"\bwarning\s*(#\S+)?\s*:", re.IGNORECASE)
 
 
 class NvccError(Exception):
@@ -74,7 +76,7 @@ def build(source: Path, arch: str) -> Built:
             except pycuda.driver.CompileError as error:
                 raise _refused(source, arch, error.stderr) from error
         said = "\n".join(str(warning.message) for warning in caught)
-    return Built(cubin, _resources(said), [line.strip() for line in said.splitlines() if "warning" in line.lower()])
+    return Built(cubin, _resources(said), [line.strip() for line in said.splitlines() if WARNING.search(line)])
 
 
 def _run_nvcc(nvcc: str, text: str, source: Path, arch: str, include: list[str]) -> tuple[bytes, str]:
