@@ -1,0 +1,130 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels.cuda import build as package_build
+from kernels.cuda import find_nvcc
+from kernels.cuda.build import OPTIONS, NvccError, build
+
+# The package offers the function under the module's name.
+BUILD = sys.modules["kernels.cuda.build"]
+KERNELS = Path(__file__).parents[2] / "kernels"
+TRACKED = subprocess.run(["git", "ls-files", "*/*.cu"], cwd=KERNELS, capture_output=True, text=True, check=False).stdout
+SOURCES = sorted(KERNELS / name for name in TRACKED.split()) or sorted(KERNELS.glob("*/*.cu"))
+
+needs_nvcc = pytest.mark.skipif(find_nvcc() is None, reason="nvcc is not installed or not on PATH")
+
+SOUND = """
+#include <cuda_runtime.h>
+extern "C" __global__ void doubled(float* values, int n) {
+  __shared__ float staged[64];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int unused;
+  if (i < n) staged[threadIdx.x] = values[i];
+  __syncthreads();
+  if (i < n) values[i] = 2 * staged[threadIdx.x ^ 1];
+}
+extern "C" __global__ void nothing() {}
+"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "kernels" / "toy"
+    folder.mkdir(parents=True)
+    path = folder / "toy.cu"
+    path.write_text(SOUND)
+    return path
+
+
+@needs_nvcc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_kernel_compiles(monkeypatch, path, arch):
+    """Hardly optimised, which takes seconds instead of minutes; the rule `compile` does it with the true options."""
+    quick = tuple(option for option in OPTIONS if option != "-O3")
+    monkeypatch.setattr(BUILD, "OPTIONS", (*quick, "-Xcicc=-O1", "-Xptxas=-O0"))
+    built = build(path, arch)
+    assert built.cubin[:4] == b"\x7fELF"
+    assert built.resources and all(row["kernel"] for row in built.resources)
+
+
+@needs_nvcc
+def test_resources_and_warnings_are_read(source):
+    built = build(source, "sm_90")
+    assert [row["kernel"] for row in built.resources] == ["doubled", "nothing"]
+    doubled, nothing = built.resources
+    assert doubled["registers"] > 0 and doubled["shared"] == 256 and doubled["barriers"] == 1
+    assert doubled["stack"] == doubled["spill_stores"] == doubled["spill_loads"] == nothing["shared"] == 0
+    assert len(built.warnings) == 1 and "unused" in built.warnings[0]
+    # The true name of the source, not that of the copy which nvcc is given.
+    assert "kernels/toy/toy.cu" in built.warnings[0]
+
+
+@needs_nvcc
+def test_headers_of_the_folder_and_of_cuda_are_found(source):
+    (source.parent / "own.cuh").write_text("constexpr int width = 32;\n")
+    source.write_text('#include "own.cuh"\nextern "C" __global__ void f(int* a) { *a = width; }\n')
+    assert build(source, "sm_80").resources[0]["kernel"] == "f"
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('extern "C" __global__ void f() { return missing; }\n', 'identifier "missing" is undefined'),
+        ('#include "no_such.cuh"\n', "no_such.cuh"),
+    ],
+)
+def test_a_broken_source_is_one_line_that_names_it(source, text, says):
+    source.write_text(text)
+    with pytest.raises(NvccError) as caught:
+        build(source, "sm_90")
+    message = str(caught.value)
+    assert "\n" not in message and message.startswith(f"{source} does not compile for sm_90: ") and says in message
+    assert "toy.cu" in message.split(": ", 1)[1] and says in caught.value.printed
+
+
+@needs_nvcc
+def test_an_architecture_that_nvcc_does_not_know_is_one_line(source):
+    with pytest.raises(NvccError, match=r"does not compile for sm_1: .*sm_1") as caught:
+        build(source, "sm_1")
+    assert "\n" not in str(caught.value)
+
+
+def test_without_nvcc_one_line_says_what_would_help(source, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert find_nvcc() is None
+    with pytest.raises(
+        NvccError, match=r"^nvcc not found: install the CUDA toolkit and put it on PATH, or set CUDA_HOME$"
+    ):
+        package_build(source, "sm_90")
+
+
+def test_nvcc_is_found_on_the_path_and_under_its_home(monkeypatch, tmp_path):
+    for folder in ("onpath", "home/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "nvcc").touch(mode=0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+    assert find_nvcc() == str(tmp_path / "home/bin/nvcc")
+    monkeypatch.delenv("CUDA_HOME")
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "home"))
+    assert find_nvcc() == str(tmp_path / "home/bin/nvcc")
+    monkeypatch.setenv("PATH", str(tmp_path / "onpath"))
+    assert find_nvcc() == str(tmp_path / "onpath/nvcc")
+
+
+def test_a_compiler_that_says_nothing_of_an_error_is_still_one_line(source, monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "nvcc"
+    fake.write_text("#!/bin/sh\necho one >&2\necho 'Killed' >&2\nexit 137\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:/usr/bin:/bin")
+    # Without PyCUDA, whose messages are its own.
+    monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
+    with pytest.raises(NvccError, match=r"does not compile for sm_90: Killed$"):
+        build(source, "sm_90")
