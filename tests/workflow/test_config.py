@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow.config import RULES, ConfigError, load
-from workflow.graphs.catalogue import load_catalogue
+from workflow.graphs.catalogue import CATALOGUE, load_catalogue
+from workflow.published import Published
 
 ROOT = Path(__file__).parents[2]
 RUNS = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.stem not in ("graphs", "published"))
@@ -188,3 +189,10 @@ def test_whatever_stands_at_a_key_is_accepted_or_one_line(key, value):
         loaded(**{key: value})
     except ConfigError as error:
         assert "\n" not in str(error) and str(error).startswith("experiments.tiny")
+
+
+def test_the_readmes_examples_are_right():
+    run, graphs, published = re.findall(r"```yaml\n(.*?)```", (ROOT / "config/README.md").read_text(), re.S)
+    assert load(yaml.safe_load(run), load_catalogue(ROOT / "config/graphs.yaml")).experiments
+    assert CATALOGUE.validate_python(yaml.safe_load(graphs))
+    assert Published.model_validate(yaml.safe_load(published)).experiments
