@@ -42,7 +42,7 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     for point, samples in _points(experiment, inputs, traces=False):
         measured = {
             "time": ("s", samples["seconds"]),
-            "mean time": ("s", pd.Series([samples["seconds"].mean()])),
+            "mean time": ("s", pd.Series([samples["seconds"].mean()]), len(samples)),
             "total time": ("s", samples["total_seconds"]),
             "upload time": ("s", samples["transfer_seconds"]),
             "memory": ("bytes", samples["memory"]),
@@ -200,7 +200,8 @@ def _phase_quantities(experiment: Experiment, traces: list[pd.DataFrame]) -> lis
         if experiment.small is not None:
             pooled = pd.concat(traces)[column]
             share = pd.Series([(pooled <= experiment.small).mean()])
-            rows.append(_quantity(f"share of phases with {column} <= {experiment.small:,}", "", share))
+            name = f"share of phases with {column} <= {experiment.small:,}"
+            rows.append(_quantity(name, "", share, len(traces)))
     rows.append(_quantity("time", "s", pd.Series([trace["seconds"].sum() for trace in traces])))
     return rows
 
@@ -235,7 +236,8 @@ def _cdf(values: pd.Series, name: str) -> pd.DataFrame:
     return pd.DataFrame({name: ordered[index], "share": upto / len(ordered)}).drop_duplicates(name)
 
 
-def _quantity(name: str, unit: str, values: pd.Series) -> dict[str, Any]:
+def _quantity(name: str, unit: str, values: pd.Series, samples: int | None = None) -> dict[str, Any]:
+    """A row of a table. samples: how many a single value sums up, where it does."""
     spread = len(values) > 1
     return {
         "quantity": name,
@@ -243,5 +245,5 @@ def _quantity(name: str, unit: str, values: pd.Series) -> dict[str, Any]:
         "ours": float(values.median()),
         "q1": float(values.quantile(0.25)) if spread else None,
         "q3": float(values.quantile(0.75)) if spread else None,
-        "samples": len(values),
+        "samples": samples or len(values),
     }
