@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -46,8 +45,6 @@ def measure(arguments: argparse.Namespace) -> None:
     finally:
         solver.close()
     constant |= provenance(settings["backend"], arguments.threads)
-    # PyArrow imports pandas, where it can, only to see that a list is none of its types: a third of a second a point.
-    sys.modules.setdefault("pandas", None)
     with beside(arguments.output) as path:
         pq.write_table(pa.Table.from_pylist([constant | row for row in rows]), path)
 

@@ -61,7 +61,6 @@ def read_graph(folder: Path) -> Graph:
         raise Failure(f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again")
     coordinates = None
     if "x" in vertices.column_names:
-        # Not by way of to_numpy, which imports pandas: a third of a second for every measured point.
         coordinates = np.column_stack([_column(vertices, axis)[:-1] for axis in "xy"])
     return Graph(
         _column(vertices, "offset"),
