@@ -228,7 +228,8 @@ class Plan:
     def drivers_of(self, point: Point) -> list[str]:
         """The Python modules that a point's numbers depend on."""
         on_gpu = point.backend == "cuda"
-        own = [module for module in _modules(point.problem) if on_gpu or not re.search(r"(^|_)cuda", module.name)]
+        others = re.compile(r"(^|_)cpu" if on_gpu else r"(^|_)cuda")
+        own = [module for module in _modules(point.problem) if not others.search(module.name)]
         shared = _modules("cuda") if on_gpu else [KERNELS / "atomics.py"]
         return [str(path) for path in (*own, *shared, KERNELS / "graph.py", Path("workflow/measure.py"))]
 
