@@ -19,15 +19,17 @@ from kernels.cuda.timing import Stopwatch
 from kernels.graph import Graph
 from kernels.problem import Run, Unavailable
 from kernels.sssp.cuda import CudaSolver
-from kernels.sssp.layout import lay_out
+from kernels.sssp.layout import SLOT_BITS, lay_out
 from kernels.sssp.phases import wide
 
-# A graph of so few vertices is answered by one block: its barrier is cheaper than packets.
-ONE_BLOCK = 32_768
-BLOCKS, STRIPS, THREADS, HOPS = 8, 4, 512, 4
+# The most vertices that one block and a cluster of 8 are given: their distances leave room for queues in shared memory.
+# Larger graphs get a cluster of 16.
+ONE_BLOCK, EIGHT_BLOCKS = 32_768, 8 * 42_000
+BANDS, HOPS = 8, 4
+THREADS = {"shared": 512, "device": 1024}  # more where a relaxation takes longer
 QUEUE = 8192  # entries of a queue in shared memory at most, and at least where distances shall be there too
 LEAST_QUEUE = 768
-FIRST_STEP = 0.3  # of the mean weight, where the kernel steers the step
+LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
 PATIENCE_MS = 60_000
 NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # of the driver's CUfunction_attribute; PyCUDA does not name it
 
@@ -49,21 +51,26 @@ class Cluster:
         delta: float | None = None,
         teams: int = 1,
         blocks: int | None = None,
-        strips: int = STRIPS,
-        threads: int = THREADS,
+        bands: int = BANDS,
+        threads: int | None = None,
         hops: int = HOPS,
     ) -> None:
-        self.graph, self._buffers, self.teams, self.threads, self.hops = graph, buffers, teams, threads, hops
-        clusters = device().compute_capability() >= (9, 0)
-        self.blocks = blocks or (BLOCKS if clusters and graph.n > ONE_BLOCK else 1)
-        layout = lay_out(graph, self.blocks, strips)
-        self.slots, self.spill, self._ids = layout.slots, layout.slots, layout.place
-        self.rows, self.place = buffers.upload(layout.rows), buffers.upload(layout.place)
+        self.graph, self._buffers, self.teams, self.hops = graph, buffers, teams, hops
+        self._threads = threads
+        if blocks is None:
+            clusters = device().compute_capability() >= (9, 0)
+            blocks = 1 if graph.n <= ONE_BLOCK or not clusters else 8 if graph.n <= EIGHT_BLOCKS else 16
+        self.blocks = blocks
+        layout = lay_out(graph, blocks, bands)
+        if layout.slots >= 2**SLOT_BITS - 1:
+            raise Unavailable(f"fast numbers 2^{SLOT_BITS} vertices a block, {graph.name} has {graph.n:,} in {blocks}")
+        self.slots, self.spill, self._ids = layout.slots, layout.slots, layout.ids
+        self.rows, self.ids = buffers.upload(layout.rows), buffers.upload(layout.ids)
         self.sources = buffers.empty(teams, np.uint32)
         self.records = buffers.empty(teams, RECORD)
         self.steered = delta is None
         mean = float(graph.weights.mean()) if graph.m else 1.0
-        self.delta = FIRST_STEP * mean if delta is None else delta
+        self.delta = LONGEST_STEP * mean if delta is None else delta
         self._take(graph.weights.dtype)
 
     @staticmethod
@@ -80,12 +87,12 @@ class Cluster:
         self._spill_area = self._buffers.empty((self.teams, self.blocks, 2, self.spill, entry), np.uint8)
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
-        self._finish = function("sssp", "fast", f"finish_{suffix}", "IPPPP")
+        self._finish = function("sssp", "fast", f"finish_{suffix}", "IPIPPP")
         for where in ("shared", "device"):
             name = f"cluster{self.blocks}_{where}_{suffix}"
             kernel = function("sssp", "fast", name, "PPPPPIIIIIId")
             room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-            room -= kernel.shared_size_bytes + (self.slots * self.dtype.itemsize + 16 if where == "shared" else 0)
+            room -= kernel.shared_size_bytes + (self.slots * self.dtype.itemsize + 1024 if where == "shared" else 0)
             self.in_shared = where == "shared"
             if room >= 2 * entry * LEAST_QUEUE:
                 break
@@ -101,6 +108,7 @@ class Cluster:
         self.sources.set(self._ids[sources])
         slots = self.blocks * self.slots
         distances = pointer(self._distances)
+        threads = self._threads or THREADS["shared" if self.in_shared else "device"]
         while True:
             with stopwatch:
                 self._start.prepared_async_call(
@@ -108,14 +116,14 @@ class Cluster:
                     self.teams * slots, 0 if self.in_shared else distances, self.teams, pointer(self.records),
                 )  # fmt: skip
                 self._kernel.prepared_async_call(
-                    (self.teams * self.blocks, 1), (self.threads, 1, 1), None,
+                    (self.teams * self.blocks, 1), (threads, 1, 1), None,
                     pointer(self.rows), pointer(self.sources), distances, pointer(self._spill_area),
                     pointer(self.records), self.slots, self._queue, self.spill, self.hops, int(self.steered),
                     PATIENCE_MS, self.delta, shared_size=self._shared_bytes,
                 )  # fmt: skip
                 self._finish.prepared_async_call(
                     (-(-self.graph.n // 256), self.teams), (256, 1, 1), None,
-                    self.graph.n, pointer(self.place), slots, distances, pointer(self.answer),
+                    self.graph.n, pointer(self.ids), self.slots, slots, distances, pointer(self.answer),
                 )  # fmt: skip
             records = self.records.get()
             ended = int(np.bitwise_or.reduce(records["ended"]))

@@ -1,6 +1,6 @@
 // Fast on graphs of small degree and many hops (roads): one resident cluster of blocks runs the whole query.
 //
-// Every block owns the vertices with ids [rank * slots, (rank + 1) * slots), their distances (in shared memory where
+// Every block owns part of the vertices (an id is block << SLOT_BITS | slot), their distances (in shared memory where
 // they fit) and the queue of those that changed. A *hop* relaxes the queue's entries below a bound and keeps the
 // others; it costs one block barrier. A relaxation across the cut is a message to the owner. After `hops` hops, a
 // *round*, every block sends every block one packet of fixed size (its counts, and messages), straight into shared
@@ -10,7 +10,7 @@
 //
 // The bound rises by `step` a hop, so that the vertices in flight stay in a window that moves with the wave front. The
 // share of changes that hit a vertex after its earlier distance had come below the bound (work done twice) tells
-// whether the step is too long: it is kept between LOW and HIGH percent.
+// whether the step is too long: above HIGH percent it shrinks, below LOW it grows back to what it was at first.
 //
 // A row is four arcs (target, weight bits), NONE where there is none; four lanes relax it. The host has split
 // vertices of more arcs (layout.py). An entry is stale once its vertex has a smaller distance; stale ones are dropped.
@@ -30,8 +30,8 @@
 namespace cg = cooperative_groups;
 
 static constexpr uint32_t NONE = 0xFFFFFFFFu, ALL = 0xFFFFFFFFu;
-static constexpr uint32_t BOX = 60;  // messages a packet
-static constexpr uint32_t LOW = 15, HIGH = 25;
+static constexpr uint32_t LOW = 40, HIGH = 60;
+static constexpr uint32_t SLOT_BITS = 28, SLOTS = 1u << SLOT_BITS;
 
 // How a query ended, or'ed together; mirrored in cuda_fast.py. In a header also: a message waits.
 enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4, WAITS = 8 };
@@ -68,7 +68,8 @@ struct Header {
     uint32_t to_you, pending, done, repeated, held, sent, hops, ended;
 };
 
-template <typename D> struct alignas(16) Packet {
+template <typename D, int BLOCKS> struct alignas(16) Packet {
+    static constexpr uint32_t BOX = BLOCKS <= 8 && sizeof(D) == 4 ? 124 : 60;
     Header header;
     Entry<D> messages[BOX];
 };
@@ -87,6 +88,12 @@ static __device__ uint32_t as_distance(double x, uint32_t) { return __double2uin
 static __device__ uint64_t as_distance(double x, uint64_t) { return __double2ull_rd(x); }
 static __device__ float as_distance(double x, float) { return __double2float_rd(x); }
 static __device__ double as_distance(double x, double) { return x; }
+
+// Keep the compiler from working a value out again where it is used.
+static __device__ void pin(uint32_t &x) { asm volatile("" : "+r"(x)); }
+static __device__ void pin(uint64_t &x) { asm volatile("" : "+l"(x)); }
+static __device__ void pin(float &x) { asm volatile("" : "+f"(x)); }
+static __device__ void pin(double &x) { asm volatile("" : "+d"(x)); }
 
 static __device__ uint32_t just_above(uint32_t d) { return d + 1; }
 static __device__ uint64_t just_above(uint64_t d) { return d + 1; }
@@ -146,11 +153,16 @@ template <> struct Team<1> {
 };
 
 template <typename D, typename W, int BLOCKS, bool SHARED> struct Query {
-    const uint2 *__restrict__ rows;
+    using Parcel = Packet<D, BLOCKS>;
+    static constexpr uint32_t BOX = Parcel::BOX;
+    // Entries of the queue that four lanes have under way together; wide ones would not fit the registers.
+    static constexpr int AT_ONCE = sizeof(D) == 4 ? 2 : 1;
+
+    const uint2 *__restrict__ rows;  // of this block's vertices, as are the distances
     const Settings &set;
-    D *distances;        // of this block's vertices
+    D *distances;
     Entry<D> *queues, *spills;  // two queues, one read and one written
-    Packet<D> *outgoing;        // one a block
+    Parcel *outgoing;           // one a block
     uint32_t *filled, *ended;  // filled: messages for each block, more than BOX if some had to wait
     uint32_t base, in;
     D bound;
@@ -161,25 +173,37 @@ template <typename D, typename W, int BLOCKS, bool SHARED> struct Query {
         return i < set.queue ? queues[in * set.queue + i] : spills[size_t(in) * set.spill + i - set.queue];
     }
 
-    // Append to queue `which`. All lanes of the warp call it.
-    __device__ void append(uint32_t which, uint32_t *counter, bool wanted, uint32_t id, D distance) {
-        uint32_t lanes = __ballot_sync(ALL, wanted), lane = threadIdx.x & 31;
-        if (!lanes) return;
+    // Append up to COUNT entries a lane to queue `which`. All lanes of the warp call it.
+    template <int COUNT>
+    __device__ void append(uint32_t which, uint32_t *counter, const bool (&wanted)[COUNT],
+                           const Entry<D> (&entries)[COUNT]) {
+        uint32_t lanes[COUNT], total = 0, lane = threadIdx.x & 31;
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            lanes[k] = __ballot_sync(ALL, wanted[k]);
+            total += __popc(lanes[k]);
+        }
+        if (!total) return;
         uint32_t first = 0;
-        if (lane == 0) first = atomicAdd(counter, __popc(lanes));
-        uint32_t at = (__shfl_sync(ALL, first, 0) & ~CROWDED) + __popc(lanes & ((1u << lane) - 1));
-        if (!wanted) return;
-        if (at < set.queue)
-            queues[which * set.queue + at] = {distance, id};
-        else if (at - set.queue < set.spill)
-            spills[size_t(which) * set.spill + at - set.queue] = {distance, id};
-        else
-            *ended = FULL;
+        if (lane == 0) first = atomicAdd(counter, total);
+        first = __shfl_sync(ALL, first, 0) & ~CROWDED;
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            uint32_t at = first + __popc(lanes[k] & ((1u << lane) - 1));
+            first += __popc(lanes[k]);
+            if (!wanted[k]) continue;
+            if (at < set.queue)
+                queues[which * set.queue + at] = entries[k];
+            else if (at - set.queue < set.spill)
+                spills[size_t(which) * set.spill + at - set.queue] = entries[k];
+            else
+                *ended = FULL;
+        }
     }
 
     // A message to the owner of `id`; false when its packet is full, which is noted in the queue's counter.
     __device__ bool send(uint32_t id, D distance, uint32_t *counter) {
-        uint32_t owner = id / set.slots, at = atomicAdd(&filled[owner], 1);
+        uint32_t owner = id >> SLOT_BITS, at = atomicAdd(&filled[owner], 1);
         if (at >= BOX) {
             atomicOr(counter, CROWDED);
             return false;
@@ -200,49 +224,63 @@ template <typename D, typename W, int BLOCKS, bool SHARED> struct Query {
     }
 
     __device__ void hop(uint32_t count, uint32_t *counter) {
-        uint32_t lane = threadIdx.x & 31, side = lane & 3;
-        for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += blockDim.x / 4) {
-            uint32_t i = first + lane / 4;
-            bool live = i < count, keep = false;
-            Entry<D> entry = live ? get(i) : Entry<D>{Distance<D>::unreached, 0};
-            bool mine = entry.id - base < set.slots, due = entry.distance < bound;
-            // Under way while the rest is decided.
-            uint2 arc = live && mine ? rows[size_t(entry.id) * 4 + side] : uint2{NONE, 0};
-            if (live && mine && due) {
-                if (read(entry.id - base) == entry.distance) {
-                    done += side == 0;
-                    if (arc.x != NONE) {
-                        relaxed++;
-                        D candidate = Distance<D>::add(entry.distance, as_weight(arc.y, W()));
-                        if (candidate == Distance<D>::unreached) {
-                            *ended = TOO_LONG;
-                        } else if (arc.x - base < set.slots) {
-                            D before = lower(arc.x - base, candidate);
-                            keep = candidate < before;
-                            repeated += keep && before < bound;
-                        } else {
-                            keep = !send(arc.x, candidate, counter);
-                        }
-                        entry = {candidate, arc.x};
-                    }
-                }
-            } else if (live && side == 0) {
-                keep = !due || !send(entry.id, entry.distance, counter);
-                held += keep;
+        uint32_t lane = threadIdx.x & 31, side = lane & 3, together = blockDim.x / 4;
+        for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += AT_ONCE * together) {
+            Entry<D> entries[AT_ONCE];
+            uint2 arcs[AT_ONCE];
+            D nearest[AT_ONCE];
+            bool live[AT_ONCE], mine[AT_ONCE], keep[AT_ONCE];
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                uint32_t i = first + k * together + lane / 4;
+                live[k] = i < count, keep[k] = false;
+                if (!live[k]) continue;
+                entries[k] = get(i);
+                uint32_t slot = entries[k].id - base;
+                mine[k] = slot < SLOTS;
+                if (!mine[k]) continue;
+                arcs[k] = rows[size_t(slot) * 4 + side];
+                nearest[k] = read(slot);
             }
-            append(in ^ 1, counter, keep, entry.id, entry.distance);
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                if (!live[k]) continue;
+                bool due = entries[k].distance < bound;
+                if (mine[k] && due) {
+                    if (nearest[k] != entries[k].distance) continue;
+                    done += side == 0;
+                    if (arcs[k].x == NONE) continue;
+                    relaxed++;
+                    D candidate = Distance<D>::add(entries[k].distance, as_weight(arcs[k].y, W()));
+                    uint32_t slot = arcs[k].x - base;
+                    entries[k] = {candidate, arcs[k].x};
+                    if (candidate == Distance<D>::unreached) {
+                        *ended = TOO_LONG;
+                    } else if (slot < SLOTS) {
+                        D before = lower(slot, candidate);
+                        keep[k] = candidate < before;
+                        repeated += keep[k] && before < bound;
+                    } else {
+                        keep[k] = !send(arcs[k].x, candidate, counter);
+                    }
+                } else if (side == 0) {
+                    keep[k] = !due || !send(entries[k].id, entries[k].distance, counter);
+                    held += keep[k];
+                }
+            }
+            append(in ^ 1, counter, keep, entries);
         }
     }
 
-    __device__ void receive(const Packet<D> *packets, uint32_t *counter) {
+    __device__ void receive(const Parcel *packets, uint32_t *counter) {
         for (uint32_t i = threadIdx.x; i / 32 * 32 < BLOCKS * BOX; i += blockDim.x) {
-            bool keep = i < BLOCKS * BOX && i % BOX < packets[i / BOX].header.to_you;
-            Entry<D> message{};
-            if (keep) {
-                message = packets[i / BOX].messages[i % BOX];
-                keep = message.distance < lower(message.id - base, message.distance);
+            bool keep[1] = {i < BLOCKS * BOX && i % BOX < packets[i / BOX].header.to_you};
+            Entry<D> message[1];
+            if (keep[0]) {
+                message[0] = packets[i / BOX].messages[i % BOX];
+                keep[0] = message[0].distance < lower(message[0].id - base, message[0].distance);
             }
-            append(in, counter, keep, message.id, message.distance);
+            append(in, counter, keep, message);
         }
     }
 
@@ -265,21 +303,22 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
     record += team;
 
     using T = Team<BLOCKS>;
-    constexpr uint32_t PARTS = sizeof(Packet<D>) / sizeof(uint4);
-    __shared__ Packet<D> outgoing[BLOCKS], packets[2][BLOCKS];
+    using Parcel = Packet<D, BLOCKS>;
+    constexpr uint32_t PARTS = sizeof(Parcel) / sizeof(uint4);
+    __shared__ Parcel outgoing[BLOCKS], packets[2][BLOCKS];
     __shared__ uint64_t arrivals[2];
     __shared__ uint32_t tail[3], filled[BLOCKS], ended, sums[2][4];
     __shared__ D nearest, nearest_of[BLOCKS];
     extern __shared__ __align__(16) unsigned char dynamic[];
 
-    Query<D, W, BLOCKS, SHARED> q{rows, set};
-    uint32_t tid = threadIdx.x, lane = tid & 31;
-    uint32_t rank = T::rank();
-    q.base = rank * set.slots;
+    uint32_t tid = threadIdx.x, lane = tid & 31, rank = T::rank();
+    Query<D, W, BLOCKS, SHARED> q{rows + size_t(rank) * set.slots * 4, set};
+    q.base = rank << SLOT_BITS;
+    distances += size_t(rank) * set.slots;
     q.queues = reinterpret_cast<Entry<D> *>(dynamic);
     q.spills = spill + size_t(rank) * 2 * set.spill;
     q.outgoing = outgoing;
-    q.distances = SHARED ? reinterpret_cast<D *>(q.queues + 2 * set.queue) : distances + q.base;
+    q.distances = SHARED ? reinterpret_cast<D *>(q.queues + 2 * set.queue) : distances;
     q.filled = filled, q.ended = &ended;
     q.in = 0;
 
@@ -291,7 +330,7 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
     if (tid == 0) ended = 0, nearest = Distance<D>::unreached;
     if (tid == 0) T::prepare(&arrivals[0]), T::prepare(&arrivals[1]);
     T::barrier();
-    uint32_t count = source - q.base < set.slots;
+    uint32_t count = source - q.base < SLOTS;
     if (tid == 0 && count) {
         q.distances[source - q.base] = D(0);
         q.queues[0] = {D(0), source};
@@ -312,6 +351,7 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
         bool crowded = false;
         while (hops < set.hops && count && !crowded) {
             q.bound = max(floor, as_distance(reached, D()));
+            pin(q.bound);
             q.hop(count, &tail[(current + 1) % 3]);
             // Last read before the barrier of the hop before this one.
             if (tid == 0) tail[(current + 2) % 3] = 0;
@@ -341,7 +381,7 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
             uint32_t to = i / PARTS, part = i % PARTS;
             uint4 content;
             if (part == 0) {
-                content = {min(filled[to], BOX), count, sums[parity][DONE], sums[parity][REPEATED]};
+                content = {min(filled[to], Parcel::BOX), count, sums[parity][DONE], sums[parity][REPEATED]};
                 filled[to] = 0;
             } else {
                 content = part == 1 ? uint4{sums[parity][HELD], sums[parity][SENT], hops, ended | (crowded ? WAITS : 0)}
@@ -372,7 +412,7 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
         if (held && !waits) reach += step * hops;
         if (set.adapt && held && done) {
             if (repeated * 100 < LOW * done)
-                step *= 1.125;
+                step = min(step * 1.125, set.step);
             else if (repeated * 100 > HIGH * done)
                 step *= 0.8125;
         }
@@ -394,7 +434,7 @@ static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sou
     // Nobody leaves while a packet of his may be under way.
     T::barrier();
     if constexpr (SHARED)
-        for (uint32_t i = tid; i < set.slots; i += blockDim.x) distances[q.base + i] = q.distances[i];
+        for (uint32_t i = tid; i < set.slots; i += blockDim.x) distances[i] = q.distances[i];
     for (int distance = 16; distance; distance /= 2) {
         q.relaxed += __shfl_xor_sync(ALL, q.relaxed, distance);
         vertices += __shfl_xor_sync(ALL, vertices, distance);
@@ -419,9 +459,12 @@ template <typename D> static __device__ void start(size_t slots, D *distances, u
 
 // After it: distances in the caller's order, a row a source.
 template <typename D>
-static __device__ void finish(uint32_t n, const uint32_t *place, size_t slots, const D *distances, D *answer) {
-    for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
-        answer[size_t(blockIdx.y) * n + v] = distances[blockIdx.y * slots + place[v]];
+static __device__ void finish(uint32_t n, const uint32_t *ids, uint32_t slots, size_t all_slots, const D *distances,
+                              D *answer) {
+    for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x) {
+        size_t place = size_t(ids[v] >> SLOT_BITS) * slots + (ids[v] & (SLOTS - 1));
+        answer[size_t(blockIdx.y) * n + v] = distances[blockIdx.y * all_slots + place];
+    }
 }
 
 #define QUERY(name, dims, D, W, BLOCKS, SHARED)                                                                   \
@@ -445,9 +488,9 @@ static __device__ void finish(uint32_t n, const uint32_t *place, size_t slots, c
     extern "C" __global__ void start_##suffix(size_t slots, D *distances, uint32_t teams, Record *records) {      \
         start(slots, distances, teams, records);                                                                  \
     }                                                                                                             \
-    extern "C" __global__ void finish_##suffix(uint32_t n, const uint32_t *place, size_t slots,                   \
-                                               const D *distances, D *answer) {                                   \
-        finish(n, place, slots, distances, answer);                                                               \
+    extern "C" __global__ void finish_##suffix(uint32_t n, const uint32_t *ids, uint32_t slots,                   \
+                                               size_t all_slots, const D *distances, D *answer) {                 \
+        finish(n, ids, slots, all_slots, distances, answer);                                                               \
     }                                                                                                             \
     QUERY(cluster1_shared_##suffix, , D, W, 1, true)                                                              \
     QUERY(cluster1_device_##suffix, , D, W, 1, false)                                                             \

@@ -1,8 +1,9 @@
-"""A graph laid out for fast.cu: rows of four arcs, vertices dealt to the blocks of a cluster in strips.
+"""A graph laid out for fast.cu: rows of four arcs, vertices dealt to the blocks of a cluster in cells.
 
 A vertex of more than four arcs hands them down a tree of extra vertices, each reached by an arc of weight 0, so that
-every row has the same length and nothing in a shortest path changes. The strips are cut from a breadth-first order that
-starts far out, so few arcs leave a strip; every block gets `strips` of them, so that a wave keeps most blocks busy.
+every row has the same length and nothing in a shortest path changes. The cells are cut from two breadth-first orders:
+bands of the first, from a vertex far out, are cut across by the second, from a vertex far off the first one's axis. So
+few arcs leave a cell, and a wave meets cells of most blocks whichever way it runs.
 """
 
 from __future__ import annotations
@@ -16,33 +17,55 @@ from kernels.graph import Graph
 
 WIDTH = 4  # arcs a row
 NONE = np.uint32(0xFFFFFFFF)
+SLOT_BITS = 28
 
 
 @dataclass(frozen=True)
 class Layout:
     """What fast.cu reads.
 
-    rows    uint32 [blocks * slots, 4, 2]: (target id, weight's bits), target NONE where there is no arc
-    place   uint32 [n]: id of each vertex; the ids of block b begin at b * slots
+    rows    uint32 [blocks * slots, 4, 2]: (target's id, weight's bits), target NONE where there is no arc
+    ids     uint32 [n]: block << SLOT_BITS | slot; its row is block * slots + slot
     slots   ids a block, taken or not
     """
 
     rows: np.ndarray
-    place: np.ndarray
+    ids: np.ndarray
     slots: int
 
 
-def lay_out(graph: Graph, blocks: int, strips: int) -> Layout:
-    """The graph's rows for a cluster of so many blocks with so many strips each."""
-    first = _breadth_first(graph.offsets, graph.targets, 0)
-    order = _breadth_first(graph.offsets, graph.targets, first[-1]) if graph.n else first
+def lay_out(graph: Graph, blocks: int, bands: int) -> Layout:
+    """The graph's rows for a cluster of so many blocks, each with a cell of every band."""
     extra = np.zeros(graph.n + 1, np.int64)
     _count_extra(graph.offsets, extra)
     np.cumsum(extra, out=extra)
-    ids, slots = _deal(order, extra, blocks, strips)
+    order, owner = _cells(graph, blocks, bands) if blocks > 1 else (np.arange(graph.n), np.zeros(graph.n, np.int8))
+    ids, slots = _number(order, owner, extra, blocks)
     rows = np.full((blocks * slots, WIDTH, 2), NONE, np.uint32)
-    _fill_rows(graph.offsets, graph.targets, graph.weights.view(np.uint32), extra, ids, rows)
+    _fill_rows(graph.offsets, graph.targets, graph.weights.view(np.uint32), extra, ids, slots, rows)
     return Layout(rows, ids[: graph.n].copy(), slots)
+
+
+def _cells(graph: Graph, blocks: int, bands: int) -> tuple[np.ndarray, np.ndarray]:
+    """The vertices cell by cell, int64 [n], and the block of each vertex, int8 [n]."""
+
+    def ranks(start: int) -> tuple[np.ndarray, int]:
+        order = _breadth_first(graph.offsets, graph.targets, start)
+        rank = np.empty(graph.n, np.int64)
+        rank[order] = np.arange(graph.n)
+        return rank, order[-1]
+
+    end = ranks(0)[1]
+    along, other_end = ranks(end)
+    across = ranks(int(np.argmax(along + ranks(other_end)[0])))[0]
+    band = along * bands // graph.n
+    order = np.lexsort((across, band))
+    first = np.searchsorted(band[order], np.arange(bands + 1))
+    size = np.diff(first)[band[order]]
+    # Turned by one from band to band, so that a wave that runs along the bands does not stay with one block.
+    owner = np.empty(graph.n, np.int8)
+    owner[order] = ((np.arange(graph.n) - first[band[order]]) * blocks // size + band[order]) % blocks
+    return order, owner
 
 
 @njit(cache=True)
@@ -97,29 +120,22 @@ def _count_extra(offsets, extra):
 
 
 @njit(cache=True)
-def _deal(order, extra, blocks, strips):
-    """Ids of the vertices and, behind them, of the extra ones; and the slots of a block."""
-    n, total = len(order), len(order) + extra[-1]
-    ids = np.empty(total, np.uint32)
+def _number(order, owner, extra, blocks):
+    """Ids of the vertices and, behind them, of the extra ones, beside the vertex served; and the slots of a block."""
+    n = len(order)
+    ids = np.empty(n + extra[-1], np.uint32)
     taken = np.zeros(blocks, np.int64)
-    owner = np.empty(total, np.int8)
-    position = 0
     for v in order:
-        block = position * blocks * strips // total % blocks
-        owner[v], ids[v] = block, taken[block]
-        taken[block] += 1
-        for x in range(n + extra[v], n + extra[v + 1]):
-            owner[x], ids[x] = block, taken[block]
-            taken[block] += 1
-        position += 1 + extra[v + 1] - extra[v]
-    slots = max(1, taken.max())
-    for v in range(total):
-        ids[v] += np.uint32(owner[v] * slots)
-    return ids, slots
+        block = np.int64(owner[v])
+        ids[v] = block << SLOT_BITS | taken[block]
+        for k in range(extra[v + 1] - extra[v]):
+            ids[n + extra[v] + k] = block << SLOT_BITS | (taken[block] + 1 + k)
+        taken[block] += 1 + extra[v + 1] - extra[v]
+    return ids, max(1, taken.max())
 
 
 @njit(parallel=True, cache=True)
-def _fill_rows(offsets, targets, weights, extra, ids, rows):
+def _fill_rows(offsets, targets, weights, extra, ids, slots, rows):
     n = len(offsets) - 1
     for v in prange(n):
         # A vertex's rows in the order of a queue: a row's extra vertices are numbered as it is filled.
@@ -128,7 +144,8 @@ def _fill_rows(offsets, targets, weights, extra, ids, rows):
         starts[0], ends[0] = offsets[v], offsets[v + 1]
         known = 1
         for k in range(held):
-            row = ids[v] if k == 0 else ids[n + extra[v] + k - 1]
+            name = np.int64(ids[v] if k == 0 else ids[n + extra[v] + k - 1])
+            row = (name >> SLOT_BITS) * slots + (name & ((1 << SLOT_BITS) - 1))
             short = ends[k] - starts[k] <= WIDTH
             for side in range(WIDTH):
                 if short:

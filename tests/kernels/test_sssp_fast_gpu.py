@@ -1,0 +1,104 @@
+"""sssp fast on the GPU against SciPy's Dijkstra."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+from kernels import sssp
+from kernels.cuda import unusable
+from kernels.graph import Graph
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
+
+SHAPES = [
+    {"blocks": 1, "hops": 4, "threads": 32},
+    {"blocks": 1, "hops": 1, "threads": 1024},
+    {"blocks": 8, "hops": 1, "threads": 64},
+    {"blocks": 8, "hops": 4, "threads": 512, "bands": 1},
+    {"blocks": 16, "hops": 3, "threads": 256},
+]
+
+
+def drawn(random: np.random.Generator) -> Graph:
+    """A graph of 1 to 4000 vertices: loops, parallel arcs, hubs, zero and huge weights, unreachable parts."""
+    n = int(random.choice([1, 2, 7, 60, 500, 4000]))
+    m = n * int(random.choice([0, 1, 3, 8]))
+    sources, targets = random.integers(0, n, m), random.integers(0, n, m)
+    if random.random() < 0.3:
+        sources //= 50
+    weights = random.integers(0, random.choice([1, 2, 100, 10**6, 2**32]), m).astype(np.uint32)
+    if random.random() < 0.4:
+        weights = weights.astype(np.float32) / np.float32(7)
+    return Graph.from_arcs(n, sources, targets, weights)
+
+
+def answers(graph, sources, **parameters):
+    """Distances [teams, n] of one launch, from poisoned memory."""
+    from kernels.cuda.buffers import Buffers
+    from kernels.cuda.timing import Stopwatch
+    from kernels.sssp.cuda_fast import Cluster
+
+    buffers = Buffers(0, "test")
+    cluster = Cluster(graph, buffers, teams=len(sources), **parameters)
+    try:
+        cluster.answer.fill(77)
+        cluster.launch(np.array(sources), Stopwatch())
+        return cluster.answer.get()
+    finally:
+        buffers.free()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape.values())))
+@pytest.mark.parametrize("room", ["plenty", "little"])
+def test_equals_dijkstra(shape, room, monkeypatch):
+    from kernels.cuda import device
+    from kernels.sssp import cuda_fast
+
+    if shape["blocks"] > 1 and device().compute_capability() < (9, 0):
+        pytest.skip("clusters need compute capability 9.0")
+    if room == "little":  # queues that spill, distances in device memory
+        monkeypatch.setattr(cuda_fast, "QUEUE", 4)
+        monkeypatch.setattr(cuda_fast, "LEAST_QUEUE", 10**7)
+    random = np.random.default_rng()
+    for _ in range(12):
+        graph = drawn(random)
+        sources = random.integers(0, graph.n, int(random.choice([1, 3])))
+        delta = [None, 1.0, 1000.0, np.inf][random.integers(4)]
+        for source, got in zip(sources, answers(graph, sources, delta=delta, **shape), strict=True):
+            assert sssp.differs(sssp.reference(graph, int(source)), {"distances": got}) is None, (
+                graph.n,
+                graph.m,
+                delta,
+            )
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32])
+def test_widens_to_64_bits(dtype):
+    from kernels.sssp.cuda_fast import Fast
+
+    top = dtype(2**32 - 2) if dtype is np.uint32 else np.float32(3e38)
+    graph = Graph.from_arcs(4, [0, 1, 2], [1, 2, 3], np.full(3, top, dtype))
+    solver = Fast(graph)
+    run = solver.run(0)
+    solver.validate()
+    assert run.counters["distance_bits"] == 64
+    np.testing.assert_array_equal(
+        solver.answer()["distances"], np.arange(4) * solver.answer()["distances"].dtype.type(top)
+    )
+    solver.close()
+
+
+def test_a_long_path_and_the_same_answer_twice():
+    from kernels.sssp.cuda_fast import Fast
+
+    n = 3000
+    weights = np.random.default_rng(0).integers(1, 10**6, n - 1).astype(np.uint32)
+    graph = Graph.from_arcs(n, np.arange(n - 1), np.arange(1, n), weights)
+    solver = Fast(graph, delta=1.0)
+    first = (solver.run(0), solver.answer()["distances"])[1]
+    solver.run(0)
+    solver.validate()
+    np.testing.assert_array_equal(first, dijkstra(graph.to_scipy(), indices=0))
+    np.testing.assert_array_equal(first, solver.answer()["distances"])
+    assert solver.predecessors()[1:].tolist() == list(range(n - 1))
+    solver.close()
