@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.problem import Solver, Variant, backend_for
+from kernels.problem import Solver, Unavailable, Variant, backend_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,8 +53,23 @@ VARIANTS = {
         ("fast",),
         {"reuse": bool, "skip": bool},
     ),
+    "closure": Variant(
+        "closure: squared by fast until nothing changes",
+        "kernels.tropical.closure_cpu:Closure",
+        "kernels.tropical.closure_cuda:Closure",
+        ("fast", "diagonal"),
+    ),
+    "floyd-warshall": Variant(
+        "closure: blocked Floyd-Warshall, its three phases on the inner loop of fast",
+        "kernels.tropical.closure_cpu:FloydWarshall",
+        "kernels.tropical.closure_cuda:FloydWarshall",
+        ("fast", "diagonal"),
+    ),
     "numpy": Variant("NumPy's broadcast sum and minimum.reduce", "kernels.tropical.peers:NumPy"),
+    "scipy": Variant("closure: SciPy's Floyd-Warshall, one core, float64", "kernels.tropical.peers:SciPy"),
 }
+# Variants of the task "closure"; the others multiply.
+CLOSING = frozenset({"closure", "floyd-warshall", "scipy"})
 
 INSTANCE = {
     "n": int,  # rows and columns; with a graph, of the leading block of its weight matrix
@@ -66,6 +81,7 @@ INSTANCE = {
     "semiring": str,  # "min_plus", "max_plus"
     "seed": int,
     "order": str,  # of a graph's vertices: "bfs" or "file"
+    "task": str,  # "product" or "closure"
 }
 
 METRICS = {
@@ -73,6 +89,7 @@ METRICS = {
     "prepass_s": "seconds of the pre-pass within the kernel time (0 where it is reused)",
     "tiles_infinite": "share of the tiles of both matrices that are all infinite",
     "tiles_skipped": "share of the tile products that an infinite tile saves",
+    "squarings": "products until the closure no longer changed",
 }
 
 
@@ -84,41 +101,91 @@ def instance(graph: Graph | None = None, **parameters: Any) -> Instance:
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
-    """There is one question, the product; the query is the seed of the rows that its validation draws."""
+    """There is one question, the instance's task; the query is the seed of the rows that its validation draws."""
     return [seed]
 
 
 def reference(instance: Instance, query: int) -> dict[str, np.ndarray]:
-    """{"rows": drawn row numbers, "c": those rows of the product} by NumPy; all rows where the product is small."""
-    from kernels.tropical.validate import product_rows, sampled_rows
+    """{"rows": drawn row numbers, "c": those rows of the answer, "relative": difference allowed} by NumPy."""
+    from kernels.tropical.validate import expected_rows, sampled_rows, tolerance
 
     rows = sampled_rows(instance, query)
-    return {"rows": rows, "c": product_rows(instance.a[rows], instance.b, instance.semiring)}
+    return {"rows": rows, "c": expected_rows(instance, rows), "relative": tolerance(instance)}
 
 
 def differs(reference: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> str | None:
-    """Where the rows of a reference and an answer's {"c": [m, n]} differ, exactly; None when nowhere."""
+    """Where the rows of a reference and an answer's {"c": [m, n]} differ; None when nowhere."""
     from kernels.tropical.validate import mismatch
 
     rows = reference["rows"]
-    return mismatch(rows, reference["c"], answer["c"][rows])
+    return mismatch(rows, reference["c"], answer["c"][rows], reference["relative"])
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The solver of a variant on "cpu" or "cuda". Raises Unavailable where it cannot run."""
+    """The solver of a variant on "cpu" or "cuda". Raises Unavailable where it cannot run or answers another task."""
+    if (variant in CLOSING) != (instance.task == "closure"):
+        able = sorted(CLOSING if instance.task == "closure" else VARIANTS.keys() - CLOSING)
+        raise Unavailable(f"{variant} does not answer the task {instance.task!r} (these do: {', '.join(able)})")
     return VARIANTS[variant].load(backend)(instance, **parameters)
 
 
 def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str = "auto", **parameters: Any):
     """A (x) B of two NumPy matrices [m, k] and [k, n] by any variant, as a NumPy array [m, n].
 
-    Raises ValueError for operands that do not fit each other or the semiring, Unavailable where it cannot run.
+    Raises ValueError for operands that do not fit each other or the semiring, SumOverflow (an OverflowError) for a
+    finite sum that reaches the type's infinity, Unavailable where it cannot run.
     """
+    from kernels.tropical.operands import checked_pair, checked_sums
+
+    a, b = checked_pair(a, b, semiring)
+    c = _answer(a, b, semiring, "product", variant, backend, parameters)
+    checked_sums(c, a, b, semiring)
+    return c
+
+
+def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = False, backend: str = "auto"):
+    """A (x) B over (min, +) or (max, +) for arrays [..., m, k] and [..., k, n] of float32, int32 or uint16.
+
+    NumPy arrays give a NumPy array, computed on `backend`; arrays with __cuda_array_interface__ (PyCUDA, CuPy, torch,
+    Numba), of any strides, give a PyCUDA GPUArray. Leading dimensions broadcast. out: where to write (contiguous;
+    on the device its last dimension), and what the result is the minimum (maximum) with, if accumulate.
+    Raises ValueError for operands that do not fit or that the semiring cannot hold, and for an out that shares memory
+    with an operand; SumOverflow for a finite sum that reaches the type's infinity.
+    """
+    from kernels.tropical.multiply import multiply
+
+    return multiply(a, b, semiring, out, accumulate, backend_for(VARIANTS["fast"], backend))
+
+
+def closure(a, semiring: str = "min_plus", backend: str = "auto"):
+    """The sum of all powers of a NumPy matrix [n, n], the zeroth (zeros on the diagonal) included, as [n, n].
+
+    By repeated squaring, which ends when nothing changes. Entries must be non-negative (non-positive for max_plus).
+    Raises ValueError, SumOverflow and Unavailable as `solve` does.
+    """
+    return _closed(a, semiring, "closure", backend)
+
+
+def floyd_warshall(a, semiring: str = "min_plus", backend: str = "auto"):
+    """As `closure`, by blocked Floyd-Warshall."""
+    return _closed(a, semiring, "floyd-warshall", backend)
+
+
+def _closed(a, semiring: str, variant: str, backend: str):
+    from kernels.tropical.operands import checked_square, checked_sums
+
+    a = checked_square(a, semiring)
+    c = _answer(a, a, semiring, "closure", variant, backend, {})
+    # If any path's length reached infinity, one of an entry and an arc does.
+    checked_sums(c, c, a, semiring)
+    return c
+
+
+def _answer(a, b, semiring: str, task: str, variant: str, backend: str, parameters: dict[str, Any]):
     from kernels.tropical.instances import Instance
-    from kernels.tropical.operands import checked_pair
 
     chosen = backend_for(VARIANTS[variant], backend)
-    solver = prepare(Instance(*checked_pair(a, b, semiring), semiring), variant, chosen, **parameters)
+    solver = prepare(Instance(a, b, semiring, task), variant, chosen, **parameters)
     try:
         solver.run(0)
         return solver.answer()["c"]

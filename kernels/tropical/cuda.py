@@ -57,7 +57,7 @@ class Product:
             seconds, counters = self.multiply()
             counters["tops"] = 2 * self.instance.pairs / seconds / 1e12
         else:
-            fill(self.c, self.infinite)
+            fill(self.c.ptr, self.infinite, self.c.size)
         return Run(seconds, time.perf_counter() - start, counters)
 
     def multiply(self) -> tuple[float, dict[str, float]]:

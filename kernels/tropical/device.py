@@ -12,13 +12,13 @@ def divided(length: int, step: int) -> int:
     return -(-length // step)
 
 
-def fill(array, value: np.generic) -> None:
-    """Set every entry of a contiguous GPUArray of 16- or 32-bit numbers; compiles nothing."""
+def fill(pointer: int, value: np.generic, count: int) -> None:
+    """Set `count` neighbouring 16- or 32-bit numbers on the device to a NumPy scalar; compiles nothing."""
     import pycuda.driver as driver
 
-    if array.size:
-        bits = int(np.asarray(value, array.dtype).view(f"u{array.dtype.itemsize}"))
-        (driver.memset_d16 if array.dtype.itemsize == 2 else driver.memset_d32)(array.ptr, bits, array.size)
+    if count:
+        bits = int(value.view(f"u{value.itemsize}"))
+        (driver.memset_d16 if value.itemsize == 2 else driver.memset_d32)(pointer, bits, count)
 
 
 def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:

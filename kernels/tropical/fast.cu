@@ -3,50 +3,27 @@
 
 #include "pack.cuh"
 
-// A matrix to pack; strips 0: nothing to do.
-template <class Number> struct Operand {
-    unsigned* packed;
-    unsigned char* kinds;
-    const typename Number::Entry* matrix;
-    int rows, columns, pitch, strips;
-};
-
-// Grid: (groups of chunks, strips of A and then of B).
-template <class Number>
-__device__ __forceinline__ void pack(const Operand<Number>& a, const Operand<Number>& b, Report* report, int mirrored,
-                                     int skip) {
-    __shared__ PackShared shared;
-    const int terms = blockIdx.x * PACKED_DEPTH, strip = blockIdx.y;
-    if (strip < a.strips) {
-        if (terms < a.columns)
-            pack_chunks<Number, true>(shared, a.packed, a.kinds, report, a.matrix, a.rows, a.columns, a.pitch, mirrored,
-                                      skip, strip, blockIdx.x);
-    } else if (terms < b.rows) {
-        pack_chunks<Number, false>(shared, b.packed, b.kinds, report, b.matrix, b.rows, b.columns, b.pitch, mirrored,
-                                   skip, strip - a.strips, blockIdx.x);
-    }
-}
-
 // Looks for entries of C that are infinite, of either sign, although some sum of theirs is finite: only asked for where
 // the largest entries allow it. Grid: (rows, columns / THREADS).
 template <class Entry>
 __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, const Entry* b, Report* report,
-                                              Entry infinite, Entry opposite, int k, int n, int c_pitch, int a_pitch,
-                                              int b_pitch) {
+                                              Entry infinite, Entry opposite, int k, int n, int c_pitch,
+                                              long long a_row, long long a_column, long long b_row,
+                                              long long b_column) {
     const int column = blockIdx.y * THREADS + threadIdx.x;
-    const size_t row = blockIdx.x;
+    const long long row = blockIdx.x;
     if (column >= n) return;
     const Entry found = c[row * c_pitch + column];
     if (found != infinite && found != opposite) return;
     for (int l = 0; l < k; ++l)
-        if (a[row * a_pitch + l] != infinite && b[size_t(l) * b_pitch + column] != infinite) {
+        if (a[row * a_row + l * a_column] != infinite && b[l * b_row + column * b_column] != infinite) {
             report->overflown = 1;
             return;
         }
 }
 
 #define PRODUCT(NAME, NUMBER, THREES, BAD)                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                           \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                           \
         product_##NAME(NUMBER::Entry* c, const unsigned* packed_a, const unsigned* packed_b,                           \
                        const unsigned char* kinds_a, const unsigned char* kinds_b, Report* report, int m, int n,       \
                        int pitch, int chunks, unsigned one, int accumulate, int mirrored, int watch_change) {          \
@@ -54,15 +31,16 @@ __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, co
                                 accumulate, mirrored, watch_change);                                                   \
     }
 #define KERNELS(NAME, NUMBER)                                                                                          \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
-        pack_##NAME(const Operand<NUMBER> a, const Operand<NUMBER> b, Report* report, int mirrored, int skip) {        \
-        pack<NUMBER>(a, b, report, mirrored, skip);                                                                    \
+    extern "C" __global__ void __launch_bounds__(PACK_THREADS)                                                         \
+        pack_##NAME(const Operand<NUMBER> a, const Operand<NUMBER> b, unsigned* c, unsigned words, Report* report,     \
+                    int mirrored, int skip) {                                                                          \
+        pack<NUMBER>(a, b, c, words, report, mirrored, skip);                                                          \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
         overflow_##NAME(const NUMBER::Entry* c, const NUMBER::Entry* a, const NUMBER::Entry* b, Report* report,        \
-                        NUMBER::Entry infinite, NUMBER::Entry opposite, int k, int n, int c_pitch, int a_pitch,        \
-                        int b_pitch) {                                                                                 \
-        find_overflow(c, a, b, report, infinite, opposite, k, n, c_pitch, a_pitch, b_pitch);                           \
+                        NUMBER::Entry infinite, NUMBER::Entry opposite, int k, int n, int c_pitch, long long a_row,    \
+                        long long a_column, long long b_row, long long b_column) {                                     \
+        find_overflow(c, a, b, report, infinite, opposite, k, n, c_pitch, a_row, a_column, b_row, b_column);           \
     }
 
 #ifndef ONLY_TEMPLATES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +19,16 @@ from kernels.tropical.skipping import occupancy
 from kernels.tropical.validate import check
 
 # As in product.cuh and pack.cuh.
-LINES, DEPTH, STAGES, LISTED, PACKED_DEPTH = 128, 16, 4, 2048, 64
-CHUNK_BYTES = LINES * DEPTH * 4
-BLOCK = (256, 1, 1)
-SHARED_BYTES = STAGES * 2 * CHUNK_BYTES + LISTED * 2
+LINES_A, LINES_B, DEPTH, STAGES, LISTED = 128, 128, 16, 4, 2048
+BLOCK, PACK_BLOCK = (256, 1, 1), (128, 1, 1)
+SHARED_BYTES = STAGES * (LINES_A + LINES_B) * DEPTH * 4 + LISTED * 2
 FINITE = 1
 NOT_A_NUMBER, NEGATIVE, OUT_OF_RANGE = 1, 2, 4
 REPORT = np.dtype([("found", "u4"), ("largest", "u4", 2), ("changed", "u4"), ("overflown", "u4")])
-# A part of the sum costs about as much again as this many chunks: start, fill of the ring, merging.
-PART_CHUNKS = 3
+# Measured on an H200, in times of one chunk: merging a part into C costs 12 (40 for pairs of 16 bits, which are
+# compared and swapped; more than 3 such parts get in each other's way), and a multiprocessor with a single block runs
+# at 0.65 of its rate.
+MERGE, MERGE_PAIRS, MOST_PARTS, MOST_PARTS_OF_PAIRS, ALONE = 12, 40, 64, 3, 0.65
 
 
 class LoopWarning(UserWarning):
@@ -53,68 +55,91 @@ def _multiprocessors() -> int:
 
 
 def columns_per_strip(dtype: np.dtype) -> int:
-    """Columns of B that a tile of C spans: 128 words."""
-    return LINES * 4 // dtype.itemsize
+    """Columns of B that a tile of C spans: LINES_B words."""
+    return LINES_B * 4 // dtype.itemsize
 
 
-def parts(tiles: int, chunks: int, multiprocessors: int) -> int:
-    """Into how many parts to cut the sum so that two blocks a multiprocessor have work, at the least cost."""
+def parts(tiles: int, chunks: int, multiprocessors: int, merge: float = MERGE, most: int = MOST_PARTS) -> int:
+    """Into how many parts to cut the sum of every tile, so that all multiprocessors have work, at the least cost."""
 
     def cost(count: int) -> float:
-        blocks = tiles * count
-        return divided(blocks, multiprocessors) * divided(chunks, count) + divided(blocks, 2 * multiprocessors) * (
-            PART_CHUNKS if count > 1 else 0
-        )
+        busiest = divided(tiles * count, multiprocessors)
+        work = divided(chunks, count) / (ALONE if busiest == 1 else 1)
+        return busiest * (work + (merge if count > 1 else 0))
 
-    return min(range(1, max(1, min(64, chunks // 2)) + 1), key=cost)
+    return min(range(1, max(1, min(most, chunks // 2)) + 1), key=cost)
+
+
+class Matrix(NamedTuple):
+    """Where a matrix lies on the device; strides in entries, so that any view will do."""
+
+    pointer: int
+    rows: int
+    columns: int
+    row_stride: int
+    column_stride: int
+
+    @classmethod
+    def of(cls, array) -> Matrix:
+        """A contiguous GPUArray."""
+        return cls(int(array.gpudata), *array.shape, array.shape[1], 1)
 
 
 class Packed:
     """One operand in packed form: strips of lines, each of chunks of terms, and what the chunks hold."""
 
-    def __init__(self, buffers: Buffers, lines: int, terms: int, lines_per_strip: int) -> None:
+    def __init__(self, buffers: Buffers, lines: int, terms: int, lines_per_strip: int, words: int) -> None:
         self.strips, self.chunks = divided(lines, lines_per_strip), divided(terms, DEPTH)
-        self.words = buffers.empty(self.strips * self.chunks * LINES * DEPTH, np.uint32)
+        self.words = buffers.empty(self.strips * self.chunks * words * DEPTH, np.uint32)
         self.kinds = buffers.empty((self.strips, self.chunks), np.uint8)
+        self.pointers = int(self.words.gpudata), int(self.kinds.gpudata)
 
     @staticmethod
-    def nbytes(lines: int, terms: int, lines_per_strip: int) -> int:
-        return divided(lines, lines_per_strip) * divided(terms, DEPTH) * (CHUNK_BYTES + 1)
+    def nbytes(lines: int, terms: int, lines_per_strip: int, words: int) -> int:
+        return divided(lines, lines_per_strip) * divided(terms, DEPTH) * (words * DEPTH * 4 + 1)
 
-    def operand(self, matrix, rows: int, columns: int, pitch: int) -> tuple[int, ...]:
-        return self.words.ptr, self.kinds.ptr, matrix, rows, columns, pitch, self.strips
+    def operand(self, matrix: Matrix) -> tuple[int, ...]:
+        """The arguments of the pre-pass for this operand."""
+        return (
+            *self.pointers,
+            matrix.pointer,
+            matrix.row_stride,
+            matrix.column_stride,
+            matrix.rows,
+            matrix.columns,
+            self.strips,
+        )
 
     def finite(self) -> np.ndarray:
+        """bool [strips, chunks]."""
         return self.kinds.get() & FINITE != 0
 
 
-NO_OPERAND = (0, 0, 0, 0, 0, 0, 0)
-
-
 class Multiplier:
-    """The kernels for one number type; all calls are asynchronous and take pointers, pitches in entries.
+    """The kernels for one number type; calls are asynchronous, C is a pointer and its pitch in entries.
 
     signed: floats of either sign, by the loop of plain minima.
     """
 
     def __init__(self, dtype: np.dtype, report, mirrored: bool = False, signed: bool = False) -> None:
         self.dtype, self.report, self.mirrored = dtype, report, int(mirrored)
-        self._pack = _kernel(f"pack_{dtype.name}", "PPPiiiiPPPiiiiPii")
+        self.report_pointer = int(report.gpudata)
+        self._pack = _kernel(f"pack_{dtype.name}", "PPPqqiiiPPPqqiiiPIPii")
         loop = f"product_{'signed_' if signed else ''}{dtype.name}"
         self._product = _kernel(loop, "PPPPPPiiiiIiii", SHARED_BYTES)
         entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
-        self._overflow = _kernel(f"overflow_{dtype.name}", f"PPPP{entry}{entry}iiiii")
+        self._overflow = _kernel(f"overflow_{dtype.name}", f"PPPP{entry}{entry}iiiqqqq")
 
-    def pack(self, a: tuple[int, ...], b: tuple[int, ...], terms: int, skip: bool = True) -> None:
-        """Pack up to two operands, (Packed.operand(...) or NO_OPERAND), each with at most `terms` terms."""
-        grid = (divided(terms, PACKED_DEPTH), a[-1] + b[-1])
-        self._pack.prepared_call(grid, BLOCK, *a, *b, self.report.ptr, self.mirrored, int(skip))
+    def tiles(self, m: int, n: int) -> int:
+        return divided(m, LINES_A) * divided(n, columns_per_strip(self.dtype))
 
-    def parts(self, c: int, m: int, n: int, pitch: int, chunks: int) -> int:
-        """Parts of the sum worth having; 1 where two blocks cannot write to the same words."""
-        words = self.dtype.itemsize == 4 or (pitch % 2 == 0 and n % 2 == 0 and c % 4 == 0)
-        tiles = divided(m, LINES) * divided(n, columns_per_strip(self.dtype))
-        return parts(tiles, chunks, _multiprocessors()) if words else 1
+    def pack(
+        self, a: tuple[int, ...], b: tuple[int, ...], chunks: int, skip: bool = True, c: int = 0, words: int = 0
+    ) -> None:
+        """Pack two operands (Packed.operand) of the same number of chunks; fill words of C with infinity."""
+        filling = divided(words, chunks * PACK_BLOCK[0] * 16)
+        grid = (chunks, a[-1] + b[-1] + filling)
+        self._pack.prepared_call(grid, PACK_BLOCK, *a, *b, c, words, self.report_pointer, self.mirrored, int(skip))
 
     def product(
         self,
@@ -128,17 +153,19 @@ class Multiplier:
         accumulate: bool,
         watch: bool = False,
     ) -> None:
-        """C = A (x) B, or its minimum with C; of several parts C must be there already, infinite or to be kept."""
-        tiles = divided(m, LINES) * divided(n, columns_per_strip(self.dtype))
+        """C = A (x) B, or its minimum with C; of several parts C must be there already, infinite or to be kept.
+
+        watch: report whether C changed.
+        """
         self._product.prepared_call(
-            (tiles, parts),
+            (self.tiles(m, n), parts),
             BLOCK,
             c,
-            a.words.ptr,
-            b.words.ptr,
-            a.kinds.ptr,
-            b.kinds.ptr,
-            self.report.ptr,
+            a.pointers[0],
+            b.pointers[0],
+            a.pointers[1],
+            b.pointers[1],
+            self.report_pointer,
             m,
             n,
             pitch,
@@ -150,7 +177,7 @@ class Multiplier:
             shared_size=SHARED_BYTES,
         )
 
-    def check(self, c: int, a: int, b: int, shape: tuple[int, int, int], pitches: tuple[int, int, int]) -> np.void:
+    def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
         """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow."""
         semiring = "max_plus" if self.mirrored else "min_plus"
         infinite = infinity(self.dtype, semiring)
@@ -158,20 +185,29 @@ class Multiplier:
         if report["found"] & NOT_A_NUMBER:
             raise ValueError("an operand holds NaN")
         if report["found"] & OUT_OF_RANGE:
-            low, high = sorted((-infinite if self.dtype == np.float32 else 0, infinite))
+            low, high = sorted((0, infinite))
             beyond = f"holds {-infinite}" if self.dtype == np.float32 else f"has an entry outside [{low}, {high}]"
             raise ValueError(f"an operand {beyond}, which {semiring} cannot hold")
-        limit = infinity(self.dtype)
         with np.errstate(over="ignore"):
             if self.dtype == np.float32:
                 reach = report["largest"].view(np.float32).sum(dtype=np.float32)
             else:
                 reach = report["largest"].sum(dtype=np.uint64)
-        if reach >= limit:
-            m, k, n = shape
-            opposite = -infinite if self.dtype == np.float32 else infinite
+        if reach >= infinity(self.dtype):
             self._overflow.prepared_call(
-                (m, divided(n, BLOCK[0])), BLOCK, c, a, b, self.report.ptr, infinite, opposite, k, n, *pitches
+                (a.rows, divided(b.columns, BLOCK[0])),
+                BLOCK,
+                c,
+                a.pointer,
+                b.pointer,
+                self.report_pointer,
+                infinite,
+                -infinite if self.dtype == np.float32 else infinite,
+                a.columns,
+                b.columns,
+                c_pitch,
+                *a[3:],
+                *b[3:],
             )
             if self.report.get().view(REPORT)[0]["overflown"]:
                 raise SumOverflow(self.dtype)
@@ -180,50 +216,79 @@ class Multiplier:
 
 def forecast(m: int, k: int, n: int, dtype: np.dtype) -> int:
     """Bytes of the packed operands and the report."""
-    return Packed.nbytes(m, k, LINES) + Packed.nbytes(n, k, columns_per_strip(dtype)) + REPORT.itemsize
+    return (
+        Packed.nbytes(m, k, LINES_A, LINES_A) + Packed.nbytes(n, k, columns_per_strip(dtype), LINES_B) + REPORT.itemsize
+    )
 
 
 class Product:
-    """One product of fixed shape, to be run as often as wanted: workspace, kernels and the times of the last run."""
+    """Products of one shape, to be run as often as wanted: workspace, kernels, and the operands packed last."""
 
     def __init__(self, buffers: Buffers, shape: tuple[int, int, int], dtype: np.dtype, mirrored: bool) -> None:
         m, k, n = self.shape = shape
         self.dtype, self.mirrored = dtype, mirrored
-        self.packed_a = Packed(buffers, m, k, LINES)
-        self.packed_b = Packed(buffers, n, k, columns_per_strip(dtype))
+        self.packed_a = Packed(buffers, m, k, LINES_A, LINES_A)
+        self.packed_b = Packed(buffers, n, k, columns_per_strip(dtype), LINES_B)
         self.report = buffers.empty(REPORT.itemsize // 4, np.uint32)
         self.laps = Laps(3)
         self.packed = False
         self.use_loop(signed=False)
+        limits = (MERGE, MOST_PARTS) if dtype.itemsize == 4 else (MERGE_PAIRS, MOST_PARTS_OF_PAIRS)
+        self.parts = parts(self.multiplier.tiles(m, n), self.packed_a.chunks, _multiprocessors(), *limits)
 
     def use_loop(self, signed: bool) -> None:
+        """Floats of either sign, whose parts of a sum cannot be merged by an integer minimum, want signed."""
         self.signed = signed
         self.multiplier = Multiplier(self.dtype, self.report, self.mirrored, signed)
 
-    def run(self, c, a, b, accumulate: bool = False, skip: bool = True, reuse: bool = False) -> tuple[float, float]:
-        """C = A (x) B on contiguous GPUArrays; returns seconds of the pre-pass and of the product.
+    def parts_for(self, c: int, pitch: int) -> int:
+        """Parts of the sum: one where blocks cannot write to the same words of C, or C is part of something wider."""
+        words = self.dtype.itemsize == 4 or (pitch % 2 == 0 and c % 4 == 0)
+        return self.parts if words and pitch == self.shape[2] and not self.signed else 1
 
+    def run(
+        self,
+        c: int,
+        pitch: int,
+        a: Matrix,
+        b: Matrix,
+        accumulate: bool = False,
+        skip: bool = True,
+        reuse: bool = False,
+        watch: bool = False,
+    ) -> tuple[float, float, np.void]:
+        """C = A (x) B, or its minimum with C; returns seconds of the pre-pass and of the product, and the report.
+
+        reuse: the operands are those of the last run. Where the sum is cut into parts, C [m, pitch] is filled first.
         Raises ValueError for what an operand may not hold, SumOverflow for a finite sum that reaches infinity.
         """
-        m, k, n = self.shape
-        fill(self.report, np.uint32(0)) if not (reuse and self.packed) else None
+        m, _, n = self.shape
+        fresh = not (reuse and self.packed)
+        count = self.parts_for(c, pitch)
+        operands = self.packed_a.operand(a), self.packed_b.operand(b)
+        if fresh:
+            fill(self.report_pointer, np.uint32(0), REPORT.itemsize // 4)
         self.laps.mark()
-        if not (reuse and self.packed):
-            self.multiplier.pack(self.packed_a.operand(a.ptr, m, k, k), self.packed_b.operand(b.ptr, k, n, n), k, skip)
+        words = m * pitch * self.dtype.itemsize // 4 if count > 1 and not accumulate else 0
+        if fresh:
+            self.multiplier.pack(*operands, self.packed_a.chunks, skip, c, words)
+        elif words:
+            fill(c, infinity(self.dtype, "max_plus" if self.mirrored else "min_plus"), m * pitch)
         self.laps.mark()
-        count = self.multiplier.parts(c.ptr, m, n, n, self.packed_a.chunks) if not self.signed else 1
-        if count > 1 and not accumulate:
-            fill(c, infinity(self.dtype, "max_plus" if self.mirrored else "min_plus"))
-        self.multiplier.product(c.ptr, self.packed_a, self.packed_b, m, n, n, count, accumulate)
+        self.multiplier.product(c, self.packed_a, self.packed_b, m, n, pitch, count, accumulate, watch)
         self.laps.mark()
         prepass, product = self.laps.seconds()
-        report = self.multiplier.check(c.ptr, a.ptr, b.ptr, self.shape, (n, k, n))
+        report = self.multiplier.check(c, pitch, a, b)
         self.packed = True
         if report["found"] & NEGATIVE and not self.signed:
             warnings.warn("entries of either sign: the loop of plain minima is used", LoopWarning, stacklevel=3)
             self.use_loop(signed=True)
-            return self.run(c, a, b, accumulate, skip, reuse)
-        return prepass, product
+            return self.run(c, pitch, a, b, accumulate, skip, reuse, watch)
+        return prepass, product, report
+
+    @property
+    def report_pointer(self) -> int:
+        return self.multiplier.report_pointer
 
 
 class Fast:
@@ -255,9 +320,12 @@ class Fast:
         self._seed = query
         start = time.perf_counter()
         if not self.instance.pairs:
-            fill(self.c, infinity(self.c.dtype, self.instance.semiring))
+            fill(int(self.c.gpudata), infinity(self.c.dtype, self.instance.semiring), self.c.size)
             return Run(0.0, time.perf_counter() - start)
-        prepass, product = self.product.run(self.c, self.a, self.b, skip=self.skip, reuse=self.reuse)
+        operands = Matrix.of(self.a), Matrix.of(self.b)
+        prepass, product, _ = self.product.run(
+            int(self.c.gpudata), self.c.shape[1], *operands, skip=self.skip, reuse=self.reuse
+        )
         total = time.perf_counter() - start
         counters = {
             "tops": 2 * self.instance.pairs / (prepass + product) / 1e12,

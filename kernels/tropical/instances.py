@@ -9,17 +9,22 @@ import numpy as np
 from kernels.graph import Graph
 from kernels.tropical.semiring import INFINITE, infinity, mirrored
 
+TASKS = ("product", "closure")
 # The largest random entry; the sum of two stays far from infinity.
 LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Two matrices to be multiplied: a [m, k] and b [k, n] of one type, entries as the semiring has them."""
+    """Two matrices of one type, entries as the semiring has them, and what is asked of them.
+
+    task "product": a [m, k] times b [k, n]; "closure": the sum of all powers of a [n, n], which is b as well.
+    """
 
     a: np.ndarray
     b: np.ndarray
     semiring: str = "min_plus"
+    task: str = "product"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -106,10 +111,12 @@ def make(
     semiring: str = "min_plus",
     seed: int = 1,
     order: str = "bfs",
+    task: str = "product",
 ) -> Instance:
     """The instance of an experiment; `kernels.tropical.INSTANCE` lists the parameters.
 
-    Without a graph two random n x n matrices; with one, the leading n x n block of its weight matrix times itself.
+    Without a graph two random n x n matrices (one for a closure); with one, the leading n x n block of its weight
+    matrix, times itself.
     Raises ValueError naming the parameter that is off.
     """
     infinity(dtype, semiring)
@@ -118,13 +125,19 @@ def make(
     for name, share in (("infinite", infinite), ("zero", zero)):
         if not 0 <= share <= 1:
             raise ValueError(f"{name} is {share}, a share is in [0, 1]")
-    for name, value, known in (("by", by, ("tile", "element")), ("order", order, ("bfs", "file"))):
+    for name, value, known in (
+        ("by", by, ("tile", "element")),
+        ("order", order, ("bfs", "file")),
+        ("task", task, TASKS),
+    ):
         if value not in known:
             raise ValueError(f"{name} is {value!r} (there are: {', '.join(known)})")
     kind = np.dtype(dtype)
     if graph is not None:
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
-        return Instance(a, a, semiring)
+        return Instance(a, a, semiring, task)
     rng = np.random.default_rng(seed)
-    a, b = (mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring) for _ in range(2))
-    return Instance(a, b, semiring)
+    a = mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring)
+    if task == "closure":
+        return Instance(a, a, semiring, task)
+    return Instance(a, mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring), semiring)

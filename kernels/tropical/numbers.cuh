@@ -5,9 +5,9 @@
 
 #pragma once
 
-// Two terms into a word of C. THREE: both additions, then one three-input minimum; otherwise two minima.
-// The additions of integers run on the multiply-add pipe as x * one + y, `one` being 1 but unknown to the compiler,
-// so that the pipe of minima is left to minima.
+// `term` adds a term to a word of C with a minimum of its own, `two_terms` adds two with one three-input minimum. There
+// the additions of integers run on the multiply-add pipe as x * one + y, `one` being 1 but unknown to the compiler, so
+// that the pipe of minima is left to minima.
 
 // Non-negative floats have the order of their bits.
 struct Float32 {
@@ -15,12 +15,14 @@ struct Float32 {
     static constexpr int ENTRIES = 1;
     static constexpr bool ZERO_IS_LEAST = true;
     static constexpr unsigned INFINITE = 0x7F800000;
-    template <bool THREE>
-    static __device__ __forceinline__ unsigned relax(unsigned best, unsigned a0, unsigned b0, unsigned a1, unsigned b1,
-                                                     unsigned) {
-        const float s = __uint_as_float(a0) + __uint_as_float(b0), t = __uint_as_float(a1) + __uint_as_float(b1);
-        if (THREE) return __vimin3_s32(best, __float_as_int(s), __float_as_int(t));
-        return __float_as_uint(fminf(fminf(__uint_as_float(best), s), t));
+    static __device__ Entry infinite() { return __uint_as_float(INFINITE); }
+    static __device__ __forceinline__ unsigned term(unsigned best, unsigned a, unsigned b) {
+        return __float_as_uint(fminf(__uint_as_float(best), __uint_as_float(a) + __uint_as_float(b)));
+    }
+    static __device__ __forceinline__ unsigned two_terms(unsigned best, unsigned a0, unsigned b0, unsigned a1,
+                                                         unsigned b1, unsigned) {
+        return __vimin3_s32(best, __float_as_int(__uint_as_float(a0) + __uint_as_float(b0)),
+                            __float_as_int(__uint_as_float(a1) + __uint_as_float(b1)));
     }
     static __device__ unsigned lesser(unsigned x, unsigned y) { return min(int(x), int(y)); }
     static __device__ unsigned negated(unsigned x) { return __float_as_uint(0.0f - __uint_as_float(x)); }
@@ -41,11 +43,13 @@ struct Int32 {
     static constexpr int ENTRIES = 1;
     static constexpr bool ZERO_IS_LEAST = true;
     static constexpr unsigned INFINITE = (1 << 30) - 1;
-    template <bool THREE>
-    static __device__ __forceinline__ unsigned relax(unsigned best, unsigned a0, unsigned b0, unsigned a1, unsigned b1,
-                                                     unsigned one) {
-        if (THREE) return __vimin3_s32(best, a0 * one + b0, a1 * one + b1);
-        return __viaddmin_s32(a1, b1, __viaddmin_s32(a0, b0, best));
+    static __device__ Entry infinite() { return INFINITE; }
+    static __device__ __forceinline__ unsigned term(unsigned best, unsigned a, unsigned b) {
+        return __viaddmin_s32(a, b, best);
+    }
+    static __device__ __forceinline__ unsigned two_terms(unsigned best, unsigned a0, unsigned b0, unsigned a1,
+                                                         unsigned b1, unsigned one) {
+        return __vimin3_s32(best, a0 * one + b0, a1 * one + b1);
     }
     static __device__ unsigned lesser(unsigned x, unsigned y) { return min(int(x), int(y)); }
     static __device__ unsigned negated(unsigned x) { return 0 - x; }
@@ -60,11 +64,13 @@ struct UInt16 {
     static constexpr int ENTRIES = 2;
     static constexpr bool ZERO_IS_LEAST = true;
     static constexpr unsigned INFINITE = 0x7FFF7FFF;
-    template <bool THREE>
-    static __device__ __forceinline__ unsigned relax(unsigned best, unsigned a0, unsigned b0, unsigned a1, unsigned b1,
-                                                     unsigned one) {
-        if (THREE) return __vimin3_u16x2(best, a0 * one + b0, a1 * one + b1);
-        return __viaddmin_u16x2(a1, b1, __viaddmin_u16x2(a0, b0, best));
+    static __device__ Entry infinite() { return 0x7FFF; }
+    static __device__ __forceinline__ unsigned term(unsigned best, unsigned a, unsigned b) {
+        return __viaddmin_u16x2(a, b, best);
+    }
+    static __device__ __forceinline__ unsigned two_terms(unsigned best, unsigned a0, unsigned b0, unsigned a1,
+                                                         unsigned b1, unsigned one) {
+        return __vimin3_u16x2(best, a0 * one + b0, a1 * one + b1);
     }
     static __device__ unsigned lesser(unsigned x, unsigned y) { return __vminu2(x, y); }
     static __device__ unsigned negated(unsigned x) { return x; }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.tropical.semiring import check_operand, infinity
+from kernels.tropical.semiring import SumOverflow, check_operand, infinity, mirrored
 
 
 def check_shapes(a, b) -> None:
@@ -26,3 +26,32 @@ def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
     for matrix, name in ((a, "a"),) if same else ((a, "a"), (b, "b")):
         check_operand(matrix, name, semiring)
     return a, a if same else b
+
+
+def checked_square(a, semiring: str) -> np.ndarray:
+    """A NumPy matrix [n, n] that can be closed. Raises ValueError, also where a cycle may be better than none."""
+    a = np.asarray(a)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError(f"a closure is that of a square matrix, not of one of shape {a.shape}")
+    checked_pair(a, a, semiring)
+    if mirrored(a, semiring).min(initial=0) < 0:
+        sign = "non-negative" if semiring == "min_plus" else "non-positive"
+        raise ValueError(f"the closure over {semiring} needs {sign} entries")
+    return a
+
+
+def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> None:
+    """Raise SumOverflow if an entry of C = A (x) B is infinite although a sum of finite entries makes it."""
+    infinite = infinity(a.dtype, semiring)
+
+    def largest(x: np.ndarray) -> float:
+        return float(np.max(np.abs(x), where=x != infinite, initial=0))
+
+    # The largest float32 plus less than half a unit in its last place still rounds to itself.
+    reach = float(np.finfo(np.float32).max) if a.dtype == np.float32 else float(infinity(a.dtype))
+    if largest(a) + largest(b) < reach:
+        return
+    lost = np.argwhere((c == infinite) | (c == -infinite) if a.dtype == np.float32 else c == infinite)
+    for row, column in lost:
+        if ((a[row] != infinite) & (b[:, column] != infinite)).any():
+            raise SumOverflow(a.dtype)

@@ -1,97 +1,156 @@
-// The pre-pass of `fast`: operands cut into chunks of DEPTH lines of LINES words in the order the product reads them.
+// The pre-pass of `fast`: operands cut into chunks in the order and form in which the product reads them.
 //
-// Of a strip (LINES rows of A, or LINES words of columns of B) all chunks lie one after the other; entries beyond an
-// edge are infinite. Chunks that are all infinite are not written, only marked. -0 becomes +0.
+// Of a strip (LINES_A rows of A, or LINES_B words of columns of B) all chunks lie one after the other; entries beyond an
+// edge are infinite. Chunks that are all infinite are not written, only marked. -0 becomes +0. A block packs a chunk.
 
 #pragma once
 
 #include "product.cuh"
 
-constexpr int PACKED_AT_ONCE = 4;  // chunks a block packs: lines of 64 terms of A are read in one go
-constexpr int PACKED_DEPTH = PACKED_AT_ONCE * DEPTH;
+constexpr int PACK_THREADS = 128;
 
-template <class Entry> __device__ unsigned found_in(Entry x, Entry infinite) {
-    return int(x) < 0 || x > infinite ? OUT_OF_RANGE : 0;
-}
-template <> __device__ inline unsigned found_in(float x, float infinite) {
-    return x != x ? NOT_A_NUMBER : x == -infinite ? OUT_OF_RANGE : x < 0 ? NEGATIVE : 0;
-}
-
-struct PackShared {
-    unsigned words[PACKED_DEPTH * (LINES + 1)];
-    unsigned seen;  // FINITE and not-zero bits of the chunks, two each; what was found from bit 8 on
-    unsigned highest;
+// rows x columns entries, strides in entries; strips 0: nothing to pack.
+template <class Number> struct Operand {
+    unsigned* packed;
+    unsigned char* kinds;
+    const typename Number::Entry* matrix;
+    long long row_stride, column_stride;
+    int rows, columns, strips;
 };
 
-// matrix: rows x columns, pitch entries apart. LEFT: lines of the packed form are rows, terms are columns; otherwise
-// the other way round. skip 0: every chunk counts as finite.
+template <class Entry> __device__ unsigned bits_of(Entry x) {
+    unsigned bits = 0;
+    memcpy(&bits, &x, sizeof(Entry));
+    return bits;
+}
+
+template <class Entry> __device__ unsigned fault_of(Entry) { return OUT_OF_RANGE; }
+template <> __device__ inline unsigned fault_of(float x) {
+    return x != x ? NOT_A_NUMBER : isinf(x) ? OUT_OF_RANGE : NEGATIVE;
+}
+
+// LEFT: lines of the packed form are rows, terms are columns; otherwise the other way round. skip 0: every chunk counts
+// as finite.
 template <class Number, bool LEFT>
-__device__ void pack_chunks(PackShared& shared, unsigned* packed, unsigned char* kinds, Report* report,
-                            const typename Number::Entry* matrix, int rows, int columns, int pitch, int mirrored,
-                            int skip, int strip, int group) {
+__device__ __forceinline__ void pack_chunk(const Operand<Number>& operand, Report* report, int mirrored, int skip,
+                                           int strip) {
     using Entry = typename Number::Entry;
-    constexpr int PITCH = LINES + 1;
-    auto& [words, seen, highest] = shared;
-    if (threadIdx.x == 0) seen = highest = 0;
-    __syncthreads();
+    constexpr int RUN = LEFT ? 4 : 4 * Number::ENTRIES;  // neighbouring entries that one thread reads at once
+    constexpr int LINES = LEFT ? LINES_A : LINES_B, CHUNK = LINES * DEPTH;
+    constexpr int RUNS = CHUNK / 4 / PACK_THREADS, PITCH = LINES + 4;
+    __shared__ unsigned lowest, highest, largest;
+    if (threadIdx.x == 0) lowest = ~0u, highest = largest = 0;
 
-    unsigned own = 0, largest = 0;
-    const unsigned infinite_word = Number::INFINITE;
-    Entry infinite;
-    memcpy(&infinite, &infinite_word, sizeof(Entry));
-    auto entry = [&](int row, int column, int chunk) {
-        if (row >= rows || column >= columns) return infinite;
-        Entry x = matrix[size_t(row) * pitch + column];
-        x = mirrored ? Entry(0) - x : Entry(x + Entry(0));
-        const unsigned found = found_in<Entry>(x, infinite);
-        own |= found << 8 | (x != infinite ? 1u : 0u) << chunk * 2 | (x != Entry(0) ? 2u : 0u) << chunk * 2;
-        if (x != infinite && !found) {
-            unsigned bits = 0;
-            memcpy(&bits, &x, sizeof(Entry));
-            largest = max(largest, bits & 0x7FFFFFFF);
-        }
-        return x;
-    };
-#pragma unroll 8
-    for (int i = threadIdx.x; i < PACKED_DEPTH * LINES; i += THREADS) {
-        const int term = LEFT ? i % PACKED_DEPTH : i / LINES, line = LEFT ? i / PACKED_DEPTH : i % LINES;
-        const int k = group * PACKED_DEPTH + term, chunk = term / DEPTH;
-        unsigned word;
-        if constexpr (Number::ENTRIES == 1) {
-            const Entry x = LEFT ? entry(strip * LINES + line, k, chunk) : entry(k, strip * LINES + line, chunk);
-            memcpy(&word, &x, 4);
-        } else if constexpr (LEFT) {
-            word = entry(strip * LINES + line, k, chunk) * 0x10001u;
-        } else {
-            const int column = (strip * LINES + line) * 2;
-            word = entry(k, column, chunk) | unsigned(entry(k, column + 1, chunk)) << 16;
-        }
-        words[term * PITCH + line] = word;
-    }
-    own = __reduce_or_sync(~0u, own);
-    largest = __reduce_max_sync(~0u, largest);
-    if (threadIdx.x % 32 == 0) {
-        atomicOr(&seen, own);
-        atomicMax(&highest, largest);
-    }
-    __syncthreads();
-
-    const int chunks = ((LEFT ? columns : rows) + DEPTH - 1) / DEPTH;
-    const int mine = min(PACKED_AT_ONCE, chunks - group * PACKED_AT_ONCE);
-    const size_t first = size_t(strip) * chunks + group * PACKED_AT_ONCE;
-    if (threadIdx.x < mine) {
-        const unsigned bits = seen >> threadIdx.x * 2;
-        kinds[first + threadIdx.x] = (bits & 1 || !skip ? FINITE : 0) | (bits & 2 || !skip ? 0 : ALL_ZERO);
-    }
-    if (threadIdx.x == 0) {
-        if (seen >> 8) atomicOr(&report->found, seen >> 8);
-        unsigned* reported = &report->largest[LEFT ? 0 : 1];
-        if (highest > *reinterpret_cast<volatile unsigned*>(reported)) atomicMax(reported, highest);
-    }
-    for (int chunk = 0; chunk < mine; ++chunk) {
-        if (skip && !(seen >> chunk * 2 & 1)) continue;
+    const unsigned infinite_bits = bits_of(Number::infinite());
+    const bool whole = operand.column_stride == 1 && operand.row_stride % RUN == 0 &&
+                       reinterpret_cast<size_t>(operand.matrix) % (RUN * sizeof(Entry)) == 0;
+    alignas(16) Entry runs[RUNS][RUN];
+    unsigned low = ~0u, high = 0, finite = 0;
 #pragma unroll
-        for (int i = threadIdx.x; i < CHUNK; i += THREADS)
-            packed[(first + chunk) * CHUNK + i] = words[(chunk * DEPTH + i / LINES) * PITCH + i % LINES];
+    for (int r = 0; r < RUNS; ++r) {
+        const int i = threadIdx.x + r * PACK_THREADS;
+        const int row = LEFT ? strip * LINES + i / (DEPTH / 4) : blockIdx.x * DEPTH + i / (LINES / 4);
+        const int column = LEFT ? blockIdx.x * DEPTH + i % (DEPTH / 4) * 4
+                                : (strip * LINES + i % (LINES / 4) * 4) * Number::ENTRIES;
+        const Entry* from = operand.matrix + row * operand.row_stride + column * operand.column_stride;
+        if (whole && row < operand.rows && column + RUN <= operand.columns) {
+            struct alignas(RUN * sizeof(Entry)) Whole {
+                Entry entries[RUN];
+            };
+            const Whole read = *reinterpret_cast<const Whole*>(from);
+#pragma unroll
+            for (int e = 0; e < RUN; ++e) runs[r][e] = read.entries[e];
+        } else {
+#pragma unroll
+            for (int e = 0; e < RUN; ++e) {
+                const bool inside = row < operand.rows && column + e < operand.columns;
+                runs[r][e] = inside ? from[e * operand.column_stride]
+                                    : Entry(mirrored ? -Number::infinite() : Number::infinite());
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < RUNS; ++r)
+#pragma unroll
+        for (int e = 0; e < RUN; ++e) {
+            Entry& x = runs[r][e];
+            x = mirrored ? Entry(0) - x : x + Entry(0);
+            const unsigned bits = bits_of(x);
+            low = min(low, bits);
+            high = max(high, bits);
+            finite = max(finite, bits == infinite_bits ? 0 : bits);
+        }
+    low = __reduce_min_sync(~0u, low);
+    high = __reduce_max_sync(~0u, high);
+    finite = __reduce_max_sync(~0u, finite);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&lowest, low);
+        atomicMax(&highest, high);
+        atomicMax(&largest, finite);
+    }
+    __syncthreads();
+
+    if (highest > infinite_bits) {
+        unsigned found = 0;
+        finite = 0;
+        for (int r = 0; r < RUNS; ++r)
+            for (int e = 0; e < RUN; ++e) {
+                const Entry x = runs[r][e];
+                if (bits_of(x) > infinite_bits) found |= fault_of(x);
+                const unsigned magnitude = bits_of(x) & 0x7FFFFFFF;
+                if (magnitude < infinite_bits) finite = max(finite, magnitude);
+            }
+        atomicOr(&report->found, found);
+        atomicMax(&report->largest[LEFT ? 0 : 1], finite);
+    } else if (threadIdx.x == 0 && largest > *const_cast<volatile unsigned*>(&report->largest[LEFT ? 0 : 1])) {
+        atomicMax(&report->largest[LEFT ? 0 : 1], largest);
+    }
+    const bool some = lowest < infinite_bits || highest > infinite_bits || !skip;
+    const size_t chunk = size_t(strip) * gridDim.x + blockIdx.x;
+    if (threadIdx.x == 0) operand.kinds[chunk] = (some ? FINITE : 0) | (highest == 0 && skip ? ALL_ZERO : 0);
+    if (!some) return;
+
+    uint4* const to = reinterpret_cast<uint4*>(operand.packed + chunk * CHUNK);
+    if constexpr (LEFT) {
+        __shared__ alignas(16) unsigned turned[DEPTH * PITCH];
+#pragma unroll
+        for (int r = 0; r < RUNS; ++r)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const int i = threadIdx.x + r * PACK_THREADS;
+                turned[(i % (DEPTH / 4) * 4 + e) * PITCH + i / (DEPTH / 4)] =
+                    bits_of(runs[r][e]) * (Number::ENTRIES == 2 ? 0x10001u : 1u);
+            }
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < RUNS; ++r) {
+            const int i = threadIdx.x + r * PACK_THREADS;
+            to[i] = *reinterpret_cast<const uint4*>(&turned[i / (LINES / 4) * PITCH + i % (LINES / 4) * 4]);
+        }
+    } else {
+#pragma unroll
+        for (int r = 0; r < RUNS; ++r) {
+            uint4 words;
+            memcpy(&words, runs[r], sizeof(words));
+            to[threadIdx.x + r * PACK_THREADS] = words;
+        }
+    }
+}
+
+// Grid: (chunks, strips of A, then of B, then any number of rows that fill `words` words of C with infinity).
+template <class Number>
+__device__ __forceinline__ void pack(const Operand<Number>& a, const Operand<Number>& b, unsigned* c, unsigned words,
+                                     Report* report, int mirrored, int skip) {
+    const int strip = blockIdx.y;
+    if (strip < a.strips) {
+        pack_chunk<Number, true>(a, report, mirrored, skip, strip);
+    } else if (strip < a.strips + b.strips) {
+        pack_chunk<Number, false>(b, report, mirrored, skip, strip - a.strips);
+    } else {
+        const unsigned value = mirrored ? Number::negated(Number::INFINITE) : Number::INFINITE;
+        const unsigned first = (strip - a.strips - b.strips) * gridDim.x + blockIdx.x;
+        const unsigned step = (gridDim.y - a.strips - b.strips) * gridDim.x * PACK_THREADS;
+        for (unsigned i = first * PACK_THREADS + threadIdx.x; i < words; i += step) c[i] = value;
     }
 }

@@ -1,15 +1,16 @@
 // The inner loop of `fast`: C = min(C, A (x) B) on packed operands (pack.cuh).
 //
-// A block computes LINES x LINES words of C, a thread 8 x 8 of them as four 4 x 4 quarters, LINES / 2 apart. Chunks
-// of DEPTH terms travel through a ring of STAGES in shared memory, DEPTH lines of LINES words for either operand, so
-// that all loads of a warp are 16 bytes wide and free of bank conflicts.
+// A block computes LINES_A x LINES_B words of C, a thread ROWS x 8 of them in squares of 4 x 4 spread over the tile.
+// Chunks of DEPTH terms travel through a ring of STAGES in shared memory, for either operand DEPTH lines of all its
+// words, so that all loads of a warp are 16 bytes wide and free of bank conflicts.
 
 #pragma once
 
 #include "numbers.cuh"
 
-constexpr int LINES = 128, DEPTH = 16, STAGES = 4, THREADS = 256;
-constexpr int CHUNK = LINES * DEPTH;
+constexpr int ROWS = 8, THREADS = 256, BLOCKS = 2;  // two blocks a multiprocessor
+constexpr int LINES_A = THREADS / 16 * ROWS, LINES_B = 128, DEPTH = 16, STAGES = 4;
+constexpr int CHUNK_A = LINES_A * DEPTH, CHUNK_B = LINES_B * DEPTH, STAGE = CHUNK_A + CHUNK_B;
 constexpr int LISTED = 2048;  // chunks listed at once: a sum of more terms is done in parts
 constexpr int GROUP = 16;     // rows of C tiles that are worked on together, for the sake of the cache
 
@@ -22,59 +23,71 @@ struct Report {
     unsigned found, largest[2], changed, overflown;
 };
 
-constexpr int SHARED_BYTES = STAGES * 2 * CHUNK * 4 + LISTED * 2;
+constexpr int SHARED_BYTES = STAGES * STAGE * 4 + LISTED * 2;
 
-// The ring of stages: turn t uses stage t % STAGES. A stage may be fetched again once every thread has passed a
-// barrier after its last use. 
+// The ring of stages: turn t lies in stage t % STAGES, is fetched AHEAD turns before its use, and may overwrite what
+// every warp has released two turns ago: warps drift apart by that much without waiting for each other.
+constexpr int AHEAD = STAGES - 2;
+
 #if __CUDA_ARCH__ >= 900
-// One thread starts the bulk copy engine; a barrier in shared memory counts the bytes that have arrived.
+// One thread starts the bulk copy engine. A barrier in shared memory a stage counts the bytes that have arrived,
+// another the warps that are done with it.
 struct Ring {
     unsigned* stages;
-    unsigned arrived;  // shared address of the barriers
+    unsigned arrived;  // shared address of those barriers; the others follow
 
     __device__ explicit Ring(unsigned* stages) : stages(stages) {
-        __shared__ unsigned long long barriers[STAGES];
+        __shared__ unsigned long long barriers[2 * STAGES];
         arrived = __cvta_generic_to_shared(barriers);
         if (threadIdx.x == 0) {
-            for (int i = 0; i < STAGES; ++i)
-                asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(arrived + i * 8) : "memory");
+            for (int i = 0; i < 2 * STAGES; ++i)
+                asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(arrived + i * 8),
+                             "r"(i < STAGES ? 1 : THREADS / 32)
+                             : "memory");
             asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         }
         __syncthreads();
+    }
+    __device__ static void await(unsigned barrier, unsigned round) {
+        asm volatile("{\n.reg .pred done;\nAGAIN:\n"
+                     "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(barrier),
+                     "r"(round & 1)
+                     : "memory");
     }
     __device__ void fetch(unsigned turn, const unsigned* a, const unsigned* b) {
         if (threadIdx.x) return;
         const unsigned barrier = arrived + turn % STAGES * 8;
         const unsigned to = __cvta_generic_to_shared(stage(turn));
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "n"(CHUNK * 8) : "memory");
+        if (turn >= STAGES) await(barrier + STAGES * 8, turn / STAGES - 1);
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "n"(STAGE * 4) : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                     "l"(a), "n"(CHUNK * 4), "r"(barrier)
+                     "l"(a), "n"(CHUNK_A * 4), "r"(barrier)
                      : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                         to + CHUNK * 4),
-                     "l"(b), "n"(CHUNK * 4), "r"(barrier)
+                         to + CHUNK_A * 4),
+                     "l"(b), "n"(CHUNK_B * 4), "r"(barrier)
                      : "memory");
     }
     __device__ void fetch_none() {}
-    __device__ void wait(unsigned turn) {
-        asm volatile("{\n.reg .pred done;\nAGAIN:\n"
-                     "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;\n}" ::"r"(
-                         arrived + turn % STAGES * 8),
-                     "r"(turn / STAGES & 1)
-                     : "memory");
+    __device__ void wait(unsigned turn) { await(arrived + turn % STAGES * 8, turn / STAGES); }
+    __device__ void release(unsigned turn) {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(arrived + (STAGES + turn % STAGES) * 8) : "memory");
     }
-    // Wait for turns that nobody needs any more.
+    // For turns that were fetched and that nobody needs any more.
     __device__ void drain(unsigned turn, unsigned fetched) {
-        for (; turn < fetched; ++turn) wait(turn);
+        for (; turn < fetched; ++turn) wait(turn), release(turn);
     }
-    __device__ unsigned* stage(unsigned turn) const { return stages + turn % STAGES * 2 * CHUNK; }
+    __device__ unsigned* stage(unsigned turn) const { return stages + turn % STAGES * STAGE; }
 };
 #else
+// Every thread copies its share; a barrier makes all shares visible.
 struct Ring {
     unsigned* stages;
 
     __device__ explicit Ring(unsigned* stages) : stages(stages) {}
-    __device__ void copy(unsigned* to, const unsigned* from) {
+    template <int CHUNK> __device__ void copy(unsigned* to, const unsigned* from) {
 #pragma unroll
         for (int i = 0; i < CHUNK / 4 / THREADS; ++i) {
             const int piece = (threadIdx.x + i * THREADS) * 4;
@@ -84,15 +97,19 @@ struct Ring {
         }
     }
     __device__ void fetch(unsigned turn, const unsigned* a, const unsigned* b) {
-        copy(stage(turn), a);
-        copy(stage(turn) + CHUNK, b);
+        copy<CHUNK_A>(stage(turn), a);
+        copy<CHUNK_B>(stage(turn) + CHUNK_A, b);
         fetch_none();
     }
     // A turn without a copy, so that the same number is always in flight.
     __device__ void fetch_none() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-    __device__ void wait(unsigned) { asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory"); }
+    __device__ void wait(unsigned) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD) : "memory");
+        __syncthreads();
+    }
+    __device__ void release(unsigned) {}
     __device__ void drain(unsigned, unsigned) { asm volatile("cp.async.wait_all;" ::: "memory"); }
-    __device__ unsigned* stage(unsigned turn) const { return stages + turn % STAGES * 2 * CHUNK; }
+    __device__ unsigned* stage(unsigned turn) const { return stages + turn % STAGES * STAGE; }
 };
 #endif
 
@@ -118,32 +135,36 @@ __device__ inline int list_chunks(unsigned short* list, const unsigned char* kin
     return zero_is_least && zero ? -1 : count;
 }
 
-__device__ __forceinline__ void load8(unsigned (&to)[8], const unsigned* line) {
-    const uint4 low = *reinterpret_cast<const uint4*>(line);
-    const uint4 high = *reinterpret_cast<const uint4*>(line + LINES / 2);
-    to[0] = low.x, to[1] = low.y, to[2] = low.z, to[3] = low.w;
-    to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
+// The squares of one thread in a line of words: four words every LINES * 4 / N.
+template <int LINES, int N> __device__ __forceinline__ void load(unsigned (&to)[N], const unsigned* line) {
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+        const uint4 four = *reinterpret_cast<const uint4*>(line + i * (LINES / N));
+        to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
+    }
 }
 
-// One chunk. Of the eight columns of a thread THREES take three-input minima.
+// One chunk, two terms at a time. Of eight words in a row of a thread THREES take three-input minima, spread evenly, so
+// that both pipes are busy all along.
 template <class Number, int THREES>
-__device__ __forceinline__ void multiply_chunk(unsigned (&best)[8][8], const unsigned* a, const unsigned* b,
+__device__ __forceinline__ void multiply_chunk(unsigned (&best)[ROWS][8], const unsigned* a, const unsigned* b,
                                                unsigned one) {
 #pragma unroll
     for (int k = 0; k < DEPTH; k += 2) {
-        unsigned a0[8], a1[8], b0[8], b1[8];
-        load8(a0, a + k * LINES);
-        load8(b0, b + k * LINES);
-        load8(a1, a + (k + 1) * LINES);
-        load8(b1, b + (k + 1) * LINES);
+        unsigned a0[ROWS], a1[ROWS], b0[8], b1[8];
+        load<LINES_A>(a0, a + k * LINES_A);
+        load<LINES_B>(b0, b + k * LINES_B);
+        load<LINES_A>(a1, a + (k + 1) * LINES_A);
+        load<LINES_B>(b1, b + (k + 1) * LINES_B);
 #pragma unroll
-        for (int i = 0; i < 8; ++i)
+        for (int i = 0; i < ROWS; ++i)
 #pragma unroll
             for (int j = 0; j < 8; ++j) {
-                // Spread evenly, so that both pipes are busy all along.
-                const bool three = (i + j) % 8 * THREES / 8 != ((i + j) % 8 + 1) * THREES / 8;
-                best[i][j] = three ? Number::template relax<true>(best[i][j], a0[i], b0[j], a1[i], b1[j], one)
-                                   : Number::template relax<false>(best[i][j], a0[i], b0[j], a1[i], b1[j], one);
+                unsigned& word = best[i][j];
+                if ((i + j) % 8 * THREES / 8 != ((i + j) % 8 + 1) * THREES / 8)
+                    word = Number::two_terms(word, a0[i], b0[j], a1[i], b1[j], one);
+                else
+                    word = Number::term(Number::term(word, a0[i], b0[j]), a1[i], b1[j]);
             }
     }
 }
@@ -201,8 +222,8 @@ template <class Number> struct Words {
         }
     }
 
-    // Other blocks add to the same entries; returns whether any became less. An entry pair of uint16 must be a word.
-    __device__ bool merge(const unsigned (&words)[4], int row, int word) const {
+    // Other blocks add to the same entries; returns whether any became less, if asked. Pairs of uint16 must be words.
+    __device__ bool merge(const unsigned (&words)[4], int row, int word, bool watch) const {
         bool less = false;
         if (row >= m) return less;
         unsigned* to = reinterpret_cast<unsigned*>(c + row * pitch) + word;
@@ -210,6 +231,10 @@ template <class Number> struct Words {
         for (int w = 0; w < 4; ++w) {
             if ((word + w) * Number::ENTRIES >= n || words[w] == Number::INFINITE) continue;
             const unsigned value = mirrored ? Number::negated(words[w]) : words[w];
+            if (!watch) {
+                Number::atomic_lesser(to + w, value, mirrored);  // without a result, which is the faster instruction
+                continue;
+            }
             const unsigned before = Number::atomic_lesser(to + w, value, mirrored);
             const unsigned old = mirrored ? Number::negated(before) : before;
             less |= Number::lesser(old, words[w]) != old;
@@ -227,11 +252,11 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
                                         int accumulate, int mirrored, int watch_change) {
     extern __shared__ uint4 shared[];
     Ring ring(reinterpret_cast<unsigned*>(shared));
-    unsigned short* const list = reinterpret_cast<unsigned short*>(ring.stages + STAGES * 2 * CHUNK);
+    unsigned short* const list = reinterpret_cast<unsigned short*>(ring.stages + STAGES * STAGE);
     if (report->found & bad) return;
 
-    const int down = (m + LINES - 1) / LINES;
-    const int across = (n + LINES * Number::ENTRIES - 1) / (LINES * Number::ENTRIES);
+    const int down = (m + LINES_A - 1) / LINES_A;
+    const int across = (n + LINES_B * Number::ENTRIES - 1) / (LINES_B * Number::ENTRIES);
     const int group = blockIdx.x / (GROUP * across), tall = min(GROUP, down - group * GROUP);
     const int within = blockIdx.x - group * GROUP * across;
     const int tile_row = group * GROUP + within % tall, tile_column = within / tall;
@@ -246,17 +271,17 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
     const int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
     const Words<Number> words(c, m, n, pitch, mirrored);
     const bool merging = gridDim.y > 1;
-    auto row_of = [&](int i) { return tile_row * LINES + i / 4 * (LINES / 2) + y + i % 4; };
-    auto word_of = [&](int half) { return tile_column * LINES + half * (LINES / 2) + x; };
+    auto row_of = [&](int i) { return tile_row * LINES_A + i / 4 * (LINES_A * 4 / ROWS) + y + i % 4; };
+    auto word_of = [&](int half) { return tile_column * LINES_B + half * (LINES_B / 2) + x; };
 
-    unsigned best[8][8];
+    unsigned best[ROWS][8];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < ROWS; ++i)
 #pragma unroll
         for (int j = 0; j < 8; ++j) best[i][j] = Number::INFINITE;
     if (accumulate && !merging) {
 #pragma unroll
-        for (int i = 0; i < 8; ++i)
+        for (int i = 0; i < ROWS; ++i)
 #pragma unroll
             for (int half = 0; half < 2; ++half)
                 words.load(reinterpret_cast<unsigned(&)[4]>(best[i][half * 4]), row_of(i), word_of(half));
@@ -267,7 +292,7 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
                                       Number::ZERO_IS_LEAST);
         if (count < 0) {
 #pragma unroll
-            for (int i = 0; i < 8; ++i)
+            for (int i = 0; i < ROWS; ++i)
 #pragma unroll
                 for (int j = 0; j < 8; ++j) best[i][j] = Number::lesser(best[i][j], 0);
             break;
@@ -275,23 +300,23 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
         auto fetch = [&](int step) {
             if (step >= count) return ring.fetch_none();
             const int chunk = from + list[step];
-            ring.fetch(turn + step, packed_a + size_t(strip_a + chunk) * CHUNK,
-                       packed_b + size_t(strip_b + chunk) * CHUNK);
+            ring.fetch(turn + step, packed_a + size_t(strip_a + chunk) * CHUNK_A,
+                       packed_b + size_t(strip_b + chunk) * CHUNK_B);
         };
-        for (int step = 0; step < STAGES - 1; ++step) fetch(step);
+        for (int step = 0; step < AHEAD; ++step) fetch(step);
         int step = 0;
         while (step < count) {
+            fetch(step + AHEAD);
             ring.wait(turn + step);
-            __syncthreads();
-            fetch(step + STAGES - 1);
             const unsigned* stage = ring.stage(turn + step);
-            multiply_chunk<Number, THREES>(best, stage + y, stage + CHUNK + x, one);
+            multiply_chunk<Number, THREES>(best, stage + y, stage + CHUNK_A + x, one);
+            ring.release(turn + step);
             ++step;
             // A tile of C that is all zero is final; random zeros fill it within the first few chunks or never.
             if (Number::ZERO_IS_LEAST && (step & (step - 1)) == 0) {
                 unsigned any = 0;
 #pragma unroll
-                for (int i = 0; i < 8; ++i)
+                for (int i = 0; i < ROWS; ++i)
 #pragma unroll
                     for (int j = 0; j < 8; ++j) any |= best[i][j];
                 if (!__syncthreads_or(any)) {
@@ -300,19 +325,19 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
                 }
             }
         }
-        const int fetched = min(count, step + STAGES - 1);
+        const int fetched = min(count, step + AHEAD);
         ring.drain(turn + step, turn + fetched);
         turn += fetched;
     }
 
     bool changed = false;
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < ROWS; ++i)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             auto& four = reinterpret_cast<unsigned(&)[4]>(best[i][half * 4]);
             if (merging) {
-                changed |= words.merge(four, row_of(i), word_of(half));
+                changed |= words.merge(four, row_of(i), word_of(half), watch_change);
                 continue;
             }
             if (watch_change) {

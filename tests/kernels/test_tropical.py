@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import tropical
-from kernels.problem import Invalid
+from kernels.problem import Invalid, Unavailable
 from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import INFINITE, infinity, mirrored
+from kernels.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
 from kernels.tropical.validate import product_rows
 
 DTYPES = ("float32", "int32", "uint16")
@@ -82,7 +82,7 @@ def test_every_variant_equals_numpy(instance, choice):
     assert set(run.counters) <= set(tropical.METRICS)
 
 
-@pytest.mark.parametrize("variant", [name for name in tropical.VARIANTS if name != "numpy"])
+@pytest.mark.parametrize("variant", sorted(tropical.VARIANTS.keys() - tropical.CLOSING - {"numpy"}))
 def test_validation_sees_one_wrong_entry(variant):
     solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cpu")
     solver.run(0)
@@ -161,3 +161,131 @@ def test_bad_instance_is_named(parameters, message):
 def test_bad_grain_is_named():
     with pytest.raises(ValueError, match="'block' is none"):
         tropical.prepare(tropical.instance(n=8), "skip-infinity", "cpu", grain="tile+block")
+
+
+@st.composite
+def digraphs(draw):
+    """A square matrix to be closed; paths of a few arcs stay finite."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
+    n = draw(st.integers(1, 150))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    a = rng.integers(0, 50, (n, n)).astype(dtype)
+    a[rng.random((n, n)) < rng.choice([0, 0.5, 0.95, 0.99])] = INFINITE[dtype.name]
+    return mirrored(a, semiring), semiring
+
+
+@settings(max_examples=25, deadline=None)
+@given(digraphs(), st.sampled_from(("closure", "floyd_warshall")))
+def test_closure_equals_scipy(digraph, call):
+    a, semiring = digraph
+    found = getattr(tropical, call)(a, semiring, backend="cpu")
+    peer = tropical.prepare(Instance(a, a, semiring, "closure"), "scipy", "cpu")
+    peer.run(0)
+    np.testing.assert_array_equal(found, peer.answer()["c"])
+
+
+@pytest.mark.parametrize("variant", sorted(tropical.CLOSING))
+def test_closing_solvers_validate_and_see_one_wrong_entry(variant):
+    solver = tropical.prepare(tropical.instance(n=60, infinite=0.9, by="element", task="closure"), variant, "cpu")
+    solver.run(0)
+    solver.validate()
+    assert tropical.differs(tropical.reference(solver.instance, 0), solver.answer()) is None
+    answer = solver.answer()["c"]
+    answer[17, 31] *= 1.001
+    assert "row 17, column 31" in tropical.differs(tropical.reference(solver.instance, 0), {"c": answer})
+
+
+def test_a_variant_of_another_task_is_refused():
+    with pytest.raises(Unavailable, match="fast does not answer the task 'closure'"):
+        tropical.prepare(tropical.instance(n=8, task="closure"), "fast", "cpu")
+    with pytest.raises(Unavailable, match="floyd-warshall does not answer the task 'product'"):
+        tropical.prepare(tropical.instance(n=8), "floyd-warshall", "cpu")
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs(largest=40), st.booleans())
+def test_matmul_of_any_strides(instance, accumulate):
+    a, b = instance.a, instance.b
+    expected = product_rows(a, b, instance.semiring)
+    wide = np.zeros((2 * a.shape[0], 3 * a.shape[1]), a.dtype)
+    wide[::2, ::3] = a
+    out = (
+        np.full(expected.shape, 1, a.dtype) if instance.semiring == "min_plus" else np.full(expected.shape, -1, a.dtype)
+    )
+    if accumulate:
+        expected = (np.minimum if instance.semiring == "min_plus" else np.maximum)(expected, out)
+    flipped = np.asfortranarray(b)[:, ::-1]
+    result = tropical.matmul(
+        wide[::2, ::3], flipped, instance.semiring, out[:, ::-1], accumulate=accumulate, backend="cpu"
+    )
+    np.testing.assert_array_equal(out, expected)
+    assert np.shares_memory(result, out)
+
+
+def test_matmul_broadcasts_leading_dimensions():
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 99, (3, 1, 4, 5)).astype(np.int32), rng.integers(0, 99, (2, 5, 6)).astype(np.int32)
+    c = tropical.matmul(a, b, backend="cpu")
+    assert c.shape == (3, 2, 4, 6)
+    for i in range(3):
+        for j in range(2):
+            np.testing.assert_array_equal(c[i, j], product_rows(a[i, 0], b[j], "min_plus"))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
+def test_empty_products_are_infinite(shape):
+    m, k, n = shape
+    c = tropical.matmul(np.ones((m, k), np.float32), np.ones((k, n), np.float32), "max_plus", backend="cpu")
+    np.testing.assert_array_equal(c, np.full((m, n), -np.inf, np.float32))
+
+
+def bad_operands():
+    one = np.ones((4, 4), np.float32)
+    yield (one, np.ones((5, 4), np.float32)), {}, "do not fit"
+    yield (one, np.ones((4, 4), np.int32)), {}, "types differ"
+    yield (one.astype(float), one.astype(float)), {}, "float64"
+    yield (one[0], one), {}, "at least two dimensions"
+    yield (one, np.where(np.eye(4) > 0, np.nan, 1).astype(np.float32)), {}, "b holds NaN"
+    yield (one - 2 * np.float32(np.inf), one), {}, "a holds -inf"
+    yield (-one.astype(np.int32), one.astype(np.int32)), {}, r"a must hold integers in \[0, 1073741823\]"
+    yield (one.astype(np.int32), one.astype(np.int32)), {"semiring": "max_plus"}, "for max_plus"
+    yield (one.astype(np.uint16), one.astype(np.uint16)), {"semiring": "max_plus"}, "no minus infinity"
+    yield (one, one), {"semiring": "plus_times"}, "unknown semiring"
+    yield (one, one), {"out": np.empty((4, 5), np.float32)}, "out is"
+    yield (one, one), {"out": one}, "shares memory"
+    yield (one, one), {"accumulate": True}, "needs the out"
+    yield (np.ones((2, 4, 4), np.float32), np.ones((3, 4, 4), np.float32)), {}, "do not broadcast"
+
+
+@pytest.mark.parametrize("operands, options, message", list(bad_operands()))
+def test_matmul_refuses(operands, options, message):
+    with pytest.raises(ValueError, match=message):
+        tropical.matmul(*operands, **options, backend="cpu")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_finite_sum_that_reaches_infinity_is_reported(dtype):
+    infinite = INFINITE[dtype]
+    high = np.float32(3e38) if dtype == "float32" else infinite - 1
+    a, b = np.full((4, 5), high, dtype), np.full((5, 3), high, dtype)
+    a[:, 3] = b[3] = 0
+    np.testing.assert_array_equal(tropical.matmul(a, b, backend="cpu"), np.zeros((4, 3), dtype))
+    a[:, 3] = infinite
+    for call in (tropical.matmul, tropical.solve):
+        with np.errstate(over="ignore"), pytest.raises(SumOverflow, match="a finite sum reaches"):
+            call(a, b, backend="cpu")
+    b[:] = infinite
+    assert (tropical.matmul(a, b, backend="cpu") == infinite).all()
+    path = np.full((3, 3), infinite, dtype)
+    path[0, 1] = path[1, 2] = high
+    for call in (tropical.closure, tropical.floyd_warshall):
+        with np.errstate(over="ignore"), pytest.raises(SumOverflow, match="a finite sum reaches"):
+            call(path, backend="cpu")
+
+
+def test_closure_refuses():
+    with pytest.raises(ValueError, match="square"):
+        tropical.closure(np.ones((3, 4), np.float32), backend="cpu")
+    with pytest.raises(ValueError, match="non-negative"):
+        tropical.closure(-np.ones((3, 3), np.float32), backend="cpu")

@@ -140,7 +140,7 @@ def test_fast_reports_a_finite_sum_that_reaches_infinity(dtype):
     right(Instance(a, b), "fast")
 
 
-@pytest.mark.parametrize("variant", [name for name in tropical.VARIANTS if name != "numpy"])
+@pytest.mark.parametrize("variant", sorted(tropical.VARIANTS.keys() - tropical.CLOSING - {"numpy"}))
 def test_validation_sees_one_wrong_entry_on_the_device(variant):
     solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cuda")
     solver.run(0)
@@ -157,3 +157,77 @@ def test_counters_agree_with_the_cpu():
     counters = [tropical.prepare(instance, "skip-infinity", backend).run(0).counters for backend in ("cpu", "cuda")]
     assert counters[0]["tiles_skipped"] == pytest.approx(counters[1]["tiles_skipped"])
     assert counters[0]["tiles_infinite"] == pytest.approx(counters[1]["tiles_infinite"])
+
+
+@pytest.mark.parametrize("n", [1, 37, 128, 129, 300, 513])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
+def test_closure_equals_the_cpu(call, dtype, n):
+    rng = np.random.default_rng(n)
+    a = rng.integers(0, 50, (n, n)).astype(dtype)
+    a[rng.random((n, n)) < 0.98] = INFINITE[dtype]
+    for semiring in ("min_plus", "max_plus") if dtype != "uint16" else ("min_plus",):
+        found, expected = (getattr(tropical, call)(mirrored(a, semiring), semiring, backend=x) for x in ("cuda", "cpu"))
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("variant", ["closure", "floyd-warshall"])
+def test_closing_solvers_run_twice_alike(variant):
+    solver = tropical.prepare(tropical.instance(n=700, infinite=0.9, by="element", task="closure"), variant, "cuda")
+    for _ in range(2):
+        poison(solver)
+        run = solver.run(0)
+        solver.validate()
+        assert tropical.differs(tropical.reference(solver.instance, 0), solver.answer()) is None
+        assert set(run.counters) <= set(tropical.METRICS)
+    solver.close()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_matmul_of_device_arrays_of_any_strides(dtype):
+    from pycuda.gpuarray import to_gpu
+
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(0, 9999, shape).astype(dtype) for shape in ((2, 1, 70, 90), (3, 90, 131)))
+    a[0, 0, :5], b[1, :, 3] = INFINITE[dtype], INFINITE[dtype]
+
+    class View:
+        """A transposed matrix with a gap after every entry, as another library would show it."""
+
+        def __init__(self, host):
+            wide = np.zeros((*host.shape[:-2], host.shape[-1], host.shape[-2], 2), host.dtype)
+            wide[..., 0] = np.swapaxes(host, -1, -2)
+            self.held = to_gpu(wide)
+            size = host.itemsize
+            strides = (*wide.strides[:-3], size * 2, size * 2 * host.shape[-2])
+            pointer = int(self.held.gpudata)
+            self.__cuda_array_interface__ = {
+                "shape": host.shape,
+                "typestr": host.dtype.str,
+                "data": (pointer, False),
+                "strides": strides,
+                "version": 3,
+            }
+
+    expected = tropical.matmul(a, b, backend="cpu")
+    for x, y in ((to_gpu(a), to_gpu(b)), (View(a), View(b)), (View(a), to_gpu(b))):
+        np.testing.assert_array_equal(tropical.matmul(x, y).get(), expected)
+    out = to_gpu(np.full(expected.shape, 3000, dtype))
+    tropical.matmul(to_gpu(a), to_gpu(b), out=out, accumulate=True)
+    np.testing.assert_array_equal(out.get(), np.minimum(expected, 3000))
+    np.testing.assert_array_equal(tropical.matmul(a, b, backend="cuda"), expected)
+    square = to_gpu(np.ones((9, 9), dtype))
+    with pytest.raises(ValueError, match="shares memory"):
+        tropical.matmul(square, square, out=square)
+    with pytest.raises(ValueError, match="bring them to one side"):
+        tropical.matmul(square, a)
+
+
+def test_empty_products_on_the_device_are_infinite():
+    from pycuda.gpuarray import to_gpu
+
+    c = tropical.matmul(np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), backend="cuda")
+    np.testing.assert_array_equal(c, np.full((3, 4), np.inf, np.float32))
+    out = to_gpu(np.ones((3, 4), np.int32))
+    assert tropical.matmul(to_gpu(np.ones((3, 5), np.int32)), to_gpu(np.ones((5, 4), np.int32)), out=out) is out
+    assert (out.get() == 2).all()

@@ -1,0 +1,67 @@
+"""The closure on the CPU (Numba): repeated squaring and blocked Floyd-Warshall, both on the loop of `fast`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.tropical import cpu
+from kernels.tropical.fast_cpu import relax
+from kernels.tropical.instances import Instance
+from kernels.tropical.operands import checked_square
+
+BLOCK = 64
+
+
+class Closing(cpu.Product):
+    """What both share: c begins as A with zeros on its diagonal."""
+
+    def __init__(self, instance: Instance) -> None:
+        checked_square(instance.a, instance.semiring)
+        super().__init__(instance)
+
+    def start(self) -> np.ndarray:
+        self.c[:] = self.a
+        np.fill_diagonal(self.c, 0)
+        return self.c
+
+
+class Closure(Closing):
+    """C = min(C, C (x) C) until nothing changes; tables of infinite blocks are made anew for every product."""
+
+    def multiply(self) -> dict[str, float]:
+        c = self.start()
+        squarings = 0
+        while True:
+            squarings += 1
+            last = c.copy()
+            relax(c, last, last, self.infinite)
+            if np.array_equal(c, last):
+                return {"squarings": squarings}
+
+
+class FloydWarshall(Closing):
+    """Blocks of BLOCK vertices: close the diagonal block, then its rows and columns, then everything else."""
+
+    def multiply(self) -> dict[str, float]:
+        c = self.start()
+        for first in range(0, len(c), BLOCK):
+            block = slice(first, first + BLOCK)
+            diagonal = np.ascontiguousarray(c[block, block])
+            _close(diagonal)
+            rows, columns = c[block], np.ascontiguousarray(c[:, block])
+            relax(rows, diagonal, rows.copy(), self.infinite)
+            relax(columns, columns.copy(), diagonal, self.infinite)
+            relax(c, columns, rows.copy(), self.infinite)
+        return {}
+
+
+@njit(cache=True)
+def _close(c):
+    """Floyd-Warshall in place."""
+    for k in range(c.shape[0]):
+        for i in range(c.shape[0]):
+            x = c[i, k]
+            for j in range(c.shape[0]):
+                s = c.dtype.type(x + c[k, j])
+                c[i, j] = s if s < c[i, j] else c[i, j]

@@ -1,0 +1,111 @@
+"""`tropical.matmul` on the device: arrays by __cuda_array_interface__, read where they lie through their strides."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kernels.cuda.buffers import Buffers
+from kernels.tropical import fast_cuda
+from kernels.tropical.device import fill
+from kernels.tropical.fast_cuda import Matrix
+from kernels.tropical.multiply import check_out, result_shape
+from kernels.tropical.semiring import infinity
+
+
+class Array(NamedTuple):
+    """A device array of any library; strides in bytes."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array) -> Array:
+        """Waits for the stream its library names, if it names another than the default."""
+        about = array.__cuda_array_interface__
+        if about.get("stream") not in (None, 1):
+            import pycuda.driver as driver
+
+            driver.Context.synchronize()
+        shape, dtype = tuple(about["shape"]), np.dtype(about["typestr"])
+        strides = about.get("strides")
+        if strides is None:
+            strides = tuple(int(np.prod(shape[axis + 1 :])) * dtype.itemsize for axis in range(len(shape)))
+        return cls(int(about["data"][0] or 0), shape, dtype, tuple(strides))
+
+    def extent(self) -> tuple[int, int]:
+        """First byte and the one after the last."""
+        if 0 in self.shape:
+            return self.pointer, self.pointer
+        reach = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
+        low = sum(x for x in reach if x < 0)
+        return self.pointer + low, self.pointer + sum(x for x in reach if x > 0) + self.dtype.itemsize
+
+    def overlaps(self, other: Array) -> bool:
+        (low, high), (first, last) = self.extent(), other.extent()
+        return low < last and first < high
+
+    def matrix(self, index: tuple[int, ...], batch: tuple[int, ...]) -> Matrix:
+        """The matrix at an index of the broadcast leading dimensions. Raises ValueError for bytes between entries."""
+        size = self.dtype.itemsize
+        if any(stride % size for stride in self.strides[-2:]):
+            raise ValueError(f"strides of {self.strides} bytes are no multiples of the {size} bytes of an entry")
+        own = index[len(batch) - len(self.shape) + 2 :]
+        offset = sum(i * stride for i, n, stride in zip(own, self.shape[:-2], self.strides[:-2], strict=True) if n > 1)
+        return Matrix(self.pointer + offset, *self.shape[-2:], *(stride // size for stride in self.strides[-2:]))
+
+
+def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
+    """See kernels.tropical.matmul."""
+    from pycuda.gpuarray import GPUArray
+
+    from kernels.cuda import device
+
+    device()
+    a, b = Array.of(a), Array.of(b)
+    infinite = infinity(a.dtype, semiring)
+    shape = result_shape(a, b)
+    result = GPUArray(shape, a.dtype) if out is None else out
+    c = Array.of(result)
+    check_out(c, shape, a.dtype)
+    if c.overlaps(a) or c.overlaps(b):
+        raise ValueError("out shares memory with an operand: give it memory of its own")
+    m, n = shape[-2:]
+    size = a.dtype.itemsize
+    if 0 in shape:
+        return result
+    if (n > 1 and c.strides[-1] != size) or c.strides[-2] % size or c.strides[-2] < n * size:
+        raise ValueError(f"rows of out must be contiguous, its strides are {c.strides} bytes")
+    batch, k, pitch = shape[:-2], a.shape[-1], c.strides[-2] // size
+    if k == 0:
+        if not accumulate:
+            for index in np.ndindex(batch):
+                matrix = c.matrix(index, batch)
+                for row in range(m):
+                    fill(matrix.pointer + row * c.strides[-2], infinite, n)
+        return result
+    buffers = Buffers(fast_cuda.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
+    try:
+        product = fast_cuda.Product(buffers, (m, k, n), a.dtype, semiring == "max_plus")
+        for index in np.ndindex(batch):
+            product.run(
+                c.matrix(index, batch).pointer, pitch, a.matrix(index, batch), b.matrix(index, batch), accumulate
+            )
+    finally:
+        buffers.free()
+    return result
+
+
+def multiply_from_host(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
+    """A (x) B of two contiguous NumPy matrices by way of the device."""
+    from pycuda.gpuarray import to_gpu
+
+    from kernels.cuda import device
+
+    device()
+    if 0 in (*a.shape, b.shape[1]):
+        return np.full((a.shape[0], b.shape[1]), infinity(a.dtype, semiring), a.dtype)
+    return multiply_on_device(to_gpu(a), to_gpu(b), semiring, None, False).get()
