@@ -1,6 +1,6 @@
 """`fast` on the CPU (Numba): vectorised over a row of a C block, eight terms of the sum at a time.
 
-A block of B (DEPTH x WIDTH) stays in the first-level cache while all rows of a C block pass over it. Blocks of A and
+A block of B (DEPTH x WIDTH) is copied to stay in the first-level cache while all rows of a C block pass over it. Blocks of A and
 B that are all infinite are left out. One worker computes a C block, so results do not depend on their number.
 """
 
@@ -63,14 +63,18 @@ def _relax(c, a, b, finite_a, finite_b):
     for place in prange(down * across):
         i, j = place // across, place % across
         left, right = j * WIDTH, min((j + 1) * WIDTH, c.shape[1])
+        # Rows of B a power of two apart would share cache sets.
+        block = np.empty((DEPTH, right - left), b.dtype)
         for step in range(finite_a.shape[1]):
             if not (finite_a[i, step] and finite_b[step, j]):
                 continue
             first, last = step * DEPTH, min((step + 1) * DEPTH, a.shape[1])
+            for k in range(first, last):
+                block[k - first][:] = b[k][left:right]
             for r in range(i * HEIGHT, min((i + 1) * HEIGHT, c.shape[0])):
-                row, x = c[r][left:right], a[r]
-                k = first
-                while k + 8 <= last:
+                row, x = c[r][left:right], a[r][first:last]
+                k = 0
+                while k + 8 <= last - first:
                     _eight_terms(
                         row,
                         x[k],
@@ -81,18 +85,18 @@ def _relax(c, a, b, finite_a, finite_b):
                         x[k + 5],
                         x[k + 6],
                         x[k + 7],
-                        b[k][left:right],
-                        b[k + 1][left:right],
-                        b[k + 2][left:right],
-                        b[k + 3][left:right],
-                        b[k + 4][left:right],
-                        b[k + 5][left:right],
-                        b[k + 6][left:right],
-                        b[k + 7][left:right],
+                        block[k],
+                        block[k + 1],
+                        block[k + 2],
+                        block[k + 3],
+                        block[k + 4],
+                        block[k + 5],
+                        block[k + 6],
+                        block[k + 7],
                     )
                     k += 8
-                for rest in range(k, last):
-                    _one_term(row, x[rest], b[rest][left:right])
+                for rest in range(k, last - first):
+                    _one_term(row, x[rest], block[rest])
 
 
 def finite_blocks(matrix: np.ndarray, infinite: np.generic, height: int, width: int) -> np.ndarray:
