@@ -23,19 +23,17 @@ from pydantic import ValidationError
 from snakemake.utils import Paramspace
 
 from kernels import cuda
-from kernels.generators import GENERATORS
 from kernels.problem import problem
 from workflow.config import Config, ConfigError, explain, load
 from workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
-from workflow.graphs.catalogue import Coordinates, Downloaded, Generated, load_catalogue
+from workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
+from workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_graphs
 from workflow.step import Failure
 
-RESULTS = "results"
 KERNELS = Path("kernels")
 CATALOGUE = Path("config/graphs.yaml")
 PUBLISHED = Path("config/published.yaml")
 SUMMARY = f"{RESULTS}/report.txt"
-NO_GRAPH = "no-graph"
 DEFAULT = "default"
 NO_NVCC = "nvcc is not installed or not on PATH"
 
@@ -76,7 +74,7 @@ class Skipped:
 
 
 @dataclass
-class Plan:
+class Plan(GraphFiles):
     """Everything the rules and the report ask of a configuration.
 
     entries: the catalogue; absent: names of graphs that a local mirror lacks.
@@ -263,61 +261,6 @@ class Plan:
     def reference_of(self, point: Point) -> str:
         return f"{self._instance_path(point)}.reference.npz"
 
-    # Graphs
-
-    @cached_property
-    def generated(self) -> list[str]:
-        """Names of all generated graphs of the catalogue."""
-        return [name for name, entry in self.entries.items() if isinstance(entry, Generated)]
-
-    @cached_property
-    def downloaded(self) -> list[str]:
-        """Names of all downloaded graphs of the catalogue."""
-        return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded)]
-
-    @staticmethod
-    def any_of(names: list[str]) -> str:
-        """A regular expression for these names and nothing else."""
-        return "|".join(map(re.escape, names)) or "(?!)"
-
-    @staticmethod
-    def graph_folder(graph: str) -> str:
-        return f"{RESULTS}/graphs/{graph}"
-
-    def graph_files(self, graph: str) -> list[str]:
-        if graph == NO_GRAPH:
-            return []
-        return [f"{self.graph_folder(graph)}/{name}.parquet" for name in ("vertices", "edges")]
-
-    def graph_option(self, graph: str) -> str:
-        return "" if graph == NO_GRAPH else f"--graph {shlex.quote(self.graph_folder(graph))}"
-
-    def downloads_of(self, graph: str) -> list[str]:
-        return [f"{RESULTS}/downloads/{source.filename}" for source in _sources(self.entries[graph])]
-
-    def fetch_settings(self, file: str) -> str:
-        """Arguments of `workflow.graphs.fetch`."""
-        source = next(s for name in self.downloaded for s in _sources(self.entries[name]) if s.filename == file)
-        return _options({"--url": source.address, "--sha256": source.sha256, "--mirror": self.config.mirror})
-
-    def convert_settings(self, graph: str) -> str:
-        """Arguments of `workflow.graphs.convert`."""
-        files = self.downloads_of(graph)
-        coordinates = files[1] if len(files) > 1 else None
-        entry = self.entries[graph].model_dump_json()
-        return _options({"--name": graph, "--entry": entry, "--input": files[0], "--coordinates": coordinates})
-
-    def generate_settings(self, graph: str) -> str:
-        """Arguments of `workflow.graphs.generate`."""
-        return _options({"--name": graph, "--entry": self.entries[graph].model_dump_json()})
-
-    def generator_modules(self, graph: str) -> list[str]:
-        """The module that a generated graph comes from."""
-        path = GENERATORS[self.entries[graph].generator].path
-        return [path.split(":")[0].replace(".", "/") + ".py"]
-
-    # What is shown
-
     def models_of(self, experiment: str) -> str:
         """Our graph -> the paper's graph it stands for, as JSON."""
         models = {graph: self.entries[graph].models for graph in self.graphs_of(experiment)}
@@ -368,16 +311,12 @@ def _modules(package: str) -> list[Path]:
     return sorted((KERNELS / package).glob("*.py"))
 
 
-def _options(options: Mapping[str, str | None]) -> str:
-    return " ".join(f"{name} {shlex.quote(value)}" for name, value in options.items() if value)
-
-
 def plan_from(raw: Mapping[str, Any]) -> Plan:
     """The plan of a configuration. Ends the process with one line for what is wrong in it."""
     try:
         entries = load_catalogue(CATALOGUE)
         config = load(raw, entries)
-        plan = Plan(config, entries, _absent(config, entries))
+        plan = Plan(config, entries, absent_graphs(config, entries))
         # Computed now, so that what is left out is known before anything is said.
         _ = plan.points, plan.graphs, plan.architectures
     except ValidationError as error:
@@ -385,28 +324,6 @@ def plan_from(raw: Mapping[str, Any]) -> Plan:
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
     return plan
-
-
-def _sources(entry: Downloaded | Generated) -> list[Downloaded | Coordinates]:
-    """The files that an entry is made from."""
-    if isinstance(entry, Generated):
-        return []
-    return [entry, *([entry.coordinates] if entry.coordinates else [])]
-
-
-def _absent(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:
-    """Graphs that cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set."""
-    mirror = config.mirror
-    folder = Path(mirror) if mirror is not None and "://" not in mirror else None
-    if folder is not None and not folder.is_dir():
-        raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...)")
-    absent = {}
-    for name, source in ((name, source) for name, entry in entries.items() for source in _sources(entry)):
-        if folder is not None and not (folder / source.filename).exists():
-            absent.setdefault(name, f"the mirror {mirror} has no {source.filename}")
-        elif mirror is None and source.url is None:
-            absent.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
-    return absent
 
 
 def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
