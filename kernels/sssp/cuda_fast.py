@@ -19,13 +19,16 @@ from kernels.cuda.timing import Stopwatch
 from kernels.graph import Graph
 from kernels.problem import Run, Unavailable
 from kernels.sssp.cuda import CudaSolver
-from kernels.sssp.layout import SLOT_BITS, lay_out
+from kernels.sssp.cuda_wide import Wide
+from kernels.sssp.layout import SLOT_BITS, lay_out, level_width
 from kernels.sssp.phases import wide
 
 # The most vertices that one block and a cluster of 8 are given: their distances leave room for queues in shared memory.
 # Larger graphs get a cluster of 16.
 ONE_BLOCK, EIGHT_BLOCKS = 32_768, 8 * 42_000
 BANDS, HOPS = 8, 4
+# Mean width of a breadth-first level beyond which a cluster is too small and the whole grid works on a phase.
+WIDE = 6_000
 THREADS = {"shared": 512, "device": 1024}  # more where a relaxation takes longer
 QUEUE = 8192  # entries of a queue in shared memory at most, and at least where distances shall be there too
 LEAST_QUEUE = 768
@@ -103,6 +106,23 @@ class Cluster:
             kernel.set_attribute(driver.function_attribute(NON_PORTABLE_CLUSTER_SIZE_ALLOWED), 1)
         self._kernel = kernel
 
+    @property
+    def distances(self):
+        """The first team's distances as a device array."""
+        return self.answer[0]
+
+    def run(self, source: int, stopwatch: Stopwatch) -> dict[str, float]:
+        """Answer one source; returns the counters."""
+        record = self.launch(np.array([source]), stopwatch)[0]
+        return {
+            "phases": int(record["hops"]),
+            "rounds": int(record["rounds"]),
+            "relaxations": int(record["relaxations"]),
+            "blocks": self.blocks,
+            "delta": float(record["step"]),
+            "distance_bits": 8 * self.dtype.itemsize,
+        }
+
     def launch(self, sources: np.ndarray, stopwatch: Stopwatch) -> np.ndarray:
         """Answer `teams` sources; returns their records. Raises Unavailable when a query does not come to an end."""
         self.sources.set(self._ids[sources])
@@ -140,8 +160,9 @@ class Cluster:
 
 
 class Fast(CudaSolver):
-    """One source at a time. delta: how far the bound rises a hop, in the weights' unit; steered where not given.
+    """One source at a time, by a cluster of blocks (fast.cu) or the whole grid (wide.cu), as the graph asks for.
 
+    delta: in the weights' unit, how far the bound rises a hop (cluster; steered where not given) or at a time (grid).
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     Raises ValueError for a delta that is not positive.
     """
@@ -149,22 +170,15 @@ class Fast(CudaSolver):
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         if delta is not None and not delta > 0:
             raise ValueError(f"delta must be positive, not {delta:g}")
-        super().__init__(graph, Cluster.forecast(graph))
-        self.cluster = Cluster(graph, self.buffers, delta=delta)
+        engine = Wide if level_width(graph) > WIDE else Cluster
+        super().__init__(graph, engine.forecast(graph))
+        self.engine = engine(graph, self.buffers, delta=delta)
         self.transfer = self.buffers.upload_time
 
     def run(self, source: int) -> Run:
-        """Answer one source."""
+        """Answer one source; `blocks` among the counters tells which way it went."""
         begin = time.perf_counter()
-        record = self.cluster.launch(np.array([source]), self.stopwatch)[0]
-        self.source, self.distances = source, self.cluster.answer[0]
+        counters = self.engine.run(source, self.stopwatch)
+        self.source, self.distances = source, self.engine.distances
         self.deliver()
-        counters = {
-            "phases": int(record["hops"]),
-            "rounds": int(record["rounds"]),
-            "relaxations": int(record["relaxations"]),
-            "blocks": self.cluster.blocks,
-            "delta": float(record["step"]),
-            "distance_bits": 8 * self.cluster.dtype.itemsize,
-        }
         return Run(self.stopwatch.seconds, time.perf_counter() - begin, counters)

@@ -68,6 +68,33 @@ def _cells(graph: Graph, blocks: int, bands: int) -> tuple[np.ndarray, np.ndarra
     return order, owner
 
 
+def level_width(graph: Graph) -> float:
+    """Mean number of vertices in a breadth-first level from a vertex of the largest degree."""
+    if graph.m == 0:
+        return 1.0
+    return _level_width(graph.offsets, graph.targets, int(graph.degrees.argmax()))
+
+
+@njit(cache=True)
+def _level_width(offsets, targets, start):
+    order = np.empty(len(offsets) - 1, np.int32)
+    seen = np.zeros(len(order), np.bool_)
+    seen[start], order[0] = True, start
+    done, found, levels = 0, 1, 0
+    while done < found:
+        levels += 1
+        level_end = found
+        while done < level_end:
+            v = order[done]
+            done += 1
+            for i in range(offsets[v], offsets[v + 1]):
+                if not seen[targets[i]]:
+                    seen[targets[i]] = True
+                    order[found] = targets[i]
+                    found += 1
+    return found / levels
+
+
 @njit(cache=True)
 def _breadth_first(offsets, targets, start):
     """int32 [n]: the vertices in breadth-first order from one of them, then from others not reached."""

@@ -10,7 +10,7 @@ from kernels import sssp
 from kernels.graph import Graph
 from kernels.sssp import cpu_fast
 from kernels.sssp.cpu_fast import Fast
-from kernels.sssp.layout import NONE, SLOT_BITS, lay_out
+from kernels.sssp.layout import NONE, SLOT_BITS, lay_out, level_width
 
 
 @st.composite
@@ -67,6 +67,13 @@ def test_refuses_a_delta_that_is_not_positive(delta):
     graph = Graph.from_arcs(2, [0], [1], np.array([1], np.uint32))
     with pytest.raises(ValueError, match="delta must be positive"):
         Fast(graph, delta=delta)
+
+
+def test_level_width_tells_roads_from_small_worlds():
+    n = 1000
+    ring = Graph.from_arcs(n, np.arange(n), np.roll(np.arange(n), -1), np.ones(n, np.uint32))
+    star = Graph.from_arcs(n, np.zeros(n, int), np.arange(n), np.ones(n, np.uint32))
+    assert level_width(ring) == 1 and level_width(star) == n / 2
 
 
 @settings(max_examples=30)

@@ -72,6 +72,41 @@ def test_equals_dijkstra(shape, room, monkeypatch):
             )
 
 
+@pytest.mark.parametrize("delta", [None, 1000.0, np.inf])
+def test_whole_grid_equals_dijkstra(delta):
+    from kernels.cuda.buffers import Buffers
+    from kernels.cuda.timing import Stopwatch
+    from kernels.sssp.cuda_wide import Wide
+
+    random = np.random.default_rng()
+    for _ in range(20):
+        graph = drawn(random)
+        if random.random() < 0.7:  # symmetric, so that it may pull
+            heads, tails = graph.targets, graph.sources
+            graph = Graph.from_arcs(graph.n, np.r_[heads, tails], np.r_[tails, heads], np.tile(graph.weights, 2))
+        source, buffers = int(random.integers(graph.n)), Buffers(0, "test")
+        engine = Wide(graph, buffers, delta=delta)
+        engine.distances.fill(77)
+        engine.run(source, Stopwatch())
+        got = {"distances": engine.distances.get()}
+        assert sssp.differs(sssp.reference(graph, source), got) is None, (graph.n, graph.m, engine.symmetric)
+        buffers.free()
+
+
+def test_picks_the_whole_grid_for_a_small_world():
+    from kernels.generators.kronecker import kronecker
+    from kernels.sssp.cuda_fast import Fast
+    from kernels.sssp.cuda_wide import Wide
+
+    graph = kronecker(scale=17, seed=1, weight_low=1, weight_high=255)
+    solver = Fast(graph)
+    assert isinstance(solver.engine, Wide) and solver.engine.symmetric
+    run = solver.run(int(graph.degrees.argmax()))
+    solver.validate()
+    assert run.counters["relaxations"] < graph.m / 2
+    solver.close()
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])
 def test_widens_to_64_bits(dtype):
     from kernels.sssp.cuda_fast import Fast

@@ -1,0 +1,199 @@
+// Fast on small worlds: few phases, each over the whole grid, that touch as few arcs as possible.
+//
+// Rows are sorted by weight. A phase relaxes the arcs whose candidate lies below a bound and leaves the rest of the row
+// for later: `cursor` says how far a row has come, `next` what its next candidate is, `done` the distance this was for.
+// What is below the bound is then final. The bound rises by delta as soon as a phase changes nothing.
+//
+// When the rows of all vertices beyond the bound together are shorter than what another bound would push, those
+// vertices pull: each looks once at its neighbours below the bound (the graph is symmetric, the host has checked).
+// From there on only they push, without a bound. Of a Kronecker graph's arcs an eighth is touched at all.
+//
+// The host starts every phase and reads one status record (cuda_wide.py).
+//
+// 1. Meyer, Sanders: Delta-stepping. J. Algorithms 49, 2003 (light and heavy arcs).
+// 2. Chakaravarthy, Checconi, Murali, Petrini, Sabharwal: Scalable single source shortest path algorithms for massively
+//    parallel systems. IPDPS 2014 (pruning by the bound, pull).
+#include "types.cuh"
+
+static constexpr uint32_t ALL = 0xFFFFFFFFu;
+// Longest part of a row that a thread relaxes alone, and that a warp does; longer ones are cut into chunks of a block each.
+static constexpr uint32_t ALONE = 8, CHUNK = 2048;
+
+template <typename D> struct Chunk {
+    int64_t first;
+    uint32_t count;
+    D distance;
+};
+
+// Mirrored in cuda_wide.py; the host clears it before a phase.
+struct Status {
+    unsigned long long relaxed, beyond;  // arcs relaxed; arcs of the vertices beyond the bound
+    unsigned long long nearest;          // bits of the smallest candidate not yet relaxed, as `survey` finds it
+    uint32_t changed, too_long, chunks, unused;
+};
+
+static __device__ uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
+static __device__ float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
+
+static __device__ unsigned long long bits_of(uint32_t d) { return d; }
+static __device__ unsigned long long bits_of(uint64_t d) { return d; }
+static __device__ unsigned long long bits_of(float d) { return __float_as_uint(d); }
+static __device__ unsigned long long bits_of(double d) { return (unsigned long long)__double_as_longlong(d); }
+
+static __device__ uint32_t thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+template <typename D> static __device__ void start(uint32_t n, uint32_t source, D *distances, D *done) {
+    for (uint32_t v = thread_index(); v < n; v += gridDim.x * blockDim.x) {
+        distances[v] = v == source ? D(0) : Distance<D>::unreached;
+        done[v] = Distance<D>::unreached;
+    }
+}
+
+// Relax one arc; true if it made a vertex nearer.
+template <typename D, typename W> static __device__ bool relax(uint2 arc, D distance, D *distances) {
+    D candidate = Distance<D>::add(distance, as_weight(arc.y, W()));
+    return candidate < distances[arc.x] && candidate < Distance<D>::atomic_min(&distances[arc.x], candidate);
+}
+
+// Relax what the vertices at `from` or beyond have below `bound`, as far as they have not.
+template <typename D, typename W>
+static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, D *done, D *next,
+                            uint32_t *cursor, Chunk<D> *chunks, Status *status, D from, D bound) {
+    uint32_t lane = threadIdx.x & 31;
+    bool changed = false;
+    unsigned long long relaxed = 0;
+    for (uint32_t base = thread_index() - lane; base < n; base += gridDim.x * blockDim.x) {
+        uint32_t v = base + lane, count = 0;
+        int64_t first = 0;
+        D distance = v < n ? distances[v] : Distance<D>::unreached;
+        bool fresh = v < n && done[v] != distance;
+        if (distance >= from && distance < bound && (fresh || next[v] < bound)) {
+            int64_t row = offsets[v];
+            uint32_t length = offsets[v + 1] - row, begin = fresh ? 0 : cursor[v], low = begin, high = length;
+            while (low < high) {
+                uint32_t middle = low + (high - low) / 2;
+                if (Distance<D>::add(distance, as_weight(arcs[row + middle].y, W())) < bound)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            done[v] = distance, cursor[v] = low, next[v] = Distance<D>::unreached;
+            if (low < length) {
+                next[v] = Distance<D>::add(distance, as_weight(arcs[row + low].y, W()));
+                if (next[v] == Distance<D>::unreached) status->too_long = 1;
+            }
+            first = row + begin, count = low - begin;
+            relaxed += count;
+        }
+        if (count <= ALONE)
+            for (uint32_t i = 0; i < count; i++) changed |= relax<D, W>(arcs[first + i], distance, distances);
+        for (uint32_t many = __ballot_sync(ALL, count > ALONE && count <= CHUNK); many; many &= many - 1) {
+            int owner = __ffs(many) - 1;
+            int64_t its_first = __shfl_sync(ALL, first, owner);
+            uint32_t its_count = __shfl_sync(ALL, count, owner);
+            D its_distance = __shfl_sync(ALL, distance, owner);
+            for (uint32_t i = lane; i < its_count; i += 32)
+                changed |= relax<D, W>(arcs[its_first + i], its_distance, distances);
+        }
+        if (count > CHUNK) {
+            uint32_t pieces = (count + CHUNK - 1) / CHUNK, at = atomicAdd(&status->chunks, pieces);
+            for (uint32_t i = 0; i < pieces; i++)
+                chunks[at + i] = {first + int64_t(i) * CHUNK, min(CHUNK, count - i * CHUNK), distance};
+        }
+    }
+    // One store a warp: the host wants to know whether, not how many.
+    if (__ballot_sync(ALL, changed) && lane == 0) status->changed = 1;
+    for (int other = 16; other; other /= 2) relaxed += __shfl_xor_sync(ALL, relaxed, other);
+    if (lane == 0 && relaxed) atomicAdd(&status->relaxed, relaxed);
+}
+
+// The long parts of rows that `push` left, a block each.
+template <typename D, typename W>
+static __device__ void push_chunks(const uint2 *arcs, D *distances, const Chunk<D> *chunks, Status *status) {
+    bool changed = false;
+    for (uint32_t c = blockIdx.x, count = status->chunks; c < count; c += gridDim.x) {
+        Chunk<D> chunk = chunks[c];
+        for (uint32_t i = threadIdx.x; i < chunk.count; i += blockDim.x)
+            changed |= relax<D, W>(arcs[chunk.first + i], chunk.distance, distances);
+    }
+    if (__ballot_sync(ALL, changed) && threadIdx.x % 32 == 0) status->changed = 1;
+}
+
+// With everything below `bound` final: how many arcs lead from beyond it, and which candidate comes next.
+template <typename D>
+static __device__ void survey(uint32_t n, const int64_t *offsets, const D *distances, const D *next, Status *status,
+                              D bound) {
+    unsigned long long beyond = 0, nearest = bits_of(Distance<D>::unreached);
+    for (uint32_t v = thread_index(); v < n; v += gridDim.x * blockDim.x) {
+        if (distances[v] < bound)
+            nearest = min(nearest, bits_of(next[v]));
+        else
+            beyond += offsets[v + 1] - offsets[v];
+    }
+    for (int other = 16; other; other /= 2) {
+        beyond += __shfl_xor_sync(ALL, beyond, other);
+        nearest = min(nearest, __shfl_xor_sync(ALL, nearest, other));
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&status->beyond, beyond);
+        atomicMin(&status->nearest, nearest);
+    }
+}
+
+// Every vertex beyond the bound takes the best of its neighbours below it. Nobody below changes any more.
+template <typename D, typename W>
+static __device__ void pull(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, Status *status, D bound) {
+    uint32_t lane = threadIdx.x & 31;
+    auto through = [&](uint2 arc) {
+        D near = distances[arc.x];
+        if (near >= bound) return Distance<D>::unreached;
+        D candidate = Distance<D>::add(near, as_weight(arc.y, W()));
+        if (candidate == Distance<D>::unreached) status->too_long = 1;
+        return candidate;
+    };
+    for (uint32_t base = thread_index() - lane; base < n; base += gridDim.x * blockDim.x) {
+        uint32_t v = base + lane, length = 0;
+        int64_t row = 0;
+        D best = Distance<D>::unreached;
+        if (v < n && distances[v] >= bound) row = offsets[v], length = offsets[v + 1] - row;
+        if (length <= 4 * ALONE)
+            for (uint32_t i = 0; i < length; i++) best = min(best, through(arcs[row + i]));
+        for (uint32_t many = __ballot_sync(ALL, length > 4 * ALONE); many; many &= many - 1) {
+            int owner = __ffs(many) - 1;
+            int64_t its_row = __shfl_sync(ALL, row, owner);
+            uint32_t its_length = __shfl_sync(ALL, length, owner);
+            D its_best = Distance<D>::unreached;
+            for (uint32_t i = lane; i < its_length; i += 32) its_best = min(its_best, through(arcs[its_row + i]));
+            for (int other = 16; other; other /= 2) its_best = min(its_best, __shfl_xor_sync(ALL, its_best, other));
+            if (lane == uint32_t(owner)) best = its_best;
+        }
+        if (best < Distance<D>::unreached) distances[v] = best;
+    }
+}
+
+#define KERNELS(suffix, D, W)                                                                                     \
+    extern "C" __global__ void wide_start_##suffix(uint32_t n, uint32_t source, D *distances, D *done) {          \
+        start(n, source, distances, done);                                                                        \
+    }                                                                                                             \
+    extern "C" __global__ void wide_push_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
+                                                  D *distances, D *done, D *next, uint32_t *cursor,               \
+                                                  Chunk<D> *chunks, Status *status, D from, D bound) {            \
+        push<D, W>(n, offsets, arcs, distances, done, next, cursor, chunks, status, from, bound);                 \
+    }                                                                                                             \
+    extern "C" __global__ void wide_chunks_##suffix(const uint2 *arcs, D *distances, const Chunk<D> *chunks,      \
+                                                    Status *status) {                                             \
+        push_chunks<D, W>(arcs, distances, chunks, status);                                                       \
+    }                                                                                                             \
+    extern "C" __global__ void wide_survey_##suffix(uint32_t n, const int64_t *offsets, const D *distances,       \
+                                                    const D *next, Status *status, D bound) {                     \
+        survey(n, offsets, distances, next, status, bound);                                                       \
+    }                                                                                                             \
+    extern "C" __global__ void wide_pull_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
+                                                  D *distances, Status *status, D bound) {                        \
+        pull<D, W>(n, offsets, arcs, distances, status, bound);                                                   \
+    }
+
+KERNELS(u4_u4, uint32_t, uint32_t)
+KERNELS(u8_u4, uint64_t, uint32_t)
+KERNELS(f4_f4, float, float)
+KERNELS(f8_f4, double, float)
