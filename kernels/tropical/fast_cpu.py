@@ -1,7 +1,8 @@
 """`fast` on the CPU (Numba): vectorised over a row of a C block, eight terms of the sum at a time.
 
-A block of B (DEPTH x WIDTH) is copied to stay in the first-level cache while all rows of a C block pass over it. Blocks of A and
-B that are all infinite are left out. One worker computes a C block, so results do not depend on their number.
+A block of B (DEPTH x WIDTH) is copied to stay in the first-level cache while all rows of a C block pass over it.
+Blocks of A and B that are all infinite are left out. One worker computes a C block, so results do not depend on their
+number.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class Multiplier:
     """
 
     def __init__(self, dtype: np.dtype, report, mirrored: bool = False, signed: bool = False) -> None:
-        self.dtype, self.report, self.mirrored = dtype, report, int(mirrored)
+        self.dtype, self.report, self.mirrored, self.signed = dtype, report, int(mirrored), signed
         self.report_pointer = int(report.gpudata)
         self._pack = _kernel(f"pack_{dtype.name}", "PPPqqiiiPPPqqiiiPIPii")
         loop = f"product_{'signed_' if signed else ''}{dtype.name}"
@@ -178,7 +178,10 @@ class Multiplier:
         )
 
     def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
-        """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow."""
+        """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow.
+
+        Where the report has NEGATIVE only the signed loop has written C.
+        """
         semiring = "max_plus" if self.mirrored else "min_plus"
         infinite = infinity(self.dtype, semiring)
         report = self.report.get().view(REPORT)[0]
@@ -188,6 +191,8 @@ class Multiplier:
             low, high = sorted((0, infinite))
             beyond = f"holds {-infinite}" if self.dtype == np.float32 else f"has an entry outside [{low}, {high}]"
             raise ValueError(f"an operand {beyond}, which {semiring} cannot hold")
+        if report["found"] & NEGATIVE and not self.signed:
+            return report
         with np.errstate(over="ignore"):
             if self.dtype == np.float32:
                 reach = report["largest"].view(np.float32).sum(dtype=np.float32)

@@ -1,7 +1,7 @@
 // The pre-pass of `fast`: operands cut into chunks in the order and form in which the product reads them.
 //
-// Of a strip (LINES_A rows of A, or LINES_B words of columns of B) all chunks lie one after the other; entries beyond an
-// edge are infinite. Chunks that are all infinite are not written, only marked. -0 becomes +0. A block packs a chunk.
+// Of a strip (LINES_A rows of A, or LINES_B words of columns of B) all chunks lie one after the other; entries beyond
+// an edge are infinite. Chunks that are all infinite are not written, only marked. -0 becomes +0. A block packs one.
 
 #pragma once
 

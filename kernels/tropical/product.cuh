@@ -60,12 +60,13 @@ struct Ring {
         const unsigned to = __cvta_generic_to_shared(stage(turn));
         if (turn >= STAGES) await(barrier + STAGES * 8, turn / STAGES - 1);
         asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "n"(STAGE * 4) : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                     "l"(a), "n"(CHUNK_A * 4), "r"(barrier)
-                     : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                         to + CHUNK_A * 4),
-                     "l"(b), "n"(CHUNK_B * 4), "r"(barrier)
+        copy<CHUNK_A>(to, a, barrier);
+        copy<CHUNK_B>(to + CHUNK_A * 4, b, barrier);
+    }
+    template <int CHUNK> __device__ static void copy(unsigned to, const unsigned* from, unsigned barrier) {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                     :
+                     : "r"(to), "l"(from), "n"(CHUNK * 4), "r"(barrier)
                      : "memory");
     }
     __device__ void fetch_none() {}
@@ -73,7 +74,8 @@ struct Ring {
     __device__ void release(unsigned turn) {
         __syncwarp();
         if (threadIdx.x % 32 == 0)
-            asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(arrived + (STAGES + turn % STAGES) * 8) : "memory");
+            asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(arrived + (STAGES + turn % STAGES) * 8)
+                         : "memory");
     }
     // For turns that were fetched and that nobody needs any more.
     __device__ void drain(unsigned turn, unsigned fetched) {
@@ -91,9 +93,8 @@ struct Ring {
 #pragma unroll
         for (int i = 0; i < CHUNK / 4 / THREADS; ++i) {
             const int piece = (threadIdx.x + i * THREADS) * 4;
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(unsigned(__cvta_generic_to_shared(to + piece))),
-                         "l"(from + piece)
-                         : "memory");
+            const unsigned place = __cvta_generic_to_shared(to + piece);
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from + piece) : "memory");
         }
     }
     __device__ void fetch(unsigned turn, const unsigned* a, const unsigned* b) {
@@ -113,7 +114,8 @@ struct Ring {
 };
 #endif
 
-// List the chunks in [from, to) whose product holds anything finite; returns how many, or -1 if one is all zero and that is the least.
+// List the chunks in [from, to) whose product holds anything finite; returns how many, or -1 if one is all zero and
+// zero is the least there is.
 __device__ inline int list_chunks(unsigned short* list, const unsigned char* kinds_a, const unsigned char* kinds_b,
                                   int from, int to, bool zero_is_least) {
     __shared__ int count, zero;
