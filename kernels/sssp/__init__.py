@@ -1,10 +1,10 @@
 """Single-source shortest paths on non-negative weights.
 
     from kernels import sssp
-    result = sssp.solve(graph, source, variant="adaptive", backend="auto", predecessors=True)
+    result = sssp.solve(graph, source, variant="fast", backend="auto", predecessors=True)
     result.distances, sssp.path(result.predecessors, target)
 
-The variants of paper S (Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP) and other people's
+The variants of paper S (Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP), `fast`, and other people's
 solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind the contract of kernels/problem.py.
 """
 
@@ -42,6 +42,13 @@ VARIANTS = {
         cubins=("phases", "validate"),
         parameters={"threshold_up": float, "threshold_down": float},
     ),
+    "fast": Variant(
+        "Delta-stepping with bucket fusion on the CPU; one resident cluster of blocks, or the whole grid, on the GPU",
+        cpu="kernels.sssp.cpu_fast:Fast",
+        cuda="kernels.sssp.cuda_fast:Fast",
+        cubins=("fast", "wide", "validate"),
+        parameters={"delta": float},
+    ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap, one thread",
         cpu="kernels.sssp.peers:Scipy",
@@ -62,6 +69,10 @@ METRICS = {
     "switches": "changes between selection and conventional",
     "threshold_up_us": "phase time in microseconds above which the adaptive variant starts a thread per vertex",
     "threshold_down_us": "phase time in microseconds below which it goes back to the list",
+    "rounds": "exchanges between the blocks of a cluster",
+    "relaxations": "arcs looked at, all phases together",
+    "blocks": "blocks that worked together: 1 to 16 are a cluster, more are the whole grid",
+    "delta": "how far the bound rises at a time, or the width of a bucket, in the weights' unit",
     "distance_bits": "width of a distance: 64 where 32 bits overflowed",
 }
 
@@ -146,7 +157,7 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters):
 def solve(
     graph: Graph,
     source: int,
-    variant: str = "adaptive",
+    variant: str = "fast",
     backend: str = "auto",
     *,
     predecessors: bool = False,

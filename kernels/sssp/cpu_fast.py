@@ -246,7 +246,7 @@ class Fast(CpuSolver):
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
         if delta is None:
-            delta = (DELTA_IN_MEAN_WEIGHTS * float(graph.weights.mean()) if graph.m else 0) or 1.0
+            delta = (DELTA_IN_MEAN_WEIGHTS * float(graph.weights.mean(dtype=np.float64)) if graph.m else 0) or 1.0
         if not delta > 0:
             raise ValueError(f"delta must be positive, not {delta:g}")
         self.delta = float(delta)

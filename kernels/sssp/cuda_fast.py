@@ -26,10 +26,12 @@ from kernels.sssp.phases import wide
 # The most vertices that one block and a cluster of 8 are given: their distances leave room for queues in shared memory.
 # Larger graphs get a cluster of 16.
 ONE_BLOCK, EIGHT_BLOCKS = 32_768, 8 * 42_000
-BANDS, HOPS = 8, 4
+BANDS = 8
 # Mean width of a breadth-first level beyond which a cluster is too small and the whole grid works on a phase.
 WIDE = 6_000
-THREADS = {"shared": 512, "device": 1024}  # more where a relaxation takes longer
+# By where the distances lie: more threads where a relaxation takes longer, and fewer hops between exchanges.
+THREADS = {"shared": 512, "device": 1024}
+HOPS = {"shared": 6, "device": 3}
 QUEUE = 8192  # entries of a queue in shared memory at most, and at least where distances shall be there too
 LEAST_QUEUE = 768
 LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
@@ -56,10 +58,10 @@ class Cluster:
         blocks: int | None = None,
         bands: int = BANDS,
         threads: int | None = None,
-        hops: int = HOPS,
+        hops: int | None = None,
     ) -> None:
-        self.graph, self._buffers, self.teams, self.hops = graph, buffers, teams, hops
-        self._threads = threads
+        self.graph, self._buffers, self.teams = graph, buffers, teams
+        self._threads, self._hops = threads, hops
         if blocks is None:
             clusters = device().compute_capability() >= (9, 0)
             blocks = 1 if graph.n <= ONE_BLOCK or not clusters else 8 if graph.n <= EIGHT_BLOCKS else 16
@@ -72,7 +74,7 @@ class Cluster:
         self.sources = buffers.empty(teams, np.uint32)
         self.records = buffers.empty(teams, RECORD)
         self.steered = delta is None
-        mean = float(graph.weights.mean()) if graph.m else 1.0
+        mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 1.0
         self.delta = LONGEST_STEP * mean if delta is None else delta
         self._take(graph.weights.dtype)
 
@@ -128,7 +130,8 @@ class Cluster:
         self.sources.set(self._ids[sources])
         slots = self.blocks * self.slots
         distances = pointer(self._distances)
-        threads = self._threads or THREADS["shared" if self.in_shared else "device"]
+        where = "shared" if self.in_shared else "device"
+        threads, hops = self._threads or THREADS[where], self._hops or HOPS[where]
         while True:
             with stopwatch:
                 self._start.prepared_async_call(
@@ -138,7 +141,7 @@ class Cluster:
                 self._kernel.prepared_async_call(
                     (self.teams * self.blocks, 1), (threads, 1, 1), None,
                     pointer(self.rows), pointer(self.sources), distances, pointer(self._spill_area),
-                    pointer(self.records), self.slots, self._queue, self.spill, self.hops, int(self.steered),
+                    pointer(self.records), self.slots, self._queue, self.spill, hops, int(self.steered),
                     PATIENCE_MS, self.delta, shared_size=self._shared_bytes,
                 )  # fmt: skip
                 self._finish.prepared_async_call(

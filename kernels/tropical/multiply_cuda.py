@@ -21,6 +21,8 @@ class Array(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype
     strides: tuple[int, ...]
+    # Whose memory it is: a temporary would be freed, and its memory given to the result.
+    owner: object
 
     @classmethod
     def of(cls, array) -> Array:
@@ -34,7 +36,7 @@ class Array(NamedTuple):
         strides = about.get("strides")
         if strides is None:
             strides = tuple(int(np.prod(shape[axis + 1 :])) * dtype.itemsize for axis in range(len(shape)))
-        return cls(int(about["data"][0] or 0), shape, dtype, tuple(strides))
+        return cls(int(about["data"][0] or 0), shape, dtype, tuple(strides), array)
 
     def extent(self) -> tuple[int, int]:
         """First byte and the one after the last."""
