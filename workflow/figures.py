@@ -18,7 +18,6 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
-import vl_convert
 
 from workflow.config import Figure
 from workflow.files import beside
@@ -324,6 +323,8 @@ def _words(name: str) -> str:
 
 
 def draw(arguments: argparse.Namespace) -> None:
+    import vl_convert
+
     figure = Drawn.model_validate_json(arguments.figure)
     table = pd.read_parquet(arguments.data)
     with beside(arguments.spec) as path:

@@ -17,7 +17,6 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-import vl_convert
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernels.problem import names, problem
@@ -200,6 +199,8 @@ def page(plan: ReportPlan, *, partial: bool) -> str:
 @cache
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
     return vl_convert.javascript_bundle(vl_version=vega_lite_version())
 
 
