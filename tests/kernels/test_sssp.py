@@ -200,7 +200,7 @@ def test_calibration_takes_the_cheaper_way():
 
 def test_bad_calls_say_what_would_be_right():
     graph = Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32))
-    with pytest.raises(ValueError, match="unknown variant 'dijkstra' .*conventional"):
+    with pytest.raises(ValueError, match=r"unknown variant 'dijkstra' .*conventional"):
         sssp.solve(graph, 0, "dijkstra")
     with pytest.raises(ValueError, match="unknown backend 'gpu'"):
         sssp.solve(graph, 0, "adaptive", "gpu")
