@@ -19,7 +19,7 @@ from kernels.sssp.phases import wide
 
 BLOCK, GRID = 256, 132 * 8
 CHUNK = 2048  # as in wide.cu
-DELTA_OF_MEAN = 1 / 16
+DELTA_OF_MEAN = 1 / 8
 STATUS = np.dtype(
     [(name, np.uint64) for name in ("relaxed", "beyond", "nearest")]
     + [(name, np.uint32) for name in ("changed", "too_long", "chunks", "unused")]
