@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -141,6 +141,18 @@ class Graph:
             coordinates=self.coordinates,
             metadata=self.metadata,
         )
+
+    def components(self, connection: Literal["weak", "strong"]) -> np.ndarray:
+        """The number of every vertex's weakly or strongly connected component, int32 [n]."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+
+        shape = (self.n, self.n)
+        arcs = csr_array((np.ones(self.m, bool), self.targets, self.offsets), shape=shape, copy=connection == "strong")
+        if connection == "strong":
+            # SciPy's search for strong components may not end where arcs are parallel (seen with 1.17).
+            arcs.sum_duplicates()
+        return connected_components(arcs, connection=connection)[1]
 
     def to_scipy(self):
         """The weights as a scipy.sparse.csr_array of float64 (exact for uint32), zeros and parallel arcs kept."""

@@ -105,13 +105,9 @@ def instance(graph: Graph | None) -> Graph:
 
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
     """`count` sources from the largest strongly connected component, whose members all reach the same vertices."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    arcs = csr_array((np.ones(graph.m, np.uint8), graph.targets, graph.offsets), shape=(graph.n, graph.n))
     # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
     connection = "strong" if graph.metadata.get("directed", True) else "weak"
-    labels = connected_components(arcs, directed=True, connection=connection)[1]
+    labels = graph.components(connection)
     members = np.flatnonzero(labels == np.bincount(labels).argmax())
     drawn = np.random.default_rng(seed).choice(members, count, replace=count > len(members))
     return [int(source) for source in drawn]

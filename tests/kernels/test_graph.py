@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
+from kernels.generators import GENERATORS
 from kernels.graph import Graph, GraphError
 
 
@@ -68,3 +69,12 @@ def test_arrays_that_do_not_fit_are_refused(arrays, message):
 def test_an_arc_out_of_range_is_named():
     with pytest.raises(GraphError, match=r"arc 1: target 7 is not in \[0, 3\)"):
         Graph.from_arcs(3, [0, 1], [1, 7])
+
+
+def test_strong_components_of_a_graph_with_parallel_arcs():
+    graph = GENERATORS["random"](vertices=52, arcs=209, weight_low=0, weight_high=5, seed=58069)
+    assert (graph.components("strong") == 0).all()
+    chain = Graph.from_arcs(4, [0, 0, 1, 2], [1, 1, 0, 3], None)
+    strong, weak = chain.components("strong"), chain.components("weak")
+    assert strong[0] == strong[1] and len(set(strong.tolist())) == 3
+    assert weak[0] == weak[1] and weak[2] == weak[3] != weak[0]

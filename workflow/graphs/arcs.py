@@ -57,13 +57,9 @@ def draw_weights(graph: Graph, low: int, high: int, seed: int) -> Graph:
 
 def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Graph:
     """The weakly or strongly connected component with most vertices, which keep their order."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     if not graph.n:
         return graph
-    matrix = csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
-    _, component = connected_components(matrix, connection=connection)
+    component = graph.components(connection)
     inside = component == np.bincount(component).argmax()
     kept = _filtered(graph, inside[graph.sources] & inside[graph.targets])
     number = np.cumsum(inside, dtype=np.int32) - np.int32(1)
