@@ -296,9 +296,13 @@ def _tidied(layout: _Layout, block: bytes) -> bytes:
 
 def _parsed(layout: _Layout, block: bytes, types: dict[str, pyarrow.DataType]) -> pyarrow.Table | None:
     names = [f"{kind}{index}" for index, kind in enumerate(layout.columns)]
+    # Arrow's threads may drop the last reference to their input after an error was raised. If that is a Python
+    # object they need the interpreter, which may be ending by then, and the process aborts: they get a copy.
+    owned = pyarrow.allocate_buffer(len(block))
+    np.frombuffer(owned, np.uint8)[:] = np.frombuffer(block, np.uint8)
     try:
         table = pyarrow.csv.read_csv(
-            pyarrow.BufferReader(block),
+            pyarrow.BufferReader(owned),
             read_options=pyarrow.csv.ReadOptions(column_names=["tag", *names] if layout.tag else names),
             parse_options=pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False, double_quote=False),
             convert_options=pyarrow.csv.ConvertOptions(
