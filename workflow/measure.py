@@ -24,11 +24,13 @@ from kernels.problem import Invalid
 from workflow.files import beside
 from workflow.provenance import provenance
 from workflow.queries import load_instance
-from workflow.step import Failure, progress, run_step
+from workflow.step import Failure, load_numba, progress, run_step
 
 
 def measure(arguments: argparse.Namespace) -> None:
     settings = json.loads(arguments.settings)
+    if settings["backend"] == "cpu":
+        load_numba()
     package, instance = load_instance(settings, arguments.graph)
     queries = json.loads(arguments.queries.read_text())
     with np.load(arguments.reference) as stored:

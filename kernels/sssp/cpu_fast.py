@@ -139,7 +139,7 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
                         keys[into, fill[into]] = candidate
                         fill[into] += 1
                     else:
-                        _push(b, t, u, candidate, bucket, current)
+                        _push(b, t, np.int32(u), their_keys.dtype.type(candidate), bucket, current)
             elif candidate >= limit:
                 too_long = True
     b.state[t, RELAXED] += relaxed
@@ -208,7 +208,8 @@ def _collect(b, current, shared):
 @njit(parallel=True, cache=True)
 def _together(b, shared, count, taken, current, scale, rows, distances, limit):
     for t in prange(len(b.state)):
-        _drain(b, t, shared, count, taken, current, scale, rows, distances, limit)
+        # Of the loop's own type, unsigned, everything below would be compiled a second time.
+        _drain(b, np.int64(t), shared, count, taken, current, scale, rows, distances, limit)
 
 
 @njit(cache=True)
@@ -218,9 +219,9 @@ def _run(b, source, scale, rows, distances, limit, shared):
     distances[source] = 0
     b.head[:], b.length[:], b.state[:] = NONE, 0, 0
     b.state[:, FREE], b.state[:, BEYOND] = NONE, NEVER
-    _push(b, 0, source, distances[source], 0, 0)
+    _push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
     taken = np.empty(1, np.int64)
-    steps, current = 0, 0
+    steps, current = 0, np.int64(0)
     while True:
         current = _next_bucket(b, current, scale)
         if current == NEVER or b.state[:, TOO_LONG].any() or b.state[:, FULL].any():
@@ -229,7 +230,7 @@ def _run(b, source, scale, rows, distances, limit, shared):
         count = _collect(b, current, shared)
         taken[0] = 0
         if count < ALONE:
-            _drain(b, 0, shared, count, taken, current, scale, rows, distances, limit)
+            _drain(b, np.int64(0), shared, count, taken, current, scale, rows, distances, limit)
         else:
             _together(b, shared, count, taken, current, scale, rows, distances, limit)
         for i in range(count):
