@@ -32,6 +32,8 @@ rule measure:
         f"{RESULTS}/samples/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.parquet",
     log:
         f"{RESULTS}/logs/measure/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.log",
+    # Before what is drawn of it, which then shares the cores.
+    priority: 1
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
         gpu=lambda wc: int(wc.backend == "cuda"),
