@@ -28,7 +28,7 @@ QUANTITIES = ("time", "mean time", "total time", "upload time", "memory")
 # An experiment is a target by its name, and these names are the rules'.
 RULES = (
     *("all", "cubins", "compile", "graphs", "fetch", "convert", "generate"),
-    *("queries", "measure", "tabulate", "draw", "outline", "report"),
+    *("queries", "measure", "tabulate", "draw", "outline", "vega", "report"),
 )
 
 

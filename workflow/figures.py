@@ -22,59 +22,19 @@ import pandas as pd
 from workflow.config import Figure
 from workflow.files import beside
 from workflow.step import Failure, run_step
+from workflow.vega import theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
 OURS, PAPER = "saitan", "paper"
 # A series with more values than this has no marker at each; a number as colour with more values is a gradient.
 FEW_MARKERS, FEW_COLORS = 40, 8
-_FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-# Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.
-_PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4d4d4d", "#999999"]
-_PALETTE_DARK = ["#4ea3de", "#f0803c", "#2fc199", "#e29ac4", "#f2b632", "#8fd0f5", "#d0d0d0", "#8a8a8a"]
 
 
 class Drawn(Figure):
     """A figure as `--figure` gives it: the configuration's, and the title over it."""
 
     title: str
-
-
-def theme(*, dark: bool = False) -> dict[str, Any]:
-    """Vega-Lite's `config` for our charts; the report puts the dark one in its place where the page is dark."""
-    ink, grid = ("#d7dce2", "#333b45") if dark else ("#1b1f24", "#e3e6ea")
-    labels = {"labelFont": _FONT, "titleFont": _FONT, "labelColor": ink, "titleColor": ink}
-    return {
-        "background": "transparent" if dark else "white",
-        "font": _FONT,
-        "view": {"stroke": grid},
-        "axis": {
-            **labels,
-            "labelFontSize": 13,
-            "titleFontSize": 14,
-            "titleFontWeight": "normal",
-            "titlePadding": 8,
-            "gridColor": grid,
-            "domainColor": ink,
-            "tickColor": ink,
-        },
-        "legend": {
-            **labels,
-            "orient": "top",
-            "labelFontSize": 13,
-            "titleFontSize": 13,
-            "symbolStrokeWidth": 2.5,
-            "symbolSize": 120,
-            "labelLimit": 300,
-            "columns": 5,
-            "offset": 8,
-        },
-        "header": {**labels, "labelFontSize": 14, "titleFontSize": 13},
-        "title": {"font": _FONT, "color": ink, "fontSize": 16, "anchor": "start", "offset": 12},
-        "range": {"category": _PALETTE_DARK if dark else _PALETTE},
-        "text": {"color": ink, "font": _FONT},
-        "rule": {"color": ink},
-    }
 
 
 @dataclass(frozen=True)
@@ -333,11 +293,6 @@ def draw(arguments: argparse.Namespace) -> None:
     with beside(arguments.svg) as path:
         printed = specification(figure, table, interactive=False)
         path.write_text(vl_convert.vegalite_to_svg(printed, vl_version=vega_lite_version(), allowed_base_urls=[]))
-
-
-def vega_lite_version() -> str:
-    """Altair's own version of Vega-Lite, "6.4", as vl-convert names it."""
-    return alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
 
 
 def main() -> None:

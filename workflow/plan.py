@@ -34,6 +34,7 @@ KERNELS = Path("kernels")
 CATALOGUE = Path("config/graphs.yaml")
 PUBLISHED = Path("config/published.yaml")
 SUMMARY = f"{RESULTS}/report.txt"
+VEGA = f"{RESULTS}/vega.js"
 DEFAULT = "default"
 NO_NVCC = "nvcc is not installed or not on PATH"
 
@@ -301,7 +302,8 @@ class Plan(GraphFiles):
         python = shlex.quote(sys.executable)
         subprocess.run(
             f"{python} -m workflow.outline --config {config} --output {made} &&"
-            f" {python} -m workflow.report --partial --plan {made} --output {RESULTS}/report.html >&2",
+            f" {python} -m workflow.report --partial --plan {made} --vega {VEGA}"
+            f" --output {RESULTS}/report.html >&2",
             shell=True,
             check=False,
         )

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernels.problem import names, problem
-from workflow.figures import theme, vega_lite_version
 from workflow.files import beside
 from workflow.report_facts import Failed, GraphRow, Kernel, Machine, failed, graph_row, kernels, machines
 from workflow.report_tables import Best, Table, bests, layout, readable
 from workflow.step import Failure, run_step
+from workflow.vega import charts_script, theme
 
 TEMPLATES = Path(__file__).parent / "report_template"
 # A longer table is folded in the page, and a longer list is cut short on the console.
@@ -162,9 +161,10 @@ def summary_lines(plan: ReportPlan) -> list[str]:
     return lines
 
 
-def page(plan: ReportPlan, *, partial: bool) -> str:
+def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None) -> str:
     """The report as HTML. Raises Failure for a table or figure that is missing.
 
+    vega: the charts' script; made anew if there is no such file.
     partial: no such failure; what is missing is named in the page.
     """
     lacking = failures(plan)
@@ -189,19 +189,15 @@ def page(plan: ReportPlan, *, partial: bool) -> str:
         graphs=[_graph(graph) for graph in plan.graphs],
         css=(TEMPLATES / "page.css").read_text(),
         script=(TEMPLATES / "page.js").read_text(),
-        vega=_vega() if drawn else "",
+        vega=_read_or_make(vega) if drawn else "",
         themes=json.dumps({"light": theme() | {"background": "transparent"}, "dark": theme(dark=True)}),
         long_table=LONG_TABLE,
         readable=readable,
     )
 
 
-@cache
-def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
-    return vl_convert.javascript_bundle(vl_version=vega_lite_version())
+def _read_or_make(vega: Path | None) -> str:
+    return vega.read_text() if vega and vega.exists() else charts_script()
 
 
 def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool) -> Section:
@@ -293,7 +289,7 @@ def _graph(graph: PlannedGraph) -> GraphRow:
 
 def write_report(arguments: argparse.Namespace) -> None:
     plan = read_plan(arguments.plan)
-    html = page(plan, partial=arguments.partial)
+    html = page(plan, partial=arguments.partial, vega=arguments.vega)
     with beside(arguments.output) as path:
         path.write_text(html, encoding="utf-8")
     for line in summary_lines(plan):
@@ -305,6 +301,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--plan", type=Path, required=True, help="a ReportPlan as JSON")
     parser.add_argument("--output", type=Path, required=True, help=".html to write")
+    parser.add_argument("--vega", type=Path, help="the charts' script; made anew if there is no such file")
     parser.add_argument("--partial", action="store_true", help="after a failed run: report what there is")
     run_step(write_report, parser)
 

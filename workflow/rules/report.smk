@@ -42,7 +42,7 @@ rule tabulate:
 rule draw:
     input:
         data=f"{RESULTS}/tables/{{experiment}}.figure.parquet",
-        step="workflow/figures.py",
+        steps=["workflow/figures.py", "workflow/vega.py"],
     output:
         svg=report(
             f"{RESULTS}/figures/{{experiment}}.svg",
@@ -74,8 +74,20 @@ rule outline:
         "python -m workflow.outline --config {params.config:q} --output {output:q} --log {log:q}"
 
 
+rule vega:
+    input:
+        "workflow/vega.py",
+    output:
+        VEGA,
+    log:
+        f"{RESULTS}/logs/vega.log",
+    shell:
+        "python -m workflow.vega --output {output:q} --log {log:q}"
+
+
 rule report:
     input:
+        vega=VEGA,
         plan=f"{RESULTS}/plan.json",
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
@@ -95,4 +107,5 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     shell:
-        "python -m workflow.report --plan {input.plan:q} --output {output.page:q} --log {log:q} > {output.summary:q}"
+        "python -m workflow.report --plan {input.plan:q} --vega {input.vega:q}"
+        " --output {output.page:q} --log {log:q} > {output.summary:q}"

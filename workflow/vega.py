@@ -1,0 +1,83 @@
+"""What all charts share: their theme, and the script that draws them in the report (Vega, Vega-Lite, Vega-Embed)."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from workflow.files import beside
+from workflow.step import run_step
+
+_FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+# Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.
+_PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4d4d4d", "#999999"]
+_PALETTE_DARK = ["#4ea3de", "#f0803c", "#2fc199", "#e29ac4", "#f2b632", "#8fd0f5", "#d0d0d0", "#8a8a8a"]
+
+
+def theme(*, dark: bool = False) -> dict[str, Any]:
+    """Vega-Lite's `config` for our charts; the report puts the dark one in its place where the page is dark."""
+    ink, grid = ("#d7dce2", "#333b45") if dark else ("#1b1f24", "#e3e6ea")
+    labels = {"labelFont": _FONT, "titleFont": _FONT, "labelColor": ink, "titleColor": ink}
+    return {
+        "background": "transparent" if dark else "white",
+        "font": _FONT,
+        "view": {"stroke": grid},
+        "axis": {
+            **labels,
+            "labelFontSize": 13,
+            "titleFontSize": 14,
+            "titleFontWeight": "normal",
+            "titlePadding": 8,
+            "gridColor": grid,
+            "domainColor": ink,
+            "tickColor": ink,
+        },
+        "legend": {
+            **labels,
+            "orient": "top",
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "symbolStrokeWidth": 2.5,
+            "symbolSize": 120,
+            "labelLimit": 300,
+            "columns": 5,
+            "offset": 8,
+        },
+        "header": {**labels, "labelFontSize": 14, "titleFontSize": 13},
+        "title": {"font": _FONT, "color": ink, "fontSize": 16, "anchor": "start", "offset": 12},
+        "range": {"category": _PALETTE_DARK if dark else _PALETTE},
+        "text": {"color": ink, "font": _FONT},
+        "rule": {"color": ink},
+    }
+
+
+def vega_lite_version() -> str:
+    """Altair's own version of Vega-Lite, "6.4", as vl-convert names it."""
+    from altair import SCHEMA_VERSION
+
+    return SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+
+
+@cache
+def charts_script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; made in two seconds."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle(vl_version=vega_lite_version())
+
+
+def write_script(arguments: argparse.Namespace) -> None:
+    with beside(arguments.output) as path:
+        path.write_text(charts_script())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, required=True, help=".js to write")
+    run_step(write_script, parser)
+
+
+if __name__ == "__main__":
+    main()
