@@ -58,6 +58,11 @@ class Variant:
         """The backends this variant has an implementation for."""
         return tuple(backend for backend in BACKENDS if getattr(self, backend))
 
+    @property
+    def foreign(self) -> bool:
+        """Whether it is somebody else's solver, which a problem keeps in its module `peers`."""
+        return any((getattr(self, backend) or "").partition(":")[0].endswith(".peers") for backend in BACKENDS)
+
     def missing(self) -> str | None:
         """Why this variant cannot run in this installation (a peer not installed); None when it can."""
         if self.peer and importlib.util.find_spec(self.peer[0]) is None:

@@ -33,6 +33,7 @@ from workflow.step import Failure
 KERNELS = Path("kernels")
 CATALOGUE = Path("config/graphs.yaml")
 PUBLISHED = Path("config/published.yaml")
+PEERS = Path("config/peers.yaml")
 SUMMARY = f"{RESULTS}/report.txt"
 VEGA = f"{RESULTS}/vega.js"
 DEFAULT = "default"
@@ -302,7 +303,7 @@ class Plan(GraphFiles):
         python = shlex.quote(sys.executable)
         subprocess.run(
             f"{python} -m workflow.outline --config {config} --output {made} &&"
-            f" {python} -m workflow.report --partial --plan {made} --vega {VEGA}"
+            f" {python} -m workflow.report --partial --plan {made} --vega {VEGA} --peers {PEERS}"
             f" --output {RESULTS}/report.html >&2",
             shell=True,
             check=False,

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernels.problem import names, problem
 from workflow.files import beside
+from workflow.ranking import Quoted, Ranking, rankings, read_quoted
 from workflow.report_facts import Failed, GraphRow, Kernel, Machine, failed, graph_row, kernels, machines
 from workflow.report_tables import Best, Table, bests, layout, readable
 from workflow.step import Failure, run_step
@@ -116,6 +117,7 @@ class Section:
     specification: str | None
     hint: str
     bests: list[Best]
+    rankings: list[Ranking]
     failed: list[Failed]
     missing: list[str]
 
@@ -161,14 +163,14 @@ def summary_lines(plan: ReportPlan) -> list[str]:
     return lines
 
 
-def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None) -> str:
+def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None, quoted: Quoted | None = None) -> str:
     """The report as HTML. Raises Failure for a table or figure that is missing.
 
-    vega: the charts' script; made anew if there is no such file.
+    vega: the charts' script; made anew if there is no such file. quoted: other people's solvers that were not run.
     partial: no such failure; what is missing is named in the page.
     """
     lacking = failures(plan)
-    sections = [_section(experiment, lacking, partial) for experiment in plan.experiments]
+    sections = [_section(experiment, lacking, partial, quoted) for experiment in plan.experiments]
     measured = machines(point.samples for point in plan.points if point.samples.exists())
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -200,7 +202,7 @@ def _read_or_make(vega: Path | None) -> str:
     return vega.read_text() if vega and vega.exists() else charts_script()
 
 
-def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool) -> Section:
+def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool, quoted: Quoted | None) -> Section:
     missing = []
 
     def there(path: Path, what: str) -> bool:
@@ -233,9 +235,18 @@ def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool
         specification,
         _hint(specification or ""),
         [] if table is None else [best for best in bests(table, experiment.instance) if best.contenders > 1],
+        [] if table is None else _rankings(experiment, table, quoted),
         [failure for failure in lacking if failure.what.split("/", 1)[0] == experiment.name],
         missing,
     )
+
+
+def _rankings(experiment: PlannedExperiment, table: pd.DataFrame, quoted: Quoted | None) -> list[Ranking]:
+    if experiment.problem not in names():
+        return []
+    known = problem(experiment.problem).VARIANTS
+    peers = [name for name in experiment.variants if name in known and known[name].foreign]
+    return rankings(table, experiment.problem, experiment.instance, peers, quoted)
 
 
 def _hint(specification: str) -> str:
@@ -289,7 +300,7 @@ def _graph(graph: PlannedGraph) -> GraphRow:
 
 def write_report(arguments: argparse.Namespace) -> None:
     plan = read_plan(arguments.plan)
-    html = page(plan, partial=arguments.partial, vega=arguments.vega)
+    html = page(plan, partial=arguments.partial, vega=arguments.vega, quoted=read_quoted(arguments.peers))
     with beside(arguments.output) as path:
         path.write_text(html, encoding="utf-8")
     for line in summary_lines(plan):
@@ -301,6 +312,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--plan", type=Path, required=True, help="a ReportPlan as JSON")
     parser.add_argument("--output", type=Path, required=True, help=".html to write")
+    parser.add_argument("--peers", type=Path, required=True, help="what other people's solvers reach, .yaml")
     parser.add_argument("--vega", type=Path, help="the charts' script; made anew if there is no such file")
     parser.add_argument("--partial", action="store_true", help="after a failed run: report what there is")
     run_step(write_report, parser)

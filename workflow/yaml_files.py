@@ -30,3 +30,5 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark else ""
         raise Failure(f"{path}: {line}{getattr(error, 'problem', None) or 'not YAML'}") from error
+    except ValueError as error:  # 2026-13-01: YAML takes it for a date before anybody can say where it stands
+        raise Failure(f"{path}: a date or number in it cannot be read: {error}") from error

@@ -11,6 +11,8 @@ import pytest
 
 from kernels.graph import Graph
 from workflow.graphs.parquet import write_graph
+from workflow.plan import PEERS
+from workflow.ranking import Quoted
 from workflow.report import ReportPlan, page, read_plan, summary_lines
 from workflow.report_facts import NOT_RUN, failed, machines
 from workflow.report_tables import bests, digits, layout, readable
@@ -176,10 +178,21 @@ def test_a_missing_table_is_an_error_unless_the_report_is_partial(plan, tmp_path
     assert "87.10 ms" in text
 
 
+def test_solvers_of_others_are_quoted_and_ranked(plan):
+    solver = {"title": "Other 1.0", "problem": "sssp", "backend": "cuda", "quantity": "time"}
+    solver["values"] = [{"graph": "map", "value": 0.1742}]
+    quoted = Quoted.model_validate({"machine": "a GPU", "measured": "2026-01-02", "solvers": {"Other": solver}})
+    text = text_of(page(ReportPlan.model_validate(plan), partial=False, quoted=quoted))
+    assert "1 adaptive GPU 87.10 ms 2 2 conventional GPU 107 ms 1.63" in text
+    assert "Other quoted Other 1.0; measured on a GPU, 2026-01-02 GPU 174.2 ms 1" in text
+    assert "best peer" not in text_of(page(ReportPlan.model_validate(plan), partial=False))
+
+
 def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     output = tmp_path / "out" / "report.html"
-    command = [sys.executable, "-m", "workflow.report", "--plan", tmp_path / "plan.json", "--output", output]
+    command = [sys.executable, "-m", "workflow.report", "--plan", tmp_path / "plan.json", "--peers", PEERS]
+    command += ["--output", output]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert lines[-1] == f"report: {output}"
     assert lines[-2] == "3 points, 1 failed, 2 left out"

@@ -88,6 +88,7 @@ rule vega:
 rule report:
     input:
         vega=VEGA,
+        peers=PEERS,
         plan=f"{RESULTS}/plan.json",
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
@@ -96,6 +97,7 @@ rule report:
             "workflow/report.py",
             "workflow/report_facts.py",
             "workflow/report_tables.py",
+            "workflow/ranking.py",
         ],
         templates=collect(
             "workflow/report_template/{file}",
@@ -107,5 +109,5 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     shell:
-        "python -m workflow.report --plan {input.plan:q} --vega {input.vega:q}"
+        "python -m workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
         " --output {output.page:q} --log {log:q} > {output.summary:q}"

@@ -1,0 +1,116 @@
+import pandas as pd
+import pytest
+import yaml
+
+from kernels.problem import names, problem
+from workflow.config import QUANTITIES
+from workflow.plan import PEERS
+from workflow.ranking import Quoted, rankings, read_quoted
+from workflow.step import Failure
+
+QUOTED = Quoted.model_validate(
+    {
+        "machine": "one Example GPU",
+        "measured": "2026-01-02",
+        "solvers": {
+            "Other": {
+                "title": "Other 1.0, kernel time",
+                "problem": "sssp",
+                "backend": "cuda",
+                "quantity": "time",
+                "values": [{"graph": "map", "value": 0.004}, {"graph": "map", "n": 7, "value": 1.0}],
+            },
+            "Product": {
+                "title": "Product",
+                "problem": "tropical",
+                "backend": "cuda",
+                "quantity": "tops",
+                "values": [{"n": 1024, "dtype": "float32", "value": 17.0}],
+            },
+        },
+    }
+)
+
+
+def table(*rows, quantity="time", unit="s", **columns):
+    return pd.DataFrame(
+        [
+            {"graph": "map", "backend": backend, "variant": variant, "delta": delta, "quantity": quantity}
+            | {"unit": unit, "ours": ours, **columns}
+            for backend, variant, delta, ours in rows
+        ]
+    )
+
+
+def shown(ranking):
+    return [(place.variant, round(place.factor, 3)) for place in ranking.places]
+
+
+def test_a_variant_counts_at_its_best_and_peers_that_ran_are_peers():
+    measured = table(("cpu", "fast", 1.0, 0.03), ("cpu", "fast", 2.0, 0.01), ("cpu", "scipy", None, 0.02))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], QUOTED)
+    assert shown(ranking) == [("fast", 2.0), ("scipy", 1.0)]
+    assert [place.peer for place in ranking.places] == [False, True]
+    assert ranking.where == "map" and ranking.places[0].median == "10 ms"
+
+
+def test_quotes_stand_beside_a_gpu_only_and_say_where_they_come_from():
+    measured = table(("cuda", "fast", None, 0.002), ("cpu", "scipy", None, 0.02))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], QUOTED)
+    assert shown(ranking) == [("fast", 2.0), ("Other", 1.0), ("scipy", 0.2)]
+    assert ranking.places[1].title == "Other 1.0, kernel time; measured on one Example GPU, 2026-01-02"
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    assert shown(ranking) == [("fast", 10.0), ("scipy", 1.0)]
+    assert rankings(table(("cpu", "fast", None, 0.002)), "sssp", [], [], QUOTED) == []
+
+
+def test_rates_rank_the_other_way_round_and_every_parameter_must_be_the_same():
+    columns = {"quantity": "tops", "unit": "", "n": 1024, "dtype": "float32"}
+    measured = table(("cuda", "fast", None, 25.5), **columns).assign(graph="no-graph")
+    (ranking,) = rankings(measured, "tropical", ["n", "dtype"], [], QUOTED)
+    assert shown(ranking) == [("fast", 1.5), ("Product", 1.0)] and ranking.where == "n 1024, dtype float32"
+    for other in ({"n": 512}, {"dtype": "int32"}):
+        assert rankings(measured.assign(**other), "tropical", ["n", "dtype"], [], QUOTED) == []
+    closure = measured.assign(task="closure")
+    assert rankings(closure, "tropical", ["n", "dtype", "task"], [], QUOTED) == []
+
+
+def test_no_ranking_without_a_peer_or_without_times():
+    assert rankings(table(("cuda", "fast", None, 1.0), ("cuda", "slow", None, 2.0)), "other", [], [], QUOTED) == []
+    assert rankings(table(("cpu", "scipy", None, None)), "sssp", [], ["scipy"], QUOTED) == []
+    assert rankings(pd.DataFrame(), "sssp", [], [], QUOTED) == []
+
+
+def test_the_quoted_numbers_are_of_problems_graphs_and_quantities_that_there_are():
+    graphs = yaml.safe_load(PEERS.with_name("graphs.yaml").read_text())
+    for name, solver in read_quoted(PEERS).solvers.items():
+        package = problem(solver.problem)
+        assert solver.quantity in (*QUANTITIES, *package.METRICS), name
+        for entry in solver.values:
+            where = {key: value for key, value in entry if key != "value"}
+            assert where.pop("graph", next(iter(graphs))) in graphs, name
+            assert where.keys() <= package.INSTANCE.keys(), name
+
+
+def test_solvers_of_others_are_those_of_the_module_peers():
+    foreign = {v for name in names() for v, variant in problem(name).VARIANTS.items() if variant.foreign}
+    assert foreign == {"scipy", "networkit", "numpy"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "machine: a\nmeasured: 2026-13-01\nsolvers: {}\n",
+            "a date or number in it cannot be read: month must be in 1..12",
+        ),
+        ("machine: a\nmeasured: soon\nsolvers: {}\n", "measured: "),
+        ("machine: a\nmeasured: 2026-01-01\nsolvers: {}\nmore: 1\n", "more: unknown key"),
+        ("machine: [\n", "line 2: "),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_key_or_line(tmp_path, text, wanted):
+    (tmp_path / "peers.yaml").write_text(text)
+    with pytest.raises(Failure) as caught:
+        read_quoted(tmp_path / "peers.yaml")
+    assert str(caught.value).startswith(f"{tmp_path / 'peers.yaml'}: {wanted}") and "\n" not in str(caught.value)
