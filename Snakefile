@@ -33,6 +33,8 @@ rule all:
     default_target: True
     input:
         f"{RESULTS}/report.html",
+        # Not written for a failed run, whose report must not pass for the end of it.
+        SUMMARY,
         plan.cubins,
 
 

@@ -298,7 +298,11 @@ class Plan(GraphFiles):
             print(Path(SUMMARY).read_text(), end="", file=sys.stderr)
 
     def report_what_exists(self) -> None:
-        """After a failed run: the report of what there is, the failed points named with the reason."""
+        """After a failed run: the report of what there is, the failed points named with the reason.
+
+        The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
+        """
+        Path(SUMMARY).unlink(missing_ok=True)
         config, made = shlex.quote(self.settings()), f"{RESULTS}/plan.json"
         python = shlex.quote(sys.executable)
         subprocess.run(

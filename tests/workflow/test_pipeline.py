@@ -163,6 +163,21 @@ def test_an_invalid_answer_fails_its_job_and_no_other(with_toy):
     assert "differs from the reference solver" in report
 
 
+def test_what_failed_is_tried_again(with_toy):
+    with_toy.configure({"toy_sums": toy_experiment("wrong")})
+    assert with_toy.snakemake().returncode != 0
+    done = with_toy.snakemake()
+    assert done.returncode != 0, "there is a report of the failed run, but nothing is up to date"
+    solver = with_toy.folder / "kernels/toy/cpu.py"
+    solver.write_text(solver.read_text().replace("off = 1", "off = 0"))
+    done = with_toy.snakemake()
+    assert done.returncode == 0, done.stderr
+    assert "1 failed" not in (with_toy.folder / "results/report.html").read_text()
+    solver.write_text(solver.read_text().replace("off = 0", "off = 2"))
+    assert with_toy.snakemake().returncode != 0
+    assert with_toy.snakemake().returncode != 0
+
+
 @pytest.mark.parametrize(
     "change, says",
     [
