@@ -56,7 +56,7 @@ def _commit() -> dict[str, str | bool]:
     try:
         return {
             "commit": git("rev-parse", "HEAD"),
-            "dirty": bool(git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!results")),
+            "dirty": bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)results")),
         }
     except (OSError, subprocess.SubprocessError):
         return {"commit": "unknown", "dirty": True}
