@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from kernels.cuda import unusable
 
-# As in the steps of the workflow: waiting threads give the core away.
+# Waiting threads give the core away, sooner than in a measurement, which has all cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 # The first example of a test compiles Numba code, which takes seconds.

@@ -53,7 +53,7 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
 def _settle_numba(threads: int | None) -> None:
     """Numba's cores, and a cache that no stale code survives in: its own keys miss changes in imported functions."""
     # Waiting threads of OpenMP spin for milliseconds by default, and where another process has the core, for seconds.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "100000")
     if threads:
         os.environ["NUMBA_NUM_THREADS"] = str(threads)
     if "NUMBA_CACHE_DIR" not in os.environ:

@@ -10,12 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workflow import plan
 from workflow.config import RULES, ConfigError, load
 from workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from workflow.published import Published
 
 ROOT = Path(__file__).parents[2]
-RUNS = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.stem not in ("graphs", "published"))
+RUNS = sorted(
+    set((ROOT / "config").glob("*.yaml")) - {ROOT / path for path in (plan.CATALOGUE, plan.PUBLISHED, plan.PEERS)}
+)
 GRAPHS = ["grid", "ring"]
 EXPERIMENT = {
     "title": "Tiny",
