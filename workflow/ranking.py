@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workflow.config import Model, explain
 from workflow.graphs.plan import NO_GRAPH
-from workflow.report_tables import in_order, readable
+from workflow.report_tables import as_text, in_order, readable
 from workflow.step import Failure
 from workflow.yaml_files import read_yaml
 
@@ -109,7 +109,7 @@ def rankings(
             for row in rows
         ]
         places.sort(key=lambda place: place.factor, reverse=True)
-        where = ", ".join(str(v) if name == "graph" else f"{name} {_short(v)}" for name, v in about.items())
+        where = ", ".join(v if name == "graph" else f"{name} {as_text(v)}" for name, v in about.items())
         ranked.append(Ranking(where, quantity, places))
     return ranked
 
@@ -152,7 +152,3 @@ def _quotes(about: dict[str, Any], problem: str, quoted: Quoted) -> list[_Row]:
         for entry in solver.values
         if about == {key: wanted for key, wanted in entry if key != "value"}
     ]
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -126,7 +126,7 @@ def layout(table: pd.DataFrame, instance: list[str]) -> Table:
     blocks: dict[tuple, Block] = {}
     for row in in_order(table, order).to_dict("records"):
         index = tuple(_plain(row[name]) for name in shown)
-        block = blocks.setdefault(index, Block([_text(value) for value in index], best=_index(row, table) in winners))
+        block = blocks.setdefault(index, Block([as_text(value) for value in index], best=_index(row, table) in winners))
         block.lines.append(_line(row))
     paper, ratio = table["paper"].notna(), table["ratio"].notna()
     return Table(
@@ -158,10 +158,10 @@ def bests(table: pd.DataFrame, instance: list[str]) -> list[Best]:
         chosen = {name: _plain(winner[name]) for name in parameters}
         found.append(
             Best(
-                _text(_plain(winner["graph"])),
-                _text(_plain(winner["backend"])),
+                as_text(_plain(winner["graph"])),
+                as_text(_plain(winner["backend"])),
                 str(winner["variant"]),
-                ", ".join(f"{name}={_text(value)}" for name, value in chosen.items() if value is not None),
+                ", ".join(f"{name}={as_text(value)}" for name, value in chosen.items() if value is not None),
                 quantity,
                 float(winner["ours"]),
                 str(winner["unit"]),
@@ -206,7 +206,8 @@ def _plain(value: Any) -> Any:
     return None if pd.isna(value) else value
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """A key or parameter as a table shows it; an en dash for what is missing."""
     if value is None:
         return "–"
     if isinstance(value, float):

@@ -79,8 +79,31 @@ def level_width(graph: Graph) -> float:
 def _level_width(offsets, targets, start):
     order = np.empty(len(offsets) - 1, np.int32)
     seen = np.zeros(len(order), np.bool_)
-    seen[start], order[0] = True, start
-    done, found, levels = 0, 1, 0
+    found, levels = _reach(offsets, targets, start, order, seen, 0)
+    return found / levels
+
+
+@njit(cache=True)
+def _breadth_first(offsets, targets, start):
+    """int32 [n]: the vertices in breadth-first order from one of them, then from others not reached."""
+    n = len(offsets) - 1
+    order = np.empty(n, np.int32)
+    seen = np.zeros(n, np.bool_)
+    found, unseen = 0, 0
+    while found < n:
+        found, _ = _reach(offsets, targets, start, order, seen, found)
+        while unseen < n and seen[unseen]:
+            unseen += 1
+        start = unseen
+    return order
+
+
+@njit(cache=True)
+def _reach(offsets, targets, start, order, seen, found):
+    """Append to the `found` vertices in `order` those that a vertex not `seen` leads to; returns found and levels."""
+    done, levels = found, 0
+    seen[start], order[found] = True, start
+    found += 1
     while done < found:
         levels += 1
         level_end = found
@@ -92,32 +115,7 @@ def _level_width(offsets, targets, start):
                     seen[targets[i]] = True
                     order[found] = targets[i]
                     found += 1
-    return found / levels
-
-
-@njit(cache=True)
-def _breadth_first(offsets, targets, start):
-    """int32 [n]: the vertices in breadth-first order from one of them, then from others not reached."""
-    n = len(offsets) - 1
-    order = np.empty(n, np.int32)
-    seen = np.zeros(n, np.bool_)
-    done, found, unseen = 0, 0, 0
-    while found < n:
-        seen[start] = True
-        order[found] = start
-        found += 1
-        while done < found:
-            v = order[done]
-            done += 1
-            for i in range(offsets[v], offsets[v + 1]):
-                if not seen[targets[i]]:
-                    seen[targets[i]] = True
-                    order[found] = targets[i]
-                    found += 1
-        while unseen < n and seen[unseen]:
-            unseen += 1
-        start = unseen
-    return order
+    return found, levels
 
 
 @njit(cache=True)
