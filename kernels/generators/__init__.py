@@ -80,5 +80,6 @@ GENERATORS: dict[str, Generator] = {
             {"vertices": int, "arcs": int},
             {"main_only": bool},
         ),
+        Generator("street_map", "kernels.generators.street_map:street_map", {"vertices": int, "arcs": int}),
     )
 }

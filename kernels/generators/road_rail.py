@@ -18,10 +18,9 @@ converge late.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from kernels.generators import draw
+from kernels.generators import draw, lattice
 from kernels.graph import MAX_VERTICES, Graph
 
 # Log-uniform weights between these bounds have the mean and the deviation of Table 1: with r = HIGH / LOW the mean is
@@ -68,12 +67,12 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
     is_line[lines] = True
     on_main = is_line[x] | is_line[y]
 
-    across, down = vertex[(x < width - 1) & (vertex < vertices - 1)], vertex[: vertices - width]
+    across, down = lattice.edges(vertices, width)
     tails, heads = np.concatenate([across, down]), np.concatenate([across + 1, down + width])
     main = np.concatenate([is_line[y[across]], is_line[x[down]]])
     order = generator.permutation(len(tails))
     order = order[np.argsort(~main[order], kind="stable")]
-    kept = main | _spanning_tree(vertices, tails, heads, order)
+    kept = main | lattice.spanning_tree(vertices, tails, heads, order)
     rails = int(RAILS * vertices)
     spare = order[~kept[order]]
     least, most = 2 * (len(order) - len(spare) + rails), 2 * (len(order) + rails)
@@ -98,25 +97,6 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
         coordinates=np.column_stack([x, y]).astype(np.float64),
         metadata={"directed": False, "synthetic": True},
     )
-
-
-@numba.njit(cache=True)
-def _spanning_tree(vertices, tails, heads, order):
-    """bool [edges]: the edges that join two parts when they are added in this order (Kruskal)."""
-    parent = np.arange(vertices).astype(np.int32)
-    joins = np.zeros(len(tails), np.bool_)
-    for edge in order:
-        a, b = tails[edge], heads[edge]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
-        if a != b:
-            parent[a] = b
-            joins[edge] = True
-    return joins
 
 
 def _weights(generator, is_major):

@@ -254,7 +254,8 @@ def test_graphs_and_the_steps_that_make_them():
     assert made.fetch_settings("hidden.gr") == "--url hidden.gr"
     assert "--coordinates results/downloads/road.co.gz" in made.convert_settings("road")
     assert "--coordinates" not in made.convert_settings("hidden")
-    assert made.generator_modules("ring") == ["kernels/generators/regular.py"]
+    modules = [f"kernels/generators/{name}.py" for name in ("draw", "lattice", "regular")]
+    assert made.generator_modules("ring") == modules
     assert json.loads(made.models_of("tiny")) == {"ring": "kanto"}
     assert Plan.any_of(["a.b", "c"]) == r"a\.b|c"
 

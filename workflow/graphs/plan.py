@@ -72,9 +72,10 @@ class GraphFiles:
         return _options({"--name": graph, "--entry": self.entries[graph].model_dump_json()})
 
     def generator_modules(self, graph: str) -> list[str]:
-        """The module that a generated graph comes from."""
-        path = GENERATORS[self.entries[graph].generator].path
-        return [path.split(":")[0].replace(".", "/") + ".py"]
+        """The modules that a generated graph comes from: its generator's, and what generators share."""
+        modules = {name: generator.path.split(":")[0].rpartition(".")[2] for name, generator in GENERATORS.items()}
+        others = {"__init__", *modules.values()} - {modules[self.entries[graph].generator]}
+        return [str(path) for path in sorted(Path("kernels/generators").glob("*.py")) if path.stem not in others]
 
 
 def _options(options: Mapping[str, str | None]) -> str:
