@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("saitan", "numpy", "scipy", "numba", "pyarrow", "pycuda", "networkit", "cugraph")
+PACKAGES = ("saitan", "numpy", "scipy", "numba", "pyarrow", "pycuda", "networkit", "pylibcugraph-cu13")
 
 
 def provenance(backend: str, threads: int) -> dict[str, str | int | bool]:

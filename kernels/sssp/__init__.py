@@ -58,6 +58,11 @@ VARIANTS = {
         cpu="kernels.sssp.peers:Networkit",
         peer=("networkit", "peers"),
     ),
+    "cugraph": Variant(
+        "cuGraph's shortest paths, predecessors too",
+        cuda="kernels.sssp.peers:Cugraph",
+        peer=("pylibcugraph", "cugraph"),
+    ),
 }
 
 INSTANCE: dict[str, type] = {}
