@@ -36,9 +36,11 @@ class Inputs:
 def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Times of every point.
 
-    Figure: keys, parameters, seconds (median), mean_seconds, q1, q3, and medians of the counters.
+    Figure: keys, parameters, seconds (median), mean_seconds, q1, q3, medians of the counters, and the graph's vertices
+    and arcs.
     """
     rows, marks = [], []
+    sizes = {folder.name: _size(folder) for folder in inputs.graphs}
     for point, samples in _points(experiment, inputs, traces=False):
         measured = {
             "time": ("s", samples["seconds"]),
@@ -58,6 +60,7 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
         seconds = samples["seconds"]
         marks.append(
             point
+            | sizes.get(point["graph"], {})
             | {name: numbers[name].median() for name in numbers}
             | {
                 "seconds": seconds.median(),
@@ -70,6 +73,11 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     if experiment.baseline:
         rows += _speedups(experiment, figure)
     return pd.DataFrame(rows), figure
+
+
+def _size(folder: Path) -> dict[str, int]:
+    vertices, edges = (pq.read_metadata(folder / f"{name}.parquet").num_rows for name in ("vertices", "edges"))
+    return {"vertices": vertices - 1, "arcs": edges}
 
 
 def _speedups(experiment: Experiment, figure: pd.DataFrame) -> list[dict[str, Any]]:
@@ -186,7 +194,8 @@ def _trace(rounds: pd.DataFrame) -> pd.DataFrame:
     lists = [name for name in rounds.columns if name.startswith("phase_")]
     first = rounds.iloc[0]
     trace = pd.DataFrame({name.removeprefix("phase_"): first[name] for name in lists if first[name] is not None})
-    alike = [values for values in rounds["phase_seconds"] if len(values) == len(trace)]
+    # Rounds after the first have no phases where only a run of its own traces them.
+    alike = [values for values in rounds["phase_seconds"].dropna() if len(values) == len(trace)]
     trace["seconds"] = np.median(np.array(alike), axis=0)
     trace.insert(0, "phase", np.arange(1, len(trace) + 1))
     return trace

@@ -19,8 +19,8 @@ shortest path; both, and the relaxations, as medians over 9 sources. Reached, se
     rounds                            1,497   1,509, 1,411, 1,523, 1,562, 1,465
     relaxations an arc                 1.46   1.29, 1.26, 1.31, 1.33, 1.29
 
-With 2.4 arcs a vertex (a quarter of the vertices are dead ends) and seed 1: 1,557 rounds for 0.264 million vertices, 4,317
-for 1.1, 7,657 for 4 and 15,492 for 24 (medians over 5 sources, of the last one source), growing like the square root.
+With 2.4 arcs a vertex (a quarter of the vertices are dead ends) and seed 1 the rounds grow like the square root of the
+size: 1,557 for 0.264 million vertices, 4,317 for 1.1, 7,657 for 4 (medians over 5 sources), 15,492 for 24 (one source).
 """
 
 from __future__ import annotations

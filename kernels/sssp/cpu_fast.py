@@ -33,7 +33,7 @@ DELTA_IN_MEAN_WEIGHTS = 8
 NONE = -1
 NEVER = np.int64(2**62)
 # Columns of a thread's row of `state`, which is two cache lines wide; BEYOND is the lowest bucket beyond the window.
-FREE, TAKEN, RELAXED, TOO_LONG, FULL, BEYOND = range(6)
+FREE, TAKEN, RELAXED, TOO_LONG, FULL, BEYOND, UPDATED = range(7)
 STATE_WIDTH = 16
 
 
@@ -120,11 +120,12 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
     offsets, arcs = rows
     vertices, keys, _, fill, head, _, _ = b
     heads, popped, their_keys = head[t], vertices[block], keys[block]
-    relaxed, too_long = 0, False
+    updated, relaxed, too_long = 0, 0, False
     for i in range(fill[block]):
         v, distance = np.uint32(popped[i]), their_keys[i]
         if distances[v] != distance:
             continue
+        updated += 1
         first, last = np.uint64(offsets[v]), np.uint64(offsets[v + 1])
         relaxed += last - first
         for a in range(first, last):
@@ -142,6 +143,7 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
                         _push(b, t, np.int32(u), their_keys.dtype.type(candidate), bucket, current)
             elif candidate >= limit:
                 too_long = True
+    b.state[t, UPDATED] += updated
     b.state[t, RELAXED] += relaxed
     if too_long:
         b.state[t, TOO_LONG] = 1
@@ -213,28 +215,41 @@ def _together(b, shared, count, taken, current, scale, rows, distances, limit):
 
 
 @njit(cache=True)
-def _run(b, source, scale, rows, distances, limit, shared):
-    """Returns the number of steps; the caller looks into `state` for TOO_LONG and FULL."""
+def _start(b, source, distances, limit):
     distances[:] = limit
     distances[source] = 0
     b.head[:], b.length[:], b.state[:] = NONE, 0, 0
     b.state[:, FREE], b.state[:, BEYOND] = NONE, NEVER
     _push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
-    taken = np.empty(1, np.int64)
-    steps, current = 0, np.int64(0)
-    while True:
-        current = _next_bucket(b, current, scale)
-        if current == NEVER or b.state[:, TOO_LONG].any() or b.state[:, FULL].any():
-            return steps
+
+
+@njit(cache=True)
+def _step(b, current, scale, rows, distances, limit, shared, taken):
+    """Work off the lowest bucket, `current` or beyond; returns its number, NEVER when there was none or a sum or a
+    pool was too small (TOO_LONG and FULL in `state`)."""
+    current = _next_bucket(b, current, scale)
+    if current == NEVER or b.state[:, TOO_LONG].any() or b.state[:, FULL].any():
+        return NEVER
+    count = _collect(b, current, shared)
+    taken[0] = 0
+    if count < ALONE:
+        _drain(b, np.int64(0), shared, count, taken, current, scale, rows, distances, limit)
+    else:
+        _together(b, shared, count, taken, current, scale, rows, distances, limit)
+    for i in range(count):
+        _free(b, shared[i])
+    return current
+
+
+@njit(cache=True)
+def _run(b, source, scale, rows, distances, limit, shared, taken):
+    """Returns the number of steps."""
+    _start(b, source, distances, limit)
+    steps, current = 0, _step(b, np.int64(0), scale, rows, distances, limit, shared, taken)
+    while current != NEVER:
         steps += 1
-        count = _collect(b, current, shared)
-        taken[0] = 0
-        if count < ALONE:
-            _drain(b, np.int64(0), shared, count, taken, current, scale, rows, distances, limit)
-        else:
-            _together(b, shared, count, taken, current, scale, rows, distances, limit)
-        for i in range(count):
-            _free(b, shared[i])
+        current = _step(b, current, scale, rows, distances, limit, shared, taken)
+    return steps
 
 
 class Fast(CpuSolver):
@@ -274,15 +289,19 @@ class Fast(CpuSolver):
             np.empty((threads, STATE_WIDTH), np.int64),
         )
         self._entries = entries
-        self._shared = np.empty(blocks, np.int32)
+        self._shared, self._taken = np.empty(blocks, np.int32), np.empty(1, np.int64)
         self.distances = np.empty(self.graph.n, dtype)
+
+    def _arguments(self) -> tuple:
+        """What every step is given."""
+        limit = unreachable(self.distances.dtype)
+        return 1 / self.delta, self._rows, self.distances, limit, self._shared, self._taken
 
     def run(self, source: int) -> Run:
         """Answer one source."""
         start = time.perf_counter()
         while True:
-            limit = unreachable(self.distances.dtype)
-            steps = _run(self._buckets, source, 1 / self.delta, self._rows, self.distances, limit, self._shared)
+            steps = _run(self._buckets, source, *self._arguments())
             state = self._buckets.state
             if state[:, TOO_LONG].any():
                 self._allocate(np.uint64 if self.graph.weights.dtype == np.uint32 else np.float64, self._entries)
@@ -299,3 +318,18 @@ class Fast(CpuSolver):
             "distance_bits": 8 * self.distances.itemsize,
         }
         return Run(seconds, seconds, counters)
+
+    def count(self, source: int) -> dict[str, np.ndarray]:
+        """One entry a step: seconds float64; updated int64, vertices whose arcs were relaxed; relaxations int64.
+
+        A vertex that comes nearer within the step counts again. Each step's call from Python adds microseconds.
+        """
+        self.run(source)  # what overflows or fills up does so here
+        b, arguments = self._buckets, self._arguments()
+        _start(b, source, *arguments[2:4])
+        ends, sums, current = [time.perf_counter()], [(0, 0)], np.int64(0)
+        while (current := _step(b, current, *arguments)) != NEVER:
+            ends.append(time.perf_counter())
+            sums.append((b.state[:, UPDATED].sum(), b.state[:, RELAXED].sum()))
+        updated, relaxed = np.diff(sums, axis=0).T
+        return {"seconds": np.diff(ends), "updated": updated, "relaxations": relaxed}

@@ -62,6 +62,23 @@ def test_frontiers_wide_enough_for_all_threads(monkeypatch):
     assert run.counters["relaxations"] >= m * 0.9 and run.counters["phases"] > 3
 
 
+@pytest.mark.parametrize("weights", [(1, 1000), (2**31, 2**32 - 1)])
+def test_the_trace_adds_up(weights):
+    random = np.random.default_rng(2)
+    n, m = 5000, 20_000
+    drawn = random.integers(*weights, m).astype(np.uint32)
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), drawn)
+    solver = Fast(graph, delta=float(weights[0]) / 4)
+    trace = solver.count(3)
+    assert {len(values) for values in trace.values()} == {len(trace["seconds"])}
+    assert trace["seconds"].min() > 0
+    # Everything reached is relaxed at least once.
+    reached = np.isfinite(sssp.reference(graph, 3)["distances"])
+    assert trace["updated"].sum() >= reached.sum()
+    assert trace["relaxations"].sum() >= graph.degrees[reached].sum()
+    assert sssp.differs(sssp.reference(graph, 3), solver.answer()) is None
+
+
 @pytest.mark.parametrize("delta", [0, -1, np.nan])
 def test_refuses_a_delta_that_is_not_positive(delta):
     graph = Graph.from_arcs(2, [0], [1], np.array([1], np.uint32))

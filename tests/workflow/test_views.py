@@ -83,6 +83,13 @@ def test_summary_gives_median_and_quartiles(write):
     assert "host" not in figure and "memory" not in figure
 
 
+def test_summary_knows_the_sizes_of_the_graphs(write, folder):
+    samples = [write(graph, "fast", seconds(1.0), graph=graph) for graph in ("g", "no-graph")]
+    _, figure = shown("summary", {"variants": ["fast"]}, samples, [folder("g", None)])
+    assert figure["vertices"].tolist()[:1] == [4] and figure["arcs"].tolist()[:1] == [5]
+    assert figure["vertices"].isna().tolist() == [False, True]
+
+
 def test_one_sample_has_no_quartiles(write):
     table, _ = shown(
         "summary", {"variants": ["adaptive"], "quantities": ["time"]}, [write("a", "adaptive", seconds(2))]
@@ -174,6 +181,13 @@ def test_phases_take_the_median_of_the_rounds(traced):
     assert row(table, quantity="share of phases with updated <= 5").ours == 2 / 5
     time = row(table, quantity="time")
     assert (time.ours, time.samples, time.unit) == ((7.0 + 4.5) / 2, 2, "s")
+
+
+def test_phases_that_only_a_run_of_its_own_traces(write):
+    rows = [{"seconds": 9.0, "round": 0, "phase_seconds": [1.0, 2.0], "phase_updated": [3, 50]}]
+    rows.append({"seconds": 9.0, "round": 1, "phase_seconds": None, "phase_updated": None})
+    _, figure = shown("phases", PHASES, [write("apart", "conventional", rows)])
+    assert list(figure["seconds"]) == [1.0, 2.0] and list(figure["updated"]) == [3, 50]
 
 
 def test_cdf_of_a_column_over_all_phases(traced):
