@@ -1,0 +1,463 @@
+"""Contraction: vertices taken out of a graph level by level, with shortcuts in their place, down to a small core.
+
+A round takes out an independent set of vertices, those that cost the fewest shortcuts first, and puts a shortcut
+between two neighbours of each where a witness search finds no path as short among the vertices that stay. So the
+distances between those that stay never change, and the vertices of a round are a *level*: none has an arc to another.
+Where so few vertices are left that all their distances fit a table, they are the *core*. A shortest path then climbs
+from level to level, crosses the core once, and descends.
+
+The result depends on the graph alone, not on the number of threads.
+
+1. Geisberger, Sanders, Schultes, Delling: Contraction hierarchies: faster and simpler hierarchical routing in road
+   networks. WEA 2008.
+2. Vetter: Parallel time-dependent contraction hierarchies. Study thesis, Karlsruhe 2009 (independent sets).
+3. Delling, Goldberg, Nowatzyk, Werneck: PHAST: hardware-accelerated shortest path trees. IPDPS 2011.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from kernels.graph import Graph
+from kernels.problem import Unavailable
+from kernels.sssp import unreachable
+
+CORE = 2048  # contraction ends when so few vertices are left
+# Where the vertices left have DENSE neighbours each, contraction ends too; so many may be left then.
+DENSE, LARGEST_CORE = 40, 4096
+PART = 0.75  # of the vertices left, the cheapest first, may go in a round
+SETTLED, SCANNED = 40, 1000  # vertices that a witness search settles at most, and arcs that it looks at
+
+FAR = np.int64(2**62)  # no arc, not reached: longer than any path, and twice it still fits
+SLOTS = 2048  # of a witness search's hash table
+NONE = np.int32(-1)
+OPEN, GOES, STAYS = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A contracted graph. Its vertices are renumbered: the core first, then level by level, the highest first.
+
+    vertices      int32 [n]: the graph's vertex at every position
+    first         int64 [levels + 2]: positions where the core and every level begin, and n
+    up_offsets    int64 [n + 1]; up_heads int32, up_lengths int64: arcs to the core or a higher level; the core has none
+    down_offsets  int64 [n + 1]; down_tails int32, down_lengths int64: arcs into a position from the core or above
+    table         int64 [core, core]: distances from one of the core's positions to another, FAR where there is no path
+    shortcuts     arcs added
+    seconds       that the contraction took
+    """
+
+    vertices: np.ndarray
+    first: np.ndarray
+    up_offsets: np.ndarray
+    up_heads: np.ndarray
+    up_lengths: np.ndarray
+    down_offsets: np.ndarray
+    down_tails: np.ndarray
+    down_lengths: np.ndarray
+    table: np.ndarray
+    shortcuts: int
+    seconds: float
+
+    @property
+    def core(self) -> int:
+        return len(self.table)
+
+    @property
+    def levels(self) -> int:
+        return len(self.first) - 2
+
+    @property
+    def longest(self) -> int:
+        """The longest arc or distance between vertices of the core."""
+        table = self.table[self.table < FAR]
+        return max(int(x.max()) for x in (self.up_lengths, self.down_lengths, table) if x.size)
+
+    def counters(self, relaxed: int, dtype: np.dtype) -> dict[str, float]:
+        """What a query reports: arcs and entries of the table looked at, in distances of a type."""
+        return {
+            "phases": self.levels + 1,
+            "relaxations": relaxed,
+            "shortcuts": self.shortcuts,
+            "prepare_s": self.seconds,
+            "distance_bits": 8 * dtype.itemsize,
+        }
+
+
+def in_type(lengths: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A hierarchy's lengths as distances of a type that holds them, FAR as unreached."""
+    return np.where(lengths < FAR, lengths.view(np.uint64), unreachable(dtype)).astype(dtype)
+
+
+class Rest(NamedTuple):
+    """What is left of the graph: at both ends of an arc, or of two opposite ones, an entry in rows sorted by head.
+
+    offsets      int64 [left + 1]
+    tails, heads int32
+    ahead, back  int64: length of the arc from tail to head and of that from head to tail, FAR where there is none;
+                 one array for both where the graph is symmetric
+    """
+
+    offsets: np.ndarray
+    tails: np.ndarray
+    heads: np.ndarray
+    ahead: np.ndarray
+    back: np.ndarray
+
+    @property
+    def symmetric(self) -> bool:
+        return self.ahead is self.back
+
+
+class Taken(NamedTuple):
+    """A level: its vertices, and row by row, `counts` entries each, their neighbours at that time."""
+
+    vertices: np.ndarray
+    counts: np.ndarray
+    others: np.ndarray
+    ahead: np.ndarray
+    back: np.ndarray
+
+
+def contract(graph: Graph, core: int = CORE) -> Hierarchy:
+    """Contract a graph of integer weights, directed or not, down to a core of so many vertices or fewer.
+
+    Raises ValueError for a core of no vertices, Unavailable for weights that are no integers and for graphs whose
+    neighbourhoods grow too dense.
+    """
+    if core < 1:
+        raise ValueError(f"the core must have at least 1 vertex, not {core}")
+    if graph.weights.dtype != np.uint32:
+        raise Unavailable(
+            f"phast needs integer weights: {graph.name}'s {graph.weights.dtype} sums depend on their order"
+        )
+    begin = time.perf_counter()
+    rest, names, taken, shortcuts = _first_rest(graph), np.arange(graph.n, dtype=np.int32), [], 0
+    priorities, changed = np.empty(graph.n, np.int64), np.ones(graph.n, np.bool_)
+    while len(names) > core:
+        if len(rest.heads) > DENSE * len(names):
+            if len(names) <= LARGEST_CORE:
+                break
+            raise Unavailable(
+                f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left when they have "
+                f"{DENSE} neighbours each, and no more than {LARGEST_CORE:,} can be the core (fast takes such graphs)"
+            )
+        chunks = 8 * get_num_threads()
+        _prioritise(rest, rest.symmetric, names, changed, chunks, priorities)
+        goes = _independent(rest, priorities)
+        going = np.flatnonzero(goes)
+        counts = np.diff(rest.offsets)[going]
+        room = np.zeros(len(going) + 1, np.int64)
+        np.cumsum(counts * (counts - 1) // (2 if rest.symmetric else 1), out=room[1:])
+        added = np.full(room[-1], NONE), np.empty(room[-1], np.int32), np.empty(room[-1], np.int64)
+        _take_out(rest, rest.symmetric, going, goes, chunks, room, *added)
+        added = [x[added[0] != NONE] for x in added]
+        shortcuts += len(added[0]) * (2 if rest.symmetric else 1)
+
+        row = goes[rest.tails]
+        taken.append(Taken(names[going], counts, names[rest.heads[row]], rest.ahead[row], rest.back[row]))
+        changed = np.zeros(len(names), np.bool_)
+        changed[rest.heads[row]] = True
+        rest = _without(rest, goes, added)
+        names, changed, priorities = names[~goes], changed[~goes], priorities[~goes]
+    table = np.full((len(names), len(names)), FAR)
+    _all_pairs(rest, table)
+    return _numbered(graph.n, names, taken, table, shortcuts, rest.symmetric, begin)
+
+
+def _entries(tails, heads, lengths, symmetric):
+    """Arcs as entries of both ends: tails, heads, lengths ahead and, unless symmetric, back."""
+    ends = np.r_[tails, heads], np.r_[heads, tails]
+    if symmetric:
+        return *ends, np.r_[lengths, lengths]
+    none = np.full(len(lengths), FAR)
+    return *ends, np.r_[lengths, none], np.r_[none, lengths]
+
+
+def _first_rest(graph: Graph) -> Rest:
+    loops = graph.sources == graph.targets
+    arcs = graph.sources[~loops], graph.targets[~loops], graph.weights[~loops].astype(np.int64)
+    rest = _rows(graph.n, *_entries(*arcs, False))
+    return rest._replace(back=rest.ahead) if np.array_equal(rest.ahead, rest.back) else rest
+
+
+def _without(rest: Rest, goes: np.ndarray, added: list[np.ndarray]) -> Rest:
+    """The vertices that stay, renumbered, with the shortcuts added."""
+    number = np.cumsum(~goes, dtype=np.int32) - np.int32(1)
+    stays = ~(goes[rest.tails] | goes[rest.heads])
+    old = [rest.tails, rest.heads, rest.ahead] + ([] if rest.symmetric else [rest.back])
+    new = _entries(*added, rest.symmetric)
+    tails, heads, *lengths = (np.r_[x[stays], y] for x, y in zip(old, new, strict=True))
+    return _rows(len(goes) - int(goes.sum()), number[tails], number[heads], *lengths)
+
+
+def _rows(n: int, tails: np.ndarray, heads: np.ndarray, ahead: np.ndarray, back: np.ndarray | None = None) -> Rest:
+    """Entries sorted by tail and head, those of the same two merged."""
+    order = _sorted_by(heads, n)
+    order = order[_sorted_by(tails[order], n)]
+    tails, heads = tails[order], heads[order]
+    differs = np.ones(len(tails), np.bool_)
+    differs[1:] = (tails[1:] != tails[:-1]) | (heads[1:] != heads[:-1])
+    starts = np.flatnonzero(differs)
+    offsets = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(tails[starts], minlength=n), out=offsets[1:])
+
+    def shortest(lengths: np.ndarray) -> np.ndarray:
+        return np.minimum.reduceat(lengths[order], starts) if len(starts) else lengths
+
+    ahead = shortest(ahead)
+    return Rest(offsets, tails[starts], heads[starts], ahead, ahead if back is None else shortest(back))
+
+
+def _sorted_by(keys: np.ndarray, n: int) -> np.ndarray:
+    """The stable order of keys in [0, n)."""
+    from scipy.sparse import _sparsetools
+
+    index = np.int32 if max(len(keys), n) < 2**31 else np.int64
+    offsets, columns, order = np.empty(n + 1, index), np.empty(len(keys), index), np.empty(len(keys), index)
+    numbers = np.arange(len(keys), dtype=index)
+    # SciPy's counting sort, as in Graph.from_arcs.
+    _sparsetools.coo_tocsr(n, n, len(keys), keys.astype(index), numbers, numbers, offsets, columns, order)
+    return order
+
+
+def _independent(rest: Rest, priorities: np.ndarray) -> np.ndarray:
+    """bool [left]: an independent set of the cheapest vertices to which no other of them can be added."""
+    nth = int(PART * (len(priorities) - 1))
+    state = np.where(priorities <= np.partition(priorities, nth)[nth], OPEN, STAYS).astype(np.int8)
+    while (state == OPEN).any():
+        state = _decide(rest, priorities, state)
+    return state == GOES
+
+
+def _numbered(n, names, taken, table, shortcuts, symmetric, begin) -> Hierarchy:
+    """Positions for all vertices: in a level by the number of arcs into them, then near those they hang from."""
+    vertices, first, position = [names], [0, len(names)], np.empty(n, np.int32)
+    position[names] = np.arange(len(names))
+    counts, others, ahead, back = [np.zeros(len(names), np.int64)], [], [], []
+    for level in reversed(taken):
+        others_at = position[level.others]
+        row = np.repeat(np.arange(len(level.counts)), level.counts)
+        nearest = np.zeros(len(level.counts), np.int32)
+        begins = np.cumsum(level.counts) - level.counts
+        if (some := level.counts > 0).any():
+            nearest[some] = np.minimum.reduceat(others_at, begins[some])
+        order = np.lexsort((nearest, np.bincount(row[level.back < FAR], minlength=len(level.counts))))
+        sizes = level.counts[order]
+        entry = np.repeat(begins[order] - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(row))
+        position[level.vertices[order]] = np.arange(first[-1], first[-1] + len(order))
+        first.append(first[-1] + len(order))
+        vertices.append(level.vertices[order])
+        counts.append(sizes)
+        others.append(others_at[entry])
+        ahead.append(level.ahead[entry])
+        back.append(level.back[entry])
+
+    nothing = np.empty(0, np.int64)
+    others = np.concatenate([nothing.astype(np.int32), *others])
+    row = np.repeat(np.arange(n), np.concatenate(counts))
+
+    def direction(lengths: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        lengths = np.concatenate([nothing, *lengths])
+        there = lengths < FAR
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(row[there], minlength=n), out=offsets[1:])
+        return offsets, others[there], lengths[there]
+
+    up = direction(ahead)
+    down = up if symmetric else direction(back)
+    seconds = time.perf_counter() - begin
+    return Hierarchy(np.concatenate(vertices), np.array(first), *up, *down, table, shortcuts, seconds)
+
+
+@njit(cache=True)
+def _slot(keys, vertex):
+    """Where a vertex is in the hash table, or the empty slot where it would be."""
+    slot = (np.int64(vertex) * 0x9E3779B1 >> 7) & (SLOTS - 1)
+    while keys[slot] != vertex and keys[slot] >= 0:
+        slot = (slot + 1) & (SLOTS - 1)
+    return slot
+
+
+@njit(cache=True)
+def _rise(heap, owners, i, distance, owner):
+    """Put an entry into the heap, whose place i at the end is free."""
+    while i > 0:
+        above = (i - 1) >> 1
+        if heap[above] <= distance:
+            break
+        heap[i], owners[i] = heap[above], owners[above]
+        i = above
+    heap[i], owners[i] = distance, owner
+
+
+@njit(cache=True)
+def _sink(heap, owners, last):
+    """Move the entry at place `last` to the top, which is done with, and down to where it belongs."""
+    distance, owner = heap[last], owners[last]
+    i = 0
+    while True:
+        below = 2 * i + 1
+        if below >= last:
+            break
+        if below + 1 < last and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= distance:
+            break
+        heap[i], owners[i] = heap[below], owners[below]
+        i = below
+    heap[i], owners[i] = distance, owner
+
+
+@njit(cache=True)
+def _workspace():
+    """Of a witness search: keys and distances of the hash table, distances and slots of the heap."""
+    return np.empty(SLOTS, np.int32), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int32)
+
+
+@njit(cache=True)
+def _search(offsets, heads, ahead, start, without, barred, bound, work):
+    """Distances from `start` up to `bound` into the hash table, not through `without` nor those barred; cut short."""
+    keys, distances, heap, owners = work
+    keys[:] = -1
+    slot = _slot(keys, start)
+    keys[slot], distances[slot] = start, 0
+    heap[0], owners[0] = 0, slot
+    size, settled, scanned = 1, 0, 0
+    while size and settled < SETTLED:
+        distance, slot = heap[0], owners[0]
+        size -= 1
+        _sink(heap, owners, size)
+        if distance > distances[slot]:
+            continue
+        settled += 1
+        v = keys[slot]
+        for i in range(offsets[v], offsets[v + 1]):
+            # An arc makes one label and one entry of the heap at most: both arrays have room.
+            scanned += 1
+            if scanned > SCANNED:
+                return
+            u = heads[i]
+            candidate = distance + ahead[i]
+            if candidate > bound or u == without or barred[u]:
+                continue
+            slot = _slot(keys, u)
+            if keys[slot] < 0:
+                keys[slot], distances[slot] = u, FAR
+            if candidate < distances[slot]:
+                distances[slot] = candidate
+                _rise(heap, owners, size, candidate, slot)
+                size += 1
+
+
+@njit(cache=True)
+def _bypass(rest, symmetric, v, barred, work, tails, heads, lengths):
+    """Write the shortcuts that taking out v needs; returns how many. Symmetric: one of each two."""
+    offsets, _, others, ahead, back = rest
+    keys, distances, _, _ = work
+    first, last = offsets[v], offsets[v + 1]
+    count = 0
+    for i in range(first, last):
+        if back[i] == FAR:
+            continue
+        begin = i + 1 if symmetric else first
+        longest = np.int64(-1)
+        for j in range(begin, last):
+            if j != i and ahead[j] < FAR:
+                longest = max(longest, ahead[j])
+        if longest < 0:
+            continue
+        _search(offsets, others, ahead, others[i], v, barred, back[i] + longest, work)
+        for j in range(begin, last):
+            if j != i and ahead[j] < FAR:
+                through = back[i] + ahead[j]
+                slot = _slot(keys, others[j])
+                if keys[slot] < 0 or distances[slot] > through:
+                    tails[count], heads[count], lengths[count] = others[i], others[j], through
+                    count += 1
+    return count
+
+
+@njit(cache=True)
+def _mixed(x):
+    """A permutation of the 32-bit numbers."""
+    x = (x * 0x9E3779B1) & 0xFFFFFFFF
+    x ^= x >> 15
+    return (x * 0x85EBCA6B) & 0xFFFFFFFF
+
+
+@njit(parallel=True, cache=True)
+def _prioritise(rest, symmetric, names, changed, chunks, priorities):
+    """Priorities of the changed vertices: twice the shortcuts less the arcs saved, then at random; all different."""
+    offsets = rest.offsets
+    for chunk in prange(chunks):
+        work, barred = _workspace(), np.zeros(len(names), np.bool_)
+        tails, heads, lengths = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64)
+        for v in range(chunk, len(names), chunks):
+            if changed[v]:
+                degree = offsets[v + 1] - offsets[v]
+                cost = np.int64(2**30)
+                # The last to go; its neighbours' going may change that.
+                if degree <= 4 * DENSE:
+                    if len(tails) < degree * degree:
+                        tails, heads = np.empty(degree * degree, np.int32), np.empty(degree * degree, np.int32)
+                        lengths = np.empty(degree * degree, np.int64)
+                    shortcuts = _bypass(rest, symmetric, v, barred, work, tails, heads, lengths)
+                    cost = (2 if symmetric else 1) * shortcuts - degree
+                priorities[v] = (cost << 32) + _mixed(np.int64(names[v]))
+
+
+@njit(parallel=True, cache=True)
+def _decide(rest, priorities, state):
+    """One step towards the set: an open vertex goes that is cheaper than all its open neighbours."""
+    offsets, heads, after = rest.offsets, rest.heads, state.copy()
+    for v in prange(len(state)):
+        if state[v] == OPEN:
+            decided = GOES
+            for i in range(offsets[v], offsets[v + 1]):
+                u = heads[i]
+                if state[u] == GOES:
+                    decided = STAYS
+                    break
+                if state[u] == OPEN and priorities[u] < priorities[v]:
+                    decided = OPEN
+            after[v] = decided
+    return after
+
+
+@njit(parallel=True, cache=True)
+def _take_out(rest, symmetric, going, goes, chunks, room, tails, heads, lengths):
+    """The shortcuts for all that go, those for the k-th from place room[k] on."""
+    for chunk in prange(chunks):
+        work = _workspace()
+        for k in range(chunk, len(going), chunks):
+            own = slice(room[k], room[k + 1])
+            _bypass(rest, symmetric, going[k], goes, work, tails[own], heads[own], lengths[own])
+
+
+@njit(parallel=True, cache=True)
+def _all_pairs(rest, table):
+    """table[i, j], FAR before: the distance from i to j."""
+    offsets, _, heads, ahead, _ = rest
+    for start in prange(len(table)):
+        distances = table[start]
+        heap, owners = np.empty(len(heads) + 1, np.int64), np.empty(len(heads) + 1, np.int32)
+        distances[start], heap[0], owners[0] = 0, 0, start
+        size = 1
+        while size:
+            distance, v = heap[0], owners[0]
+            size -= 1
+            _sink(heap, owners, size)
+            if distance > distances[v]:
+                continue
+            for i in range(offsets[v], offsets[v + 1]):
+                candidate = distance + ahead[i]
+                if candidate < distances[heads[i]]:
+                    distances[heads[i]] = candidate
+                    _rise(heap, owners, size, candidate, heads[i])
+                    size += 1

@@ -1,0 +1,285 @@
+// PHAST: one resident grid answers a source over a contraction hierarchy (hierarchy.py).
+//
+// Block 0 searches upwards from the source, a few hundred vertices; the grid then looks from what was found of the
+// core into the core's table, and sweeps down level by level, where a vertex asks the arcs into it. A level is a
+// barrier of the grid, so levels are few, and what a warp needs first of the next level is under way while it waits.
+//
+// Vertices are numbered by *slot*: the core first, then the levels downwards, each in slices. A slice is what a warp
+// does at once, 32 / lanes vertices, with `lanes` lanes for the arcs of each; its arcs lie in rows of 32, one a lane,
+// with UNREACHED for a length where there is none. `above` holds the search's distances and is UNREACHED everywhere
+// between queries: who reads a distance there takes it away.
+//
+// 1. Delling, Goldberg, Nowatzyk, Werneck: PHAST: hardware-accelerated shortest path trees. IPDPS 2011, section 6.
+#include <cstdint>
+
+static constexpr uint32_t ALL = 0xFFFFFFFFu, NONE = 0xFFFFFFFFu;
+static constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
+static constexpr uint32_t QUEUE = 1024;  // entries of a search's queue in shared memory at most
+static constexpr uint32_t SIDE = 16;     // lanes for an entry of the search's queue
+static constexpr int AHEAD = 4;          // arcs a lane has under way at once
+
+// How a query ended, or'ed together; mirrored in cuda_phast.py, as are the next two.
+enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4 };
+
+struct Record {
+    unsigned long long relaxations;  // of the search, and entries of the table
+    uint32_t entries, ended;
+};
+
+struct Level {
+    uint32_t first_slice, slices, log_lanes, first_slot;
+};
+
+template <typename D> static constexpr D UNREACHED = ~D(0);
+
+template <typename D> struct alignas(2 * sizeof(D)) Arc {
+    uint32_t end;
+    D length;
+};
+
+// The same, but of a vertex: an entry of the queue, or of the core.
+template <typename D> using Found = Arc<D>;
+
+template <typename D> static __device__ D sum(D a, D b) { return a + b < a ? UNREACHED<D> : a + b; }
+
+static __device__ uint32_t atomic_min(uint32_t *where, uint32_t d) { return atomicMin(where, d); }
+static __device__ uint64_t atomic_min(uint64_t *where, uint64_t d) {
+    return atomicMin(reinterpret_cast<unsigned long long *>(where), (unsigned long long)d);
+}
+
+static __device__ unsigned long long now_ns() {
+    unsigned long long t;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+    return t;
+}
+
+// A barrier of the grid in two halves. `arrivals` only ever grows, and wraps.
+struct Barrier {
+    uint32_t *arrivals, *ended;
+    uint32_t awaited;
+    unsigned long long deadline;
+
+    __device__ void arrive() {
+        __syncthreads();
+        awaited += gridDim.x;
+        if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
+    }
+    // False when the other blocks did not come: the query is then given up.
+    __device__ bool wait() {
+        int come = 1;
+        if (threadIdx.x == 0) {
+            for (uint32_t turns = 1;; turns++) {
+                uint32_t seen;
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrivals) : "memory");
+                if (int32_t(seen - awaited) >= 0) break;
+                if (turns % 1024 == 0 && now_ns() > deadline) {
+                    atomicOr(ended, TIMED_OUT);
+                    come = 0;
+                    break;
+                }
+            }
+        }
+        return __syncthreads_and(threadIdx.x != 0 || come);
+    }
+};
+
+// The search upwards, by one block. Entries of the core are left with their distances in `entries`.
+template <typename D>
+static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__restrict__ arcs, uint32_t core,
+                             uint32_t source, D *above, Found<D> *entries, Found<D> *spill, uint32_t queue_size,
+                             uint32_t spill_size, Record *record) {
+    __shared__ Found<D> queues[2][QUEUE];
+    __shared__ uint32_t tail[3], found, ended;
+    __shared__ unsigned long long relaxed;
+    uint32_t tid = threadIdx.x;
+    if (tid < 3) tail[tid] = 0;
+    if (tid == 0) {
+        found = ended = 0, relaxed = 0;
+        above[source] = 0;
+        if (source < core) entries[found++].end = source;
+        queues[0][0] = {source, D(0)};
+    }
+    __syncthreads();
+    uint32_t looked = 0, in = 0, current = 0, count = source >= core;
+    while (count) {
+        uint32_t *counter = &tail[(current + 1) % 3];
+        for (uint32_t i = tid / SIDE; i < count; i += THREADS / SIDE) {
+            Found<D> at = i < queue_size ? queues[in][i] : spill[size_t(in) * spill_size + i - queue_size];
+            uint32_t first = rows[at.end], last = rows[at.end + 1];
+            // Changed by atomics in L2 only: do not ask L1. Whoever came nearer since is in the queue himself.
+            if (__ldcg(&above[at.end]) != at.length) continue;
+            for (uint32_t a = first + tid % SIDE; a < last; a += SIDE) {
+                Arc<D> arc = arcs[a];
+                looked++;
+                D candidate = sum(at.length, arc.length);
+                if (candidate == UNREACHED<D>) {
+                    ended = TOO_LONG;
+                    continue;
+                }
+                D before = atomic_min(&above[arc.end], candidate);
+                if (candidate >= before) continue;
+                if (arc.end < core) {
+                    if (before == UNREACHED<D>) entries[atomicAdd(&found, 1)].end = arc.end;
+                    continue;
+                }
+                uint32_t to = atomicAdd(counter, 1);
+                if (to < queue_size)
+                    queues[in ^ 1][to] = {arc.end, candidate};
+                else if (to - queue_size < spill_size)
+                    spill[size_t(in ^ 1) * spill_size + to - queue_size] = {arc.end, candidate};
+                else
+                    ended = FULL;
+            }
+        }
+        // Last read before the barrier of the round before this one.
+        if (tid == 0) tail[(current + 2) % 3] = 0;
+        __syncthreads();
+        current = (current + 1) % 3;
+        count = min(tail[current], queue_size + spill_size);
+        in ^= 1;
+    }
+    for (uint32_t i = tid; i < found; i += THREADS) {
+        uint32_t slot = entries[i].end;
+        entries[i].length = __ldcg(&above[slot]);
+        above[slot] = UNREACHED<D>;
+    }
+    looked = __reduce_add_sync(ALL, looked);
+    if (tid % 32 == 0) atomicAdd(&relaxed, looked);
+    __syncthreads();
+    if (tid == 0) {
+        record->relaxations = relaxed + (unsigned long long)found * core;
+        record->entries = found;
+        if (ended) atomicOr(&record->ended, ended);
+    }
+}
+
+// Distances of the core from those of its entries: a warp takes 32 vertices from each 32nd entry on.
+template <typename D>
+static __device__ bool cross(const D *__restrict__ table, const uint32_t *__restrict__ vertices, uint32_t core,
+                             uint32_t width, const Found<D> *entries, uint32_t count, D *distances, D *answer) {
+    __shared__ D parts[WARPS][32];
+    uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    bool too_long = false;
+    for (uint32_t first = blockIdx.x * 32; first < width; first += gridDim.x * 32) {
+        D nearest = UNREACHED<D>;
+#pragma unroll 4
+        for (uint32_t e = warp; e < count; e += WARPS) {
+            D length = table[size_t(entries[e].end) * width + first + lane];
+            D candidate = sum(entries[e].length, length);
+            too_long |= candidate == UNREACHED<D> && length != UNREACHED<D>;
+            nearest = min(nearest, candidate);
+        }
+        parts[warp][lane] = nearest;
+        __syncthreads();
+        if (warp == 0) {
+#pragma unroll
+            for (uint32_t w = 1; w < WARPS; w++) nearest = min(nearest, parts[w][lane]);
+            distances[first + lane] = nearest;
+            if (first + lane < core) answer[vertices[first + lane]] = nearest;
+        }
+        __syncthreads();
+    }
+    return too_long;
+}
+
+template <typename D> struct Sweep {
+    const Level *__restrict__ levels;
+    const uint32_t *__restrict__ slices;  // first row of every slice
+    const Arc<D> *__restrict__ arcs;
+    const uint32_t *__restrict__ vertices;
+    D *above, *distances, *answer;
+    uint32_t first, width, slot, vertex;
+    D nearest;
+    Arc<D> ready[AHEAD];
+    bool too_long = false;
+
+    // Ask for what a slice needs that does not depend on the level before.
+    __device__ void fetch(const Level &level, uint32_t slice) {
+        uint32_t lane = threadIdx.x % 32;
+        vertex = NONE, width = 0;
+        if (slice >= level.slices) return;
+        first = slices[level.first_slice + slice];
+        width = slices[level.first_slice + slice + 1] - first;
+        slot = level.first_slot + (slice << (5 - level.log_lanes)) + (lane >> level.log_lanes);
+        vertex = vertices[slot];
+        nearest = __ldcg(&above[slot]);
+        fetch_arcs(0);
+    }
+    __device__ void fetch_arcs(uint32_t from) {
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (from + k < width) ready[k] = arcs[size_t(first + from + k) * 32 + threadIdx.x % 32];
+    }
+    __device__ void settle(uint32_t log_lanes) {
+        D least = nearest;
+        for (uint32_t from = 0; from < width; from += AHEAD) {
+            if (from) fetch_arcs(from);
+            D reached[AHEAD];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (from + k < width) reached[k] = distances[ready[k].end];
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                if (from + k < width) {
+                    D candidate = sum(reached[k], ready[k].length);
+                    too_long |= candidate == UNREACHED<D> && reached[k] != candidate && ready[k].length != candidate;
+                    least = min(least, candidate);
+                }
+        }
+        for (uint32_t apart = 1; apart >> log_lanes == 0; apart *= 2)
+            least = min(least, __shfl_xor_sync(ALL, least, apart));
+        if (vertex == NONE || threadIdx.x & ((1u << log_lanes) - 1)) return;
+        distances[slot] = least;
+        answer[vertex] = least;
+        if (nearest != UNREACHED<D>) above[slot] = UNREACHED<D>;
+    }
+};
+
+template <typename D>
+static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *table, const Level *levels,
+                             const uint32_t *slices, const Arc<D> *down, const uint32_t *vertices, D *above,
+                             D *distances, D *answer, Found<D> *entries, Found<D> *spill, Record *record,
+                             uint32_t *arrivals, uint32_t arrived, uint32_t core, uint32_t core_width,
+                             uint32_t level_count, uint32_t source, uint32_t queue_size, uint32_t spill_size,
+                             uint32_t patience_ms) {
+    Barrier barrier{arrivals, &record->ended, arrived, now_ns() + patience_ms * 1000000ull};
+    // Neighbouring warps to different multiprocessors: small levels use all of them.
+    uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * WARPS;
+    if (blockIdx.x == 0)
+        climb(rows, up, core, source, above, entries, spill, min(queue_size, QUEUE), spill_size, record);
+    barrier.arrive();
+    Level level = level_count ? levels[0] : Level{};
+    if (!barrier.wait()) return;
+
+    Sweep<D> sweep{levels, slices, down, vertices, above, distances, answer};
+    sweep.too_long = cross(table, vertices, core, core_width, entries, __ldcg(&record->entries), distances, answer);
+    for (uint32_t l = 0; l < level_count; l++) {
+        barrier.arrive();
+        sweep.fetch(level, warp);
+        Level next = l + 1 < level_count ? levels[l + 1] : Level{};
+        if (!barrier.wait()) return;
+        for (uint32_t slice = warp; slice < level.slices; slice += warps) {
+            if (slice != warp) sweep.fetch(level, slice);
+            sweep.settle(level.log_lanes);
+        }
+        level = next;
+    }
+    if (sweep.too_long) atomicOr(&record->ended, TOO_LONG);
+}
+
+#define KERNEL(suffix, D)                                                                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                      \
+        phast_##suffix(const uint32_t *__restrict__ rows, const Arc<D> *__restrict__ up,                          \
+                       const D *__restrict__ table, const Level *__restrict__ levels,                             \
+                       const uint32_t *__restrict__ slices, const Arc<D> *__restrict__ down,                      \
+                       const uint32_t *__restrict__ vertices, D *above, D *distances, D *answer,                  \
+                       Found<D> *entries, Found<D> *spill, Record *record, uint32_t *arrivals, uint32_t arrived,  \
+                       uint32_t core, uint32_t core_width, uint32_t level_count, uint32_t source,                 \
+                       uint32_t queue_size, uint32_t spill_size, uint32_t patience_ms) {                          \
+        query<D>(rows, up, table, levels, slices, down, vertices, above, distances, answer, entries, spill,       \
+                 record, arrivals, arrived, core, core_width, level_count, source, queue_size, spill_size,        \
+                 patience_ms);                                                                                    \
+    }
+
+KERNEL(u4, uint32_t)
+KERNEL(u8, uint64_t)
