@@ -43,11 +43,24 @@ VARIANTS = {
         parameters={"threshold_up": float, "threshold_down": float},
     ),
     "fast": Variant(
-        "Delta-stepping with bucket fusion on the CPU; one resident cluster of blocks, or the whole grid, on the GPU",
+        "Delta-stepping with bucket fusion on the CPU; a resident grid, or a few phases of the whole grid, on the GPU",
         cpu="kernels.sssp.cpu_fast:Fast",
         cuda="kernels.sssp.cuda_fast:Fast",
         cubins=("fast", "wide", "validate"),
         parameters={"delta": float},
+    ),
+    "fast-many": Variant(
+        "Several sources in one launch of fast's resident grid; times are a source's share",
+        cuda="kernels.sssp.cuda_fast:FastMany",
+        cubins=("fast", "validate"),
+        parameters={"sources": int},
+    ),
+    "phast": Variant(
+        "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights",
+        cpu="kernels.sssp.cpu_phast:Phast",
+        cuda="kernels.sssp.cuda_phast:Phast",
+        cubins=("phast", "validate"),
+        parameters={"core": int},
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap, one thread",
@@ -74,10 +87,12 @@ METRICS = {
     "switches": "changes between selection and conventional",
     "threshold_up_us": "phase time in microseconds above which the adaptive variant starts a thread per vertex",
     "threshold_down_us": "phase time in microseconds below which it goes back to the list",
-    "rounds": "exchanges between the blocks of a cluster",
+    "rounds": "exchanges between the blocks of a resident grid",
     "relaxations": "arcs looked at, all phases together",
-    "blocks": "blocks that worked together: 1 to 16 are a cluster, more are the whole grid",
+    "blocks": "blocks that worked together",
     "delta": "how far the bound rises at a time, or the width of a bucket, in the weights' unit",
+    "shortcuts": "arcs that the contraction added",
+    "prepare_s": "seconds that the contraction took, before any query",
     "distance_bits": "width of a distance: 64 where 32 bits overflowed",
 }
 

@@ -1,8 +1,8 @@
 """Fast on the GPU: host side of fast.cu.
 
 Returns distances of the weights' type, or 64 bits wide once a sum did not fit. One launch answers a query (with one
-before it to reset and one after it to sort the distances back); the host reads one record at the end. Several sources
-in one launch run beside each other, a team of blocks each: more answers a second, each answer later.
+before it to reset); the host reads one record at the end. Several sources in one launch are shared out to teams of
+blocks: more answers a second, each answer later.
 """
 
 from __future__ import annotations
@@ -20,33 +20,35 @@ from kernels.graph import Graph
 from kernels.problem import Run, Unavailable
 from kernels.sssp.cuda import CudaSolver
 from kernels.sssp.cuda_wide import Wide
-from kernels.sssp.layout import SLOT_BITS, lay_out, level_width
+from kernels.sssp.layout import NONE, lay_out, levels
 from kernels.sssp.phases import wide
 
-# The most vertices that one block and a cluster of 8 are given: their distances leave room for queues in shared memory.
-# Larger graphs get a cluster of 16.
-ONE_BLOCK, EIGHT_BLOCKS = 32_768, 8 * 42_000
-BANDS = 8
-# Mean width of a breadth-first level beyond which a cluster is too small and the whole grid works on a phase.
-WIDE = 6_000
-# By where the distances lie: more threads where a relaxation takes longer, and fewer hops between exchanges.
-THREADS = {"shared": 512, "device": 1024}
-HOPS = {"shared": 6, "device": 3}
-QUEUE = 8192  # entries of a queue in shared memory at most, and at least where distances shall be there too
-LEAST_QUEUE = 768
+# Graphs of at least so many arcs a vertex, and at most so many levels, get a few phases of the whole grid.
+WIDE_DEGREE, WIDE_LEVELS = 8, 64
+THREADS = 512
+# Blocks of a team: all there are for one source, few where there are many sources.
+TEAM = 8
+HOPS = 24  # between exchanges
+QUEUE_BYTES = 96 * 1024  # of shared memory, two queues; the rest is left to L1
+ROOM = 4096  # entries that a block can give away at a time
 LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
 PATIENCE_MS = 60_000
-NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # of the driver's CUfunction_attribute; PyCUDA does not name it
+TRACED = 1 << 16
 
 TOO_LONG, FULL, TIMED_OUT = 1, 2, 4
 RECORD = np.dtype(
-    [(name, np.uint64) for name in ("relaxations", "vertices", "messages", "rounds", "hops", "ended")]
+    [(name, np.uint64) for name in ("relaxations", "vertices", "given", "rounds", "hops", "ended", "last_round")]
     + [("step", np.float64)]
 )
+ROUND = np.dtype([("ns", np.uint64)] + [(name, np.uint32) for name in ("hops", "vertices", "repeated", "waiting")])
+COUNTS_BYTES, GIFT_BYTES = 32, 16
 
 
-class Cluster:
-    """A graph laid out for teams of blocks, and the arrays of `teams` queries answered side by side."""
+class Resident:
+    """A graph in rows of four arcs, and the arrays of `count` queries answered in one launch.
+
+    delta: how far the bound rises a hop, in the weights' unit; steered where not given. blocks: of a team.
+    """
 
     def __init__(
         self,
@@ -54,101 +56,98 @@ class Cluster:
         buffers: Buffers,
         *,
         delta: float | None = None,
-        teams: int = 1,
+        count: int = 1,
         blocks: int | None = None,
-        bands: int = BANDS,
-        threads: int | None = None,
-        hops: int | None = None,
+        threads: int = THREADS,
+        hops: int = HOPS,
     ) -> None:
-        self.graph, self._buffers, self.teams = graph, buffers, teams
+        self.graph, self._buffers, self.count = graph, buffers, count
         self._threads, self._hops = threads, hops
-        if blocks is None:
-            clusters = device().compute_capability() >= (9, 0)
-            blocks = 1 if graph.n <= ONE_BLOCK or not clusters else 8 if graph.n <= EIGHT_BLOCKS else 16
-        self.blocks = blocks
-        layout = lay_out(graph, blocks, bands)
-        if layout.slots >= 2**SLOT_BITS - 1:
-            raise Unavailable(f"fast numbers 2^{SLOT_BITS} vertices a block, {graph.name} has {graph.n:,} in {blocks}")
-        self.slots, self.spill, self._ids = layout.slots, layout.slots, layout.ids
-        self.rows, self.ids = buffers.upload(layout.rows), buffers.upload(layout.ids)
-        self.sources = buffers.empty(teams, np.uint32)
-        self.records = buffers.empty(teams, RECORD)
+        processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
+        # One block a multiprocessor: all must be resident at once.
+        self.blocks = min(blocks or (processors if count == 1 else TEAM), processors, threads)
+        self.teams = min(count, processors // self.blocks)
+        rows = lay_out(graph)
+        if len(rows) >= NONE:
+            raise Unavailable(f"fast numbers 2^32 - 1 vertices, {graph.name} has {len(rows):,} in rows of four arcs")
+        self.n_rows = len(rows)
+        self.rows = buffers.upload(rows)
+        self.sources, self.records = buffers.empty(count, np.uint32), buffers.empty(count, RECORD)
+        resident = self.teams * self.blocks
+        self._counts = buffers.empty(2 * resident * COUNTS_BYTES, np.uint8)
+        self._gifts = buffers.empty(2 * resident * ROOM * GIFT_BYTES, np.uint8)
+        # Rounds are numbered through, so that nothing left by an earlier launch passes for new.
+        for board in (self._counts, self._gifts):
+            board.fill(0)
+        self._round = 0
+        self.spill = max(4096, 2 * self.n_rows // self.blocks)
         self.steered = delta is None
         mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 1.0
-        self.delta = LONGEST_STEP * mean if delta is None else delta
+        self.delta = LONGEST_STEP * (mean or 1.0) if delta is None else delta
         self._take(graph.weights.dtype)
 
     @staticmethod
-    def forecast(graph: Graph, teams: int = 1) -> int:
+    def forecast(graph: Graph, count: int = 1) -> int:
         """Bytes of the arrays, distances 32 bits wide, for a graph that needs few extra vertices."""
-        return graph.n * 36 + teams * graph.n * (4 + 4 + 16)
+        return graph.n * 36 + count * graph.n * 4 + 32 * graph.n + (64 << 20)
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
         self.dtype = np.dtype(dtype)
-        slots, entry = self.blocks * self.slots, 2 * self.dtype.itemsize
-        self.answer = self._buffers.empty((self.teams, self.graph.n), self.dtype)
-        self._distances = self._buffers.empty((self.teams, slots), self.dtype)
-        self._spill_area = self._buffers.empty((self.teams, self.blocks, 2, self.spill, entry), np.uint8)
+        entry, resident = 2 * self.dtype.itemsize, self.teams * self.blocks
+        self.answers = self._buffers.empty((self.count, self.n_rows), self.dtype)
+        self._spill_area = self._buffers.empty(resident * 2 * self.spill * entry, np.uint8)
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
-        self._finish = function("sssp", "fast", f"finish_{suffix}", "IPIPPP")
-        for where in ("shared", "device"):
-            name = f"cluster{self.blocks}_{where}_{suffix}"
-            kernel = function("sssp", "fast", name, "PPPPPIIIIIId")
-            room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-            room -= kernel.shared_size_bytes + (self.slots * self.dtype.itemsize + 1024 if where == "shared" else 0)
-            self.in_shared = where == "shared"
-            if room >= 2 * entry * LEAST_QUEUE:
-                break
-        self._queue = min(QUEUE, room // (2 * entry))
-        self._shared_bytes = 2 * entry * self._queue + (self.slots * self.dtype.itemsize if self.in_shared else 0)
-        kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared_bytes)
-        if self.blocks > 8:
-            kernel.set_attribute(driver.function_attribute(NON_PORTABLE_CLUSTER_SIZE_ALLOWED), 1)
-        self._kernel = kernel
+        self._kernel = function("sssp", "fast", f"queries_{suffix}", "PPIPPPPPPIIIIIIIIIId")
+        self._queue = QUEUE_BYTES // (2 * entry)
+        self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, QUEUE_BYTES)
 
     @property
     def distances(self):
-        """The first team's distances as a device array."""
-        return self.answer[0]
+        """The first query's distances as a device array [n]."""
+        return self.answers[0, : self.graph.n]
 
     def run(self, source: int, stopwatch: Stopwatch) -> dict[str, float]:
         """Answer one source; returns the counters."""
-        record = self.launch(np.array([source]), stopwatch)[0]
+        return self.counters(self.launch(np.array([source]), stopwatch))
+
+    def counters(self, records: np.ndarray) -> dict[str, float]:
+        """What the records of a launch say, a query on average."""
         return {
-            "phases": int(record["hops"]),
-            "rounds": int(record["rounds"]),
-            "relaxations": int(record["relaxations"]),
+            "phases": float(records["hops"].mean()),
+            "rounds": float(records["rounds"].mean()),
+            "relaxations": float(records["relaxations"].mean()),
             "blocks": self.blocks,
-            "delta": float(record["step"]),
+            "delta": float(records["step"][0]),
             "distance_bits": 8 * self.dtype.itemsize,
         }
 
-    def launch(self, sources: np.ndarray, stopwatch: Stopwatch) -> np.ndarray:
-        """Answer `teams` sources; returns their records. Raises Unavailable when a query does not come to an end."""
-        self.sources.set(self._ids[sources])
-        slots = self.blocks * self.slots
-        distances = pointer(self._distances)
-        where = "shared" if self.in_shared else "device"
-        threads, hops = self._threads or THREADS[where], self._hops or HOPS[where]
+    def trace(self, source: int) -> np.ndarray:
+        """Answer one source and note every round: ROUND [rounds], at most TRACED of them."""
+        traces = self._buffers.empty(TRACED, ROUND)
+        records = self.launch(np.array([source]), Stopwatch(), traces)
+        return traces.get()[: int(records["rounds"][0])]
+
+    def launch(self, sources: np.ndarray, stopwatch: Stopwatch, traces=None) -> np.ndarray:
+        """Answer `count` sources; returns their records. Raises Unavailable when a query does not come to an end."""
+        self.sources.set(sources.astype(np.uint32))
         while True:
             with stopwatch:
                 self._start.prepared_async_call(
-                    (1024 if not self.in_shared else 1, 1), (256, 1, 1), None,
-                    self.teams * slots, 0 if self.in_shared else distances, self.teams, pointer(self.records),
+                    (1024, 1), (256, 1, 1), None,
+                    self.answers.size, pointer(self.answers), self.count, pointer(self.records),
                 )  # fmt: skip
                 self._kernel.prepared_async_call(
-                    (self.teams * self.blocks, 1), (threads, 1, 1), None,
-                    pointer(self.rows), pointer(self.sources), distances, pointer(self._spill_area),
-                    pointer(self.records), self.slots, self._queue, self.spill, hops, int(self.steered),
-                    PATIENCE_MS, self.delta, shared_size=self._shared_bytes,
-                )  # fmt: skip
-                self._finish.prepared_async_call(
-                    (-(-self.graph.n // 256), self.teams), (256, 1, 1), None,
-                    self.graph.n, pointer(self.ids), self.slots, slots, distances, pointer(self.answer),
+                    (self.teams * self.blocks, 1), (self._threads, 1, 1), None,
+                    pointer(self.rows), pointer(self.sources), self.count, pointer(self.answers),
+                    pointer(self._spill_area), pointer(self._gifts), pointer(self._counts), pointer(self.records),
+                    0 if traces is None else pointer(traces),
+                    self.n_rows, self._queue, self.spill, ROOM, self.blocks, self._hops, int(self.steered),
+                    PATIENCE_MS, TRACED, self._round + 1, self.delta, shared_size=QUEUE_BYTES,
                 )  # fmt: skip
             records = self.records.get()
+            self._round = int(records["last_round"].max())
             ended = int(np.bitwise_or.reduce(records["ended"]))
             if ended & TIMED_OUT:
                 raise Unavailable(f"fast gave up on {self.graph.name} after {PATIENCE_MS / 1000:g} s")
@@ -159,29 +158,85 @@ class Cluster:
                 self._take(self.dtype)
             else:
                 return records
-            distances = pointer(self._distances)
+
+
+def checked_delta(delta: float | None) -> float | None:
+    """The bound's step that a user gave. Raises ValueError where it is not positive."""
+    if delta is not None and not delta > 0:
+        raise ValueError(f"delta must be positive, not {delta:g}")
+    return delta
 
 
 class Fast(CudaSolver):
-    """One source at a time, by a cluster of blocks (fast.cu) or the whole grid (wide.cu), as the graph asks for.
+    """One source at a time, by a resident grid (fast.cu) or a few phases of the whole grid (wide.cu).
 
-    delta: in the weights' unit, how far the bound rises a hop (cluster; steered where not given) or at a time (grid).
+    delta: in the weights' unit, how far the bound rises a hop (resident; steered where not given) or at a time.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     Raises ValueError for a delta that is not positive.
     """
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
-        if delta is not None and not delta > 0:
-            raise ValueError(f"delta must be positive, not {delta:g}")
-        engine = Wide if level_width(graph) > WIDE else Cluster
+        checked_delta(delta)
+        small_world = graph.m >= WIDE_DEGREE * graph.n and levels(graph) <= WIDE_LEVELS
+        engine = Wide if small_world else Resident
         super().__init__(graph, engine.forecast(graph))
         self.engine = engine(graph, self.buffers, delta=delta)
         self.transfer = self.buffers.upload_time
 
     def run(self, source: int) -> Run:
-        """Answer one source; `blocks` among the counters tells which way it went."""
+        """Answer one source; `rounds` is among the counters where the resident grid did."""
         begin = time.perf_counter()
         counters = self.engine.run(source, self.stopwatch)
         self.source, self.distances = source, self.engine.distances
         self.deliver()
         return Run(self.stopwatch.seconds, time.perf_counter() - begin, counters)
+
+    def count(self, source: int) -> dict[str, np.ndarray]:
+        """An entry a round of the resident grid (the whole grid's phases are not traced): seconds float64, and int64
+
+        hops, updated (vertices relaxed), repeated (of the changes they made, those to a vertex already relaxed) and
+        listed (entries that wait when it ends).
+        """
+        if not isinstance(self.engine, Resident):
+            return {}
+        rounds = self.engine.trace(source)
+        counted = {"updated": "vertices", "listed": "waiting", "hops": "hops", "repeated": "repeated"}
+        return {
+            "seconds": np.diff(rounds["ns"].astype(np.int64), prepend=0) * 1e-9,
+            **{name: rounds[field].astype(np.int64) for name, field in counted.items()},
+        }
+
+
+class FastMany(CudaSolver):
+    """`sources` queries in one launch, beside each other: the given one and others drawn from it; times are a query's
+    share.
+
+    Raises ValueError for a number of sources that is not positive.
+    """
+
+    def __init__(self, graph: Graph, *, sources: int = 64) -> None:
+        if sources < 1:
+            raise ValueError(f"sources must be at least 1, not {sources}")
+        super().__init__(graph, Resident.forecast(graph, sources))
+        self.engine = Resident(graph, self.buffers, count=sources)
+        self.transfer = self.buffers.upload_time
+        self._all = np.empty(0, np.int64)
+
+    def run(self, source: int) -> Run:
+        """Answer the source and the others."""
+        begin = time.perf_counter()
+        others = np.random.default_rng(source).integers(0, self.graph.n, self.engine.count - 1)
+        self._all = np.r_[source, others]
+        records = self.engine.launch(self._all, self.stopwatch)
+        self.source, self.distances = source, self.engine.distances
+        self.deliver()
+        total = time.perf_counter() - begin
+        share = 1 / self.engine.count
+        return Run(self.stopwatch.seconds * share, total * share, self.engine.counters(records))
+
+    def validate(self) -> None:
+        """The certificate of every query. Raises Invalid."""
+        for i, source in enumerate(self._all.tolist()):
+            distances = self.engine.answers[i, : self.graph.n]
+            self._certificate.check(source, distances)
+            self._certificate.tree(source, distances)

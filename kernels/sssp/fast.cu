@@ -1,60 +1,67 @@
-// Fast on graphs of small degree and many hops (roads): one resident cluster of blocks runs the whole query.
+// Fast on graphs of small degree and many hops (roads): a resident grid runs whole queries, without the host.
 //
-// Every block owns part of the vertices (an id is block << SLOT_BITS | slot), their distances (in shared memory where
-// they fit) and the queue of those that changed. A *hop* relaxes the queue's entries below a bound and keeps the
-// others; it costs one block barrier. A relaxation across the cut is a message to the owner. After `hops` hops, a
-// *round*, every block sends every block one packet of fixed size (its counts, and messages), straight into shared
-// memory, and goes on when it has all packets of the round: that is the only barrier between blocks, and no fence
-// (a cluster barrier with release and acquire empties L1, where the rows are). From the counts all compute the same
-// next bound.
+// Every block keeps a queue of vertices that changed, in shared memory; the distances are in device memory and change
+// by atomic minima only. A *hop* relaxes the queue's entries below a bound and keeps the others; what becomes nearer
+// joins the queue of the block that found it. A hop costs one block barrier. After `hops` hops, a *round*, the blocks
+// of a team exchange counts and give away what they hold beyond their share. The exchange is a board: each block stores
+// its counts with the round's number beside them, in 16 bytes that are written and read as a whole, and waits until it
+// has read those of all others. What is given away carries the round's number in the same way. There is no other
+// barrier between blocks, and no fence, which would empty L1, where the rows are.
 //
 // The bound rises by `step` a hop, so that the vertices in flight stay in a window that moves with the wave front. The
 // share of changes that hit a vertex after its earlier distance had come below the bound (work done twice) tells
-// whether the step is too long: above HIGH percent it shrinks, below LOW it grows back to what it was at first.
+// whether the step is too long: above HIGH percent it shrinks, below LOW it grows back to what it was at first. Where
+// nothing at all lies below the bound, the next lies at the nearest vertex that waits, and the step doubles.
 //
-// A row is four arcs (target, weight bits), NONE where there is none; four lanes relax it. The host has split
-// vertices of more arcs (layout.py). An entry is stale once its vertex has a smaller distance; stale ones are dropped.
+// A row is four arcs (target, weight bits), NONE where there is none; four lanes relax it. The host has split vertices
+// of more arcs (layout.py). An entry is stale once its vertex has a smaller distance; stale ones are dropped.
 //
 // Nothing is dropped for lack of room: a queue goes on in device memory, and where that ends the query ends with FULL.
-// A message that finds its packet full waits in the sender's queue, whose round ends at once; nor does the bound rise in
-// such a round, as a wave that runs on while a part of it waits is run all over again.
 //
 // 1. Meyer, Sanders: Delta-stepping. J. Algorithms 49, 2003.
 // 2. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths (near and
 //    far piles). IPDPS 2014.
 // 3. Wang, Fussell, Lin: A fast work-efficient SSSP algorithm for GPUs (a window steered by what happens). PPoPP 2021.
-#include <cooperative_groups.h>
-
+// 4. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
+//    GraphIt (several hops between barriers: bucket fusion). CGO 2020.
 #include "types.cuh"
-
-namespace cg = cooperative_groups;
 
 static constexpr uint32_t NONE = 0xFFFFFFFFu, ALL = 0xFFFFFFFFu;
 static constexpr uint32_t LOW = 40, HIGH = 60;
-static constexpr uint32_t SLOT_BITS = 28, SLOTS = 1u << SLOT_BITS;
+static constexpr double SHORTEST = 1.0 / 16;  // of the first step
+static constexpr uint32_t MOST_THREADS = 512;
+// What a block keeps beyond the average before it gives away, so that small differences stay where they are.
+static constexpr uint32_t SLACK = 16;
 
-// How a query ended, or'ed together; mirrored in cuda_fast.py. In a header also: a message waits.
-enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4, WAITS = 8 };
+// Beside the hops that a block made in a round: it ended the round early, as its queue grew long.
+static constexpr uint32_t CROWDED = 1u << 15;
 
-// What a block sums up in a round.
-enum { DONE, REPEATED, HELD, SENT };
-
-// Beside the length of a queue: not all messages of this hop found room.
-static constexpr uint32_t CROWDED = 1u << 31;
+// How a query ended, or'ed together; mirrored in cuda_fast.py.
+enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4 };
 
 // What a query leaves for the host; mirrored in cuda_fast.py.
 struct Record {
-    unsigned long long relaxations, vertices, messages, rounds, hops, ended;
+    unsigned long long relaxations, vertices, given, rounds, hops, ended, last_round;
     double step;
 };
 
+// What a round leaves where a trace is wanted; mirrored in cuda_fast.py.
+struct Round {
+    unsigned long long ns;
+    uint32_t hops, vertices, repeated, waiting;
+};
+
 struct Settings {
-    uint32_t slots;      // vertices a block
-    uint32_t queue;      // entries of a queue in shared memory
-    uint32_t spill;      // and in device memory
-    uint32_t hops;       // hops a round
-    uint32_t adapt;      // whether the step is steered
+    uint32_t rows;         // vertices, those split off included
+    uint32_t queue;        // entries of a queue in shared memory
+    uint32_t spill;        // and in device memory
+    uint32_t room;         // entries that a block can give away in a round
+    uint32_t blocks;       // of a team
+    uint32_t hops;         // of a round
+    uint32_t adapt;        // whether the step is steered
     uint32_t patience_ms;  // watchdog
+    uint32_t traced;       // rounds that the trace has room for
+    uint32_t first_round;  // number of the first; larger than any that a launch before left on the boards
     double step;
 };
 
@@ -63,15 +70,9 @@ template <typename D> struct alignas(2 * sizeof(D)) Entry {
     uint32_t id;
 };
 
-// What a block tells the others at the end of a round, in two 16-byte parts, and its messages.
-struct Header {
-    uint32_t to_you, pending, done, repeated, held, sent, hops, ended;
-};
-
-template <typename D, int BLOCKS> struct alignas(16) Packet {
-    static constexpr uint32_t BOX = BLOCKS <= 8 && sizeof(D) == 4 ? 124 : 60;
-    Header header;
-    Entry<D> messages[BOX];
+// What a block tells the others, in two parts; either holds the round's number in its first word.
+struct Counts {
+    uint4 a, b;
 };
 
 static __device__ unsigned long long now_ns() {
@@ -100,401 +101,435 @@ static __device__ uint64_t just_above(uint64_t d) { return d + 1; }
 static __device__ float just_above(float d) { return __uint_as_float(__float_as_uint(d) + 1); }
 static __device__ double just_above(double d) { return __longlong_as_double(__double_as_longlong(d) + 1); }
 
-// One block, or (from sm_90 on) a cluster of them.
-template <int BLOCKS> struct Team {
-    __device__ static uint32_t rank() { return cg::this_cluster().block_rank(); }
-    template <typename T> __device__ static T *at(T *mine, uint32_t rank) {
-        return cg::this_cluster().map_shared_rank(mine, rank);
-    }
-    __device__ static void barrier() { cg::this_cluster().sync(); }
+// A distance in the two words that the board has for it.
+static __device__ uint2 in_words(uint32_t d) { return {d, 0}; }
+static __device__ uint2 in_words(float d) { return {__float_as_uint(d), 0}; }
+static __device__ uint2 in_words(uint64_t d) { return {uint32_t(d), uint32_t(d >> 32)}; }
+static __device__ uint2 in_words(double d) { return in_words(uint64_t(__double_as_longlong(d))); }
+static __device__ uint32_t from_words(uint2 w, uint32_t) { return w.x; }
+static __device__ float from_words(uint2 w, float) { return __uint_as_float(w.x); }
+static __device__ uint64_t from_words(uint2 w, uint64_t) { return uint64_t(w.y) << 32 | w.x; }
+static __device__ double from_words(uint2 w, double) { return __longlong_as_double(from_words(w, uint64_t())); }
 
-    // The packets of a round have come when `bytes` have: one arrival, which says how many to expect.
-    __device__ static void prepare(uint64_t *arrivals) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(arrivals)) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+static __device__ uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
+
+// 16 bytes as a whole.
+static __device__ void store_whole(uint4 *to, uint4 v) {
+    unsigned long long low = (unsigned long long)v.y << 32 | v.x, high = (unsigned long long)v.w << 32 | v.z;
+    asm volatile("{.reg .b128 r; mov.b128 r, {%1, %2}; st.relaxed.gpu.global.b128 [%0], r;}" ::"l"(to), "l"(low),
+                 "l"(high)
+                 : "memory");
+}
+static __device__ uint4 load_whole(const uint4 *from) {
+    unsigned long long low, high;
+    asm volatile("{.reg .b128 r; ld.relaxed.gpu.global.b128 r, [%2]; mov.b128 {%0, %1}, r;}"
+                 : "=l"(low), "=l"(high)
+                 : "l"(from)
+                 : "memory");
+    return {uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)};
+}
+
+// Wait for 16 bytes that hold the round's number in one word; false if they do not come before the deadline.
+static __device__ bool await(const uint4 *from, uint32_t uint4::*number, uint32_t round, uint4 &got,
+                             unsigned long long deadline) {
+    for (uint32_t tries = 1;; tries++) {
+        got = load_whole(from);
+        if (got.*number == round) return true;
+        if (tries % 256 == 0 && now_ns() > deadline) return false;
     }
-    __device__ static void expect(uint64_t *arrivals, uint32_t bytes) {
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(arrivals)), "r"(bytes)
-                     : "memory");
+}
+
+// Where the blocks of a team meet. Two sets of counts: a fast block may be a round ahead, never two.
+struct Board {
+    Counts *counts;  // [2, blocks]
+    uint32_t blocks, rank, round;
+
+    __device__ void post(uint4 a, uint4 b) const {
+        Counts &mine = counts[round % 2 * blocks + rank];
+        a.x = b.x = round;
+        store_whole(&mine.a, a);
+        store_whole(&mine.b, b);
     }
-    // A peer that does not answer would be a defect: the launch then fails instead of hanging.
-    __device__ static void wait(uint64_t *arrivals, uint32_t phase, unsigned long long deadline) {
-        uint32_t come = 0;
-        while (true) {
-            asm volatile(
-                "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                : "=r"(come)
-                : "r"(address(arrivals)), "r"(phase)
-                : "memory");
-            if (come) return;
-            if (now_ns() > deadline) __trap();
-        }
+    // What block `other` posts in this round; false if it does not come before the deadline.
+    __device__ bool read(uint32_t other, Counts &theirs, unsigned long long deadline) const {
+        const Counts &place = counts[round % 2 * blocks + other];
+        return await(&place.b, &uint4::x, round, theirs.b, deadline) &&
+               await(&place.a, &uint4::x, round, theirs.a, deadline);
     }
-    // Store 16 bytes where block `rank` has `to`, counted by its `arrivals`.
-    __device__ static void put(uint4 *to, uint64_t *arrivals, uint32_t rank, uint4 part) {
-        asm volatile(
-            "{.reg .u32 a, b; mapa.shared::cluster.u32 a, %0, %2; mapa.shared::cluster.u32 b, %1, %2;"
-            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [a], {%3, %4, %5, %6}, [b];}" ::"r"(
-                address(to)),
-            "r"(address(arrivals)), "r"(rank), "r"(part.x), "r"(part.y), "r"(part.z), "r"(part.w)
-            : "memory");
-    }
-    __device__ static uint32_t address(const void *shared) { return uint32_t(__cvta_generic_to_shared(shared)); }
 };
 
-template <> struct Team<1> {
-    __device__ static uint32_t rank() { return 0; }
-    template <typename T> __device__ static T *at(T *mine, uint32_t) { return mine; }
-    __device__ static void barrier() { __syncthreads(); }
-    __device__ static void prepare(uint64_t *) {}
-    __device__ static void expect(uint64_t *, uint32_t) {}
-    __device__ static void wait(uint64_t *, uint32_t, unsigned long long) { __syncthreads(); }
-    __device__ static void put(uint4 *to, uint64_t *, uint32_t, uint4 part) { *to = part; }
-};
+// An entry in shared memory, by its address there: with a pointer the compiler works the address out every time.
+#define SHARED_ENTRY(D, TYPE, CODE)                                                                               \
+    static __device__ void load_shared(uint32_t from, Entry<D> &e) {                                              \
+        asm volatile("ld.shared." TYPE " %0, [%2]; ld.shared.b32 %1, [%2 + %3];"                                  \
+                     : "=" CODE(e.distance), "=r"(e.id)                                                           \
+                     : "r"(from), "n"(sizeof(D))                                                                  \
+                     : "memory");                                                                                 \
+    }                                                                                                             \
+    static __device__ void store_shared(uint32_t to, Entry<D> e) {                                                \
+        asm volatile("st.shared." TYPE " [%0], %1; st.shared.b32 [%0 + %3], %2;" ::"r"(to), CODE(e.distance),     \
+                     "r"(e.id), "n"(sizeof(D))                                                                    \
+                     : "memory");                                                                                 \
+    }
+SHARED_ENTRY(uint32_t, "b32", "r")
+SHARED_ENTRY(uint64_t, "b64", "l")
+SHARED_ENTRY(float, "b32", "f")
+SHARED_ENTRY(double, "b64", "d")
 
-template <typename D, typename W, int BLOCKS, bool SHARED> struct Query {
-    using Parcel = Packet<D, BLOCKS>;
-    static constexpr uint32_t BOX = Parcel::BOX;
-    // Entries of the queue that four lanes have under way together; wide ones would not fit the registers.
-    static constexpr int AT_ONCE = sizeof(D) == 4 ? 2 : 1;
-
-    const uint2 *__restrict__ rows;  // of this block's vertices, as are the distances
-    const Settings &set;
-    D *distances;
-    Entry<D> *queues, *spills;  // two queues, one read and one written
-    Parcel *outgoing;           // one a block
-    uint32_t *filled, *ended;  // filled: messages for each block, more than BOX if some had to wait
-    uint32_t base, in;
-    D bound;
-    uint32_t done = 0, repeated = 0, held = 0, posted = 0;
-    unsigned long long relaxed = 0;
+// A queue of a block: in shared memory, and going on in device memory.
+template <typename D> struct Queue {
+    uint32_t near;  // the first entry's address in shared memory
+    Entry<D> *far;
+    uint32_t size, spill;  // entries here and there
 
     __device__ Entry<D> get(uint32_t i) const {
-        return i < set.queue ? queues[in * set.queue + i] : spills[size_t(in) * set.spill + i - set.queue];
-    }
-
-    // Append up to COUNT entries a lane to queue `which`. All lanes of the warp call it.
-    template <int COUNT>
-    __device__ void append(uint32_t which, uint32_t *counter, const bool (&wanted)[COUNT],
-                           const Entry<D> (&entries)[COUNT]) {
-        uint32_t lanes[COUNT], total = 0, lane = threadIdx.x & 31;
-#pragma unroll
-        for (int k = 0; k < COUNT; k++) {
-            lanes[k] = __ballot_sync(ALL, wanted[k]);
-            total += __popc(lanes[k]);
-        }
-        if (!total) return;
-        uint32_t first = 0;
-        if (lane == 0) first = atomicAdd(counter, total);
-        first = __shfl_sync(ALL, first, 0) & ~CROWDED;
-#pragma unroll
-        for (int k = 0; k < COUNT; k++) {
-            uint32_t at = first + __popc(lanes[k] & ((1u << lane) - 1));
-            first += __popc(lanes[k]);
-            if (!wanted[k]) continue;
-            if (at < set.queue)
-                queues[which * set.queue + at] = entries[k];
-            else if (at - set.queue < set.spill)
-                spills[size_t(which) * set.spill + at - set.queue] = entries[k];
-            else
-                *ended = FULL;
-        }
-    }
-
-    // A message to the owner of `id`; false when its packet is full, which is noted in the queue's counter.
-    __device__ bool send(uint32_t id, D distance, uint32_t *counter) {
-        uint32_t owner = id >> SLOT_BITS, at = atomicAdd(&filled[owner], 1);
-        if (at >= BOX) {
-            atomicOr(counter, CROWDED);
-            return false;
-        }
-        outgoing[owner].messages[at] = {distance, id};
-        posted++;
-        return true;
-    }
-
-    __device__ D lower(uint32_t slot, D distance) { return Distance<D>::atomic_min(&distances[slot], distance); }
-
-    __device__ D read(uint32_t slot) const {
-        // Device memory is changed by atomics in L2 only: do not ask L1.
-        if constexpr (SHARED)
-            return distances[slot];
+        Entry<D> entry;
+        if (i < size)
+            load_shared(near + i * uint32_t(sizeof entry), entry);
         else
-            return __ldcg(&distances[slot]);
+            entry = far[i - size];
+        return entry;
     }
-
-    __device__ void hop(uint32_t count, uint32_t *counter) {
-        uint32_t lane = threadIdx.x & 31, side = lane & 3, together = blockDim.x / 4;
-        for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += AT_ONCE * together) {
-            Entry<D> entries[AT_ONCE];
-            uint2 arcs[AT_ONCE];
-            D nearest[AT_ONCE];
-            bool live[AT_ONCE], mine[AT_ONCE], keep[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                uint32_t i = first + k * together + lane / 4;
-                live[k] = i < count, keep[k] = false;
-                if (!live[k]) continue;
-                entries[k] = get(i);
-                uint32_t slot = entries[k].id - base;
-                mine[k] = slot < SLOTS;
-                if (!mine[k]) continue;
-                arcs[k] = rows[size_t(slot) * 4 + side];
-                nearest[k] = read(slot);
-            }
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                if (!live[k]) continue;
-                bool due = entries[k].distance < bound;
-                if (mine[k] && due) {
-                    if (nearest[k] != entries[k].distance) continue;
-                    done += side == 0;
-                    if (arcs[k].x == NONE) continue;
-                    relaxed++;
-                    D candidate = Distance<D>::add(entries[k].distance, as_weight(arcs[k].y, W()));
-                    uint32_t slot = arcs[k].x - base;
-                    entries[k] = {candidate, arcs[k].x};
-                    if (candidate == Distance<D>::unreached) {
-                        *ended = TOO_LONG;
-                    } else if (slot < SLOTS) {
-                        D before = lower(slot, candidate);
-                        keep[k] = candidate < before;
-                        repeated += keep[k] && before < bound;
-                    } else {
-                        keep[k] = !send(arcs[k].x, candidate, counter);
-                    }
-                } else if (side == 0) {
-                    keep[k] = !due || !send(entries[k].id, entries[k].distance, counter);
-                    held += keep[k];
-                }
-            }
-            append(in ^ 1, counter, keep, entries);
-        }
-    }
-
-    __device__ void receive(const Parcel *packets, uint32_t *counter) {
-        for (uint32_t i = threadIdx.x; i / 32 * 32 < BLOCKS * BOX; i += blockDim.x) {
-            bool keep[1] = {i < BLOCKS * BOX && i % BOX < packets[i / BOX].header.to_you};
-            Entry<D> message[1];
-            if (keep[0]) {
-                message[0] = packets[i / BOX].messages[i % BOX];
-                keep[0] = message[0].distance < lower(message[0].id - base, message[0].distance);
-            }
-            append(in, counter, keep, message);
-        }
-    }
-
-    // The smallest distance in the queue, into *nearest (which holds `unreached` before).
-    __device__ void find_nearest(uint32_t count, D *nearest) {
-        D least = Distance<D>::unreached;
-        for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) least = min(least, get(i).distance);
-        for (int distance = 16; distance; distance /= 2) least = min(least, __shfl_xor_sync(ALL, least, distance));
-        if (threadIdx.x % 32 == 0 && least != Distance<D>::unreached) Distance<D>::atomic_min(nearest, least);
+    // False if there is no room.
+    __device__ bool put(uint32_t i, Entry<D> entry) const {
+        if (i < size)
+            store_shared(near + i * uint32_t(sizeof entry), entry);
+        else if (i - size < spill)
+            far[i - size] = entry;
+        else
+            return false;
+        return true;
     }
 };
 
-template <typename D, typename W, int BLOCKS, bool SHARED>
-static __device__ void query(const uint2 *__restrict__ rows, const uint32_t *sources, D *distances, Entry<D> *spill,
-                             Record *record, const Settings &set) {
-    // A team a source: what follows sees its own arrays only.
-    uint32_t team = blockIdx.x / BLOCKS, source = sources[team];
-    distances += size_t(team) * BLOCKS * set.slots;
-    spill += size_t(team) * BLOCKS * 2 * set.spill;
-    record += team;
+template <typename D> static __device__ void swap(Queue<D> &a, Queue<D> &b) {
+    Queue<D> was = a;
+    a = b, b = was;
+}
 
-    using T = Team<BLOCKS>;
-    using Parcel = Packet<D, BLOCKS>;
-    constexpr uint32_t PARTS = sizeof(Parcel) / sizeof(uint4);
-    __shared__ Parcel outgoing[BLOCKS], packets[2][BLOCKS];
-    __shared__ uint64_t arrivals[2];
-    __shared__ uint32_t tail[3], filled[BLOCKS], ended, sums[2][4];
-    __shared__ D nearest, nearest_of[BLOCKS];
-    extern __shared__ __align__(16) unsigned char dynamic[];
+// What a thread has seen: since the last exchange, and in all.
+struct Tally {
+    uint32_t done = 0, repeated = 0, held = 0;  // done: by all four lanes
+    uint32_t relaxed = 0, ended = 0;
+};
 
-    uint32_t tid = threadIdx.x, lane = tid & 31, rank = T::rank();
-    Query<D, W, BLOCKS, SHARED> q{rows + size_t(rank) * set.slots * 4, set};
-    q.base = rank << SLOT_BITS;
-    distances += size_t(rank) * set.slots;
-    q.queues = reinterpret_cast<Entry<D> *>(dynamic);
-    q.spills = spill + size_t(rank) * 2 * set.spill;
-    q.outgoing = outgoing;
-    q.distances = SHARED ? reinterpret_cast<D *>(q.queues + 2 * set.queue) : distances;
-    q.filled = filled, q.ended = &ended;
-    q.in = 0;
+// Relax the entries of a queue below the bound into the other, and hand the others on. tail: address of its length.
+//
+// CAREFUL: first see whether an entry is stale. Otherwise that is found out while the minima are on their way, and only
+// keeps the targets of stale entries off the queue: somebody else will relax them from a smaller distance. Of sums that
+// round, this one may be as small as theirs, which then finds nothing to do: those stay on.
+template <bool CAREFUL, typename D, typename W>
+static __device__ void hop(const uint2 *__restrict__ rows, D *distances, const Queue<D> &in, const Queue<D> &out,
+                           uint32_t count, uint32_t tail, D bound, Tally &tally) {
+    constexpr bool ROUNDS = D(0.5) != D(0);
+    uint32_t lane = threadIdx.x & 31, side = lane & 3;
+    for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += blockDim.x / 4) {
+        uint32_t i = first + lane / 4;
+        bool live = i < count;
+        Entry<D> entry;
+        if (live) entry = in.get(i);
+        bool due = live && entry.distance < bound, keep = live && !due && side == 0;
+        tally.held += keep;
+        if (due) {
+            uint2 arc = rows[size_t(entry.id) * 4 + side];
+            // Distances change by atomics in L2 only: do not ask L1.
+            const D *place = &distances[entry.id];
+            D there = 0, before = 0, distance = entry.distance;
+            if (CAREFUL) there = __ldcg(place);
+            uint32_t leads = 0;
+            bool relaxes = arc.x != NONE && (!CAREFUL || there == distance);
+            if (relaxes) {
+                entry = {Distance<D>::add(distance, as_weight(arc.y, W())), arc.x};
+                before = Distance<D>::atomic_min(&distances[entry.id], entry.distance);
+                // Into L1 for the next hop, while the minimum is under way.
+                if (!CAREFUL) leads = rows[size_t(entry.id) * 4].x;
+                tally.relaxed++;
+            }
+            // Loaded after it, or the compiler lets the minimum wait for the comparison.
+            if (!CAREFUL) there = __ldcg(place);
+            bool fresh = there == distance;
+            tally.done += fresh;
+            if (relaxes) {
+                if (fresh && entry.distance == Distance<D>::unreached) tally.ended |= TOO_LONG;
+                keep = entry.distance < before && (fresh || ROUNDS) && leads != NONE;
+                tally.repeated += entry.distance < before && before < bound;
+            }
+        }
+        if (keep) {
+            uint32_t at;
+            asm volatile("atom.shared.add.u32 %0, [%1], 1;" : "=r"(at) : "r"(tail) : "memory");
+            if (!out.put(at, entry)) tally.ended |= FULL;
+        }
+    }
+}
 
-    if constexpr (SHARED)
-        for (uint32_t i = tid; i < set.slots; i += blockDim.x) q.distances[i] = Distance<D>::unreached;
-    if (tid < BLOCKS) filled[tid] = 0;
-    if (tid < 3) tail[tid] = 0;
-    if (tid < 4) sums[0][tid] = sums[1][tid] = 0;
-    if (tid == 0) ended = 0, nearest = Distance<D>::unreached;
-    if (tid == 0) T::prepare(&arrivals[0]), T::prepare(&arrivals[1]);
-    T::barrier();
-    uint32_t count = source - q.base < SLOTS;
-    if (tid == 0 && count) {
-        q.distances[source - q.base] = D(0);
-        q.queues[0] = {D(0), source};
+// What all blocks posted, summed up.
+struct Totals {
+    uint32_t pending, given, done, repeated, held;
+    uint32_t longest, hops;  // of any block, and the fewest of one that was crowded
+    uint32_t ended;
+    uint32_t came;  // gifts to this block
+};
+static constexpr Totals NO_TOTALS{0, 0, 0, 0, 0, 0, ALL, 0, 0};
+
+// What the threads of a block share.
+template <typename D> struct Shared {
+    uint32_t tails[4];  // lengths of queues, of the hops one after the other
+    uint32_t done, repeated, held, ended;
+    Totals totals[2];  // of this round and of the next
+    D nearest;
+};
+
+// Where the bound is and how it rises. All blocks work it out from the same totals.
+template <typename D> struct Window {
+    double step, reach;
+    D floor = just_above(D(0));  // the bound is no lower
+
+    __device__ D bound(double reached) const { return max(floor, as_distance(reached, D())); }
+
+    __device__ void rise(const Totals &all, const Settings &set) {
+        // Where a block went back to give away what it holds, the wave is only as far as it came.
+        if (all.held) reach += step * (all.hops == ALL ? all.longest : all.hops);
+        if (!set.adapt || !all.held || !all.done) return;
+        if (all.repeated * 100ull < LOW * uint64_t(all.done))
+            step = min(step * 1.125, max(step, set.step));
+        else if (all.repeated * 100ull > HIGH * uint64_t(all.done))
+            step = max(step * 0.8125, min(step, set.step * SHORTEST));
+    }
+    // Nothing lies below the bound.
+    __device__ void jump(D nearest, const Settings &set) {
+        floor = just_above(nearest);
+        reach = max(reach, double(nearest) + step);
+        if (set.adapt) step *= 2;
+    }
+};
+
+// Post what this block has done and holds, and give away what it holds beyond `limit`. Returns what is left.
+template <typename D>
+static __device__ uint32_t post(const Board &board, const Queue<D> &in, uint32_t count, uint32_t limit, uint32_t hops,
+                                Tally &tally, Shared<D> &shared, uint4 *gifts, const Settings &set) {
+    uint32_t done = __reduce_add_sync(ALL, tally.done), repeated = __reduce_add_sync(ALL, tally.repeated);
+    uint32_t held = __reduce_add_sync(ALL, tally.held), ended = __reduce_or_sync(ALL, tally.ended);
+    tally.done = tally.repeated = tally.held = 0;
+    if (threadIdx.x % 32 == 0 && (done | held | ended)) {
+        atomicAdd(&shared.done, done / 4);
+        atomicAdd(&shared.repeated, repeated);
+        atomicAdd(&shared.held, held);
+        atomicOr(&shared.ended, ended);
+    }
+    uint32_t mine = count > limit ? min(count - limit, set.room) : 0;
+    count -= mine;
+    for (uint32_t i = threadIdx.x; i < mine; i += blockDim.x) {
+        Entry<D> entry = in.get(count + i);
+        uint2 words = in_words(entry.distance);
+        store_whole(&gifts[size_t(board.rank) * set.room + i], {words.x, words.y, entry.id, board.round});
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        board.post({0, count, mine, hops | shared.ended << 16}, {0, shared.done, shared.repeated, shared.held});
+        shared.done = shared.repeated = shared.held = 0;
+    }
+    return count;
+}
+
+// Read what the others post, a thread each, and take this block's gifts into its queue. `turn`: as in `query`.
+template <typename D>
+static __device__ void gather(const Board &board, const Queue<D> &in, uint32_t count, uint32_t turn, Tally &tally,
+                              Totals &sum, const uint4 *gifts, unsigned long long deadline, const Settings &set) {
+    uint32_t other = threadIdx.x;
+    if (other / 32 * 32 >= set.blocks) return;
+    Counts theirs{};
+    if (other < set.blocks) {
+        if (!board.read(other, theirs, deadline)) theirs = {{0, 0, 0, TIMED_OUT << 16}, {}};
+        // The gifts of a block go to one block after the other, beginning with the one `turn` further on.
+        uint32_t k = board.rank + 2 * set.blocks - other - turn;
+        for (int wraps = 0; wraps < 2; wraps++) k -= k >= set.blocks ? set.blocks : 0;
+        for (; k < theirs.a.z; k += set.blocks) {
+            uint4 gift;
+            if (!await(&gifts[size_t(other) * set.room + k], &uint4::w, board.round, gift, deadline))
+                tally.ended |= TIMED_OUT;
+            uint32_t at = count + atomicAdd(&sum.came, 1);
+            if (!in.put(at, {from_words({gift.x, gift.y}, D()), gift.z})) tally.ended |= FULL;
+        }
+    }
+    uint32_t their_hops = theirs.a.w & (CROWDED - 1);
+    uint32_t pending = __reduce_add_sync(ALL, theirs.a.y), given = __reduce_add_sync(ALL, theirs.a.z);
+    uint32_t longest = __reduce_max_sync(ALL, their_hops), ended = __reduce_or_sync(ALL, theirs.a.w >> 16);
+    uint32_t fewest = __reduce_min_sync(ALL, theirs.a.w & CROWDED ? their_hops : ALL);
+    uint32_t done = __reduce_add_sync(ALL, theirs.b.y), repeated = __reduce_add_sync(ALL, theirs.b.z);
+    uint32_t held = __reduce_add_sync(ALL, theirs.b.w);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&sum.pending, pending);
+        atomicAdd(&sum.given, given);
+        atomicMax(&sum.longest, longest);
+        atomicMin(&sum.hops, fewest);
+        atomicOr(&sum.ended, ended);
+        atomicAdd(&sum.done, done);
+        atomicAdd(&sum.repeated, repeated);
+        atomicAdd(&sum.held, held);
+    }
+}
+
+// The smallest distance in any block's queue, by an exchange of its own.
+template <typename D>
+static __device__ D find_nearest(Board &board, const Queue<D> &in, uint32_t count, D &nearest, uint32_t blocks,
+                                 unsigned long long deadline) {
+    D least = Distance<D>::unreached;
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) least = min(least, in.get(i).distance);
+    if (least != Distance<D>::unreached) Distance<D>::atomic_min(&nearest, least);
+    __syncthreads();
+    uint2 words = in_words(nearest);
+    __syncthreads();
+    board.round++;
+    if (threadIdx.x == 0) board.post({0, words.x, words.y, 0}, {});
+    Counts theirs;
+    if (threadIdx.x < blocks && board.read(threadIdx.x, theirs, deadline))
+        Distance<D>::atomic_min(&nearest, from_words({theirs.a.y, theirs.a.z}, D()));
+    __syncthreads();
+    least = nearest;
+    __syncthreads();
+    if (threadIdx.x == 0) nearest = Distance<D>::unreached;
+    return least;
+}
+
+// One source, by all blocks of a team. Returns how it ended.
+template <typename D, typename W>
+static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source, D *distances, Queue<D> in,
+                                 Queue<D> out, uint4 *gifts, Board &board, Record *record, Round *trace,
+                                 const Settings &set) {
+    __shared__ Shared<D> shared;
+    uint32_t tid = threadIdx.x, tails = shared_address(shared.tails), current = 0;
+    pin(tails);
+    // Entries that one pass of all threads takes.
+    const uint32_t pass = blockDim.x / 4, capacity = set.queue + set.spill;
+    const float share = 1.0f / set.blocks;
+    uint32_t count = board.rank == 0, limit = SLACK, crowd = pass, most_hops = set.hops, turn = 1;
+    bool narrow = true;
+    if (tid == 0) {
+        shared = {{}, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
+        if (count) {
+            Distance<D>::atomic_min(&distances[source], D(0));
+            in.put(0, {D(0), source});
+        }
     }
     __syncthreads();
 
-    uint32_t current = 0, all_ended = 0;
-    unsigned long long rounds = 0, all_hops = 0, messages = 0, vertices = 0;
-    unsigned long long deadline = now_ns() + set.patience_ms * 1000000ull;
-    double step = set.step, reach = step;
-    D floor = just_above(D(0));
+    unsigned long long begin = now_ns(), deadline = begin + set.patience_ms * 1000000ull;
+    unsigned long long rounds = 0, all_hops = 0, given = 0, vertices = 0;
+    Window<D> window{set.step, set.step};
+    Tally tally;
+    Totals all;
 
     while (true) {
-        // Two sets of packets, sums and barriers: a fast block may be a round ahead, never two, as it needs our packets.
-        uint32_t parity = rounds & 1, phase = rounds >> 1 & 1;
+        board.round++;
         uint32_t hops = 0;
-        double reached = reach;
+        double reached = window.reach;
+        D bound = window.bound(reached);
         bool crowded = false;
-        while (hops < set.hops && count && !crowded) {
-            q.bound = max(floor, as_distance(reached, D()));
-            pin(q.bound);
-            q.hop(count, &tail[(current + 1) % 3]);
-            // Last read before the barrier of the hop before this one.
-            if (tid == 0) tail[(current + 2) % 3] = 0;
+        while (hops < most_hops && count && !crowded) {
+            current = (current + 1) % 4;
+            // The next hop's; last read before the barrier of the hop before this one.
+            if (tid == 0)
+                asm volatile("st.shared.u32 [%0], %1;" ::"r"(tails + (current + 1) % 4 * 4), "r"(0) : "memory");
+            if (narrow)
+                hop<false, D, W>(rows, distances, in, out, count, tails + current * 4, bound, tally);
+            else
+                hop<true, D, W>(rows, distances, in, out, count, tails + current * 4, bound, tally);
+            // Ready before the barrier.
+            reached += window.step;
+            bound = window.bound(reached);
+            pin(bound);
             __syncthreads();
-            current = (current + 1) % 3;
-            crowded = tail[current] & CROWDED;
-            count = min(tail[current] & ~CROWDED, set.queue + set.spill);
-            q.in ^= 1;
+            asm volatile("ld.shared.u32 %0, [%1];" : "=r"(count) : "r"(tails + current * 4) : "memory");
+            count = min(count, capacity);
+            crowded = count > crowd;
+            swap(in, out);
             hops++;
-            reached += step;
         }
 
-        uint32_t done = __reduce_add_sync(ALL, q.done), repeated = __reduce_add_sync(ALL, q.repeated);
-        uint32_t held = __reduce_add_sync(ALL, q.held), sent = __reduce_add_sync(ALL, q.posted);
-        vertices += q.done;
-        q.done = q.repeated = q.held = q.posted = 0;
-        if (lane == 0 && (done | repeated | held | sent)) {
-            atomicAdd(&sums[parity][DONE], done);
-            atomicAdd(&sums[parity][REPEATED], repeated);
-            atomicAdd(&sums[parity][HELD], held);
-            atomicAdd(&sums[parity][SENT], sent);
-        }
-        if (tid == 0 && rounds % 64 == 0 && now_ns() > deadline) ended = TIMED_OUT;
+        vertices += tally.done;
+        Totals &sum = shared.totals[rounds % 2];
+        uint4 *gifts_now = gifts + size_t(board.round % 2) * set.blocks * set.room;
+        count = post(board, in, count, limit, hops | (crowded ? CROWDED : 0), tally, shared, gifts_now, set);
+        gather(board, in, count, turn, tally, sum, gifts_now, deadline, set);
         __syncthreads();
-        if (tid == 0) T::expect(&arrivals[parity], sizeof packets[0]);
-        for (uint32_t i = tid; i < PARTS * BLOCKS; i += blockDim.x) {
-            uint32_t to = i / PARTS, part = i % PARTS;
-            uint4 content;
-            if (part == 0) {
-                content = {min(filled[to], Parcel::BOX), count, sums[parity][DONE], sums[parity][REPEATED]};
-                filled[to] = 0;
-            } else {
-                content = part == 1 ? uint4{sums[parity][HELD], sums[parity][SENT], hops, ended | (crowded ? WAITS : 0)}
-                                    : reinterpret_cast<uint4 *>(&outgoing[to])[part];
-            }
-            T::put(reinterpret_cast<uint4 *>(&packets[parity][rank]) + part, &arrivals[parity], to, content);
-        }
-        T::wait(&arrivals[parity], phase, deadline + 1000000000ull);
+        all = sum;
+        if (tid == 0) shared.totals[(rounds + 1) % 2] = NO_TOTALS;
+        count = min(count + all.came, capacity);
+        turn = turn + 1 < set.blocks ? turn + 1 : 0;
 
-        Header theirs = lane < BLOCKS ? packets[parity][lane].header : Header{};
-        done = __reduce_add_sync(ALL, theirs.done);
-        repeated = __reduce_add_sync(ALL, theirs.repeated);
-        held = __reduce_add_sync(ALL, theirs.held);
-        hops = __reduce_max_sync(ALL, theirs.hops);
-        sent = __reduce_add_sync(ALL, theirs.sent);
-        uint32_t came = __reduce_add_sync(ALL, theirs.to_you), pending = __reduce_add_sync(ALL, theirs.pending);
-        all_ended = __reduce_or_sync(ALL, theirs.ended);
-        bool waits = all_ended & WAITS;
-        all_ended &= ~WAITS;
-        rounds++, all_hops += hops, messages += sent;
-        if (all_ended || sent + pending == 0) break;
+        uint32_t waiting = all.pending + all.given;
+        if (trace && board.rank == 0 && tid == 0 && rounds < set.traced)
+            trace[rounds] = {now_ns() - begin, all.longest, all.done, all.repeated, waiting};
+        rounds++, all_hops += all.longest, given += all.given;
+        if (all.ended || !waiting) break;
 
-        if (tid < 4) sums[parity ^ 1][tid] = 0;
-        if (came) q.receive(packets[parity], &tail[current]);
-        __syncthreads();
-        count = min(tail[current] & ~CROWDED, set.queue + set.spill);
-
-        if (held && !waits) reach += step * hops;
-        if (set.adapt && held && done) {
-            if (repeated * 100 < LOW * done)
-                step = min(step * 1.125, set.step);
-            else if (repeated * 100 > HIGH * done)
-                step *= 0.8125;
-        }
-        if (done == 0 && sent == 0) {
-            // Nothing lies below the bound anywhere: go to the nearest that waits.
-            q.find_nearest(count, &nearest);
-            __syncthreads();
-            if (tid < BLOCKS) *T::at(&nearest_of[rank], tid) = nearest;
-            T::barrier();
-            if (tid == 0) nearest = Distance<D>::unreached;
-            D least = lane < BLOCKS ? nearest_of[lane] : Distance<D>::unreached;
-            for (int distance = 16; distance; distance /= 2) least = min(least, __shfl_xor_sync(ALL, least, distance));
-            floor = just_above(least);
-            reach = max(reach, double(least) + step);
-            // Nobody overwrites nearest_of before all have read it: the next round's barrier comes first.
-        }
+        uint32_t average = float(waiting) * share;
+        limit = average * 3 / 2 + SLACK;
+        crowd = max(pass, 2 * limit);
+        narrow = average <= pass / 2;
+        most_hops = narrow ? set.hops : max(1, set.hops * (pass / 2) / average);
+        window.rise(all, set);
+        if (!all.done) window.jump(find_nearest(board, in, count, shared.nearest, set.blocks, deadline), set);
     }
 
-    // Nobody leaves while a packet of his may be under way.
-    T::barrier();
-    if constexpr (SHARED)
-        for (uint32_t i = tid; i < set.slots; i += blockDim.x) distances[i] = q.distances[i];
-    for (int distance = 16; distance; distance /= 2) {
-        q.relaxed += __shfl_xor_sync(ALL, q.relaxed, distance);
-        vertices += __shfl_xor_sync(ALL, vertices, distance);
+    unsigned long long relaxed = tally.relaxed;
+    for (int other = 16; other; other /= 2) {
+        relaxed += __shfl_xor_sync(ALL, relaxed, other);
+        vertices += __shfl_xor_sync(ALL, vertices, other);
     }
-    if (lane == 0) {
-        atomicAdd(&record->relaxations, q.relaxed);
-        atomicAdd(&record->vertices, vertices);
+    if (tid % 32 == 0 && vertices) {
+        atomicAdd(&record->relaxations, relaxed);
+        atomicAdd(&record->vertices, vertices / 4);
     }
-    if (rank == 0 && tid == 0) {
-        record->messages = messages, record->rounds = rounds, record->hops = all_hops;
-        record->ended = all_ended, record->step = step;
+    if (board.rank == 0 && tid == 0) {
+        record->given = given, record->rounds = rounds, record->hops = all_hops;
+        record->ended = all.ended, record->last_round = board.round, record->step = window.step;
+    }
+    __syncthreads();
+    return all.ended;
+}
+
+// A team of blocks takes every so many-th source. All blocks must be resident.
+template <typename D, typename W>
+static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *sources, uint32_t count, D *distances,
+                               Entry<D> *spill, uint4 *gifts, Counts *counts, Record *records, Round *trace,
+                               const Settings &set) {
+    extern __shared__ __align__(16) unsigned char dynamic[];
+    uint32_t team = blockIdx.x / set.blocks, teams = gridDim.x / set.blocks;
+    Queue<D> in{shared_address(dynamic), spill + size_t(blockIdx.x) * 2 * set.spill, set.queue, set.spill}, out = in;
+    out.near += in.size * sizeof(Entry<D>), out.far += in.spill;
+    pin(in.near), pin(out.near), pin(in.size);
+    out.size = in.size;
+    gifts += size_t(team) * 2 * set.blocks * set.room;
+    Board board{counts + size_t(team) * 2 * set.blocks, set.blocks, blockIdx.x % set.blocks, set.first_round};
+    uint32_t ended = 0;
+    for (uint32_t i = team; i < count && !(ended & TIMED_OUT); i += teams) {
+        uint64_t own = __cvta_generic_to_global(distances + size_t(i) * set.rows);
+        pin(own);
+        D *mine = reinterpret_cast<D *>(__cvta_global_to_generic(own));
+        ended = query<D, W>(rows, sources[i], mine, in, out, gifts, board, &records[i], trace, set);
     }
 }
 
-// Before a query: nothing reached yet, nothing counted. distances may be null (they are in shared memory).
-template <typename D> static __device__ void start(size_t slots, D *distances, uint32_t teams, Record *records) {
-    size_t first = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    if (distances)
-        for (size_t i = first; i < slots; i += size_t(gridDim.x) * blockDim.x) distances[i] = Distance<D>::unreached;
-    if (first < teams) records[first] = Record{};
-}
-
-// After it: distances in the caller's order, a row a source.
+// Before a launch: nothing reached yet, nothing counted.
 template <typename D>
-static __device__ void finish(uint32_t n, const uint32_t *ids, uint32_t slots, size_t all_slots, const D *distances,
-                              D *answer) {
-    for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x) {
-        size_t place = size_t(ids[v] >> SLOT_BITS) * slots + (ids[v] & (SLOTS - 1));
-        answer[size_t(blockIdx.y) * n + v] = distances[blockIdx.y * all_slots + place];
-    }
+static __device__ void start(size_t all, D *distances, uint32_t count, Record *records) {
+    size_t first = blockIdx.x * size_t(blockDim.x) + threadIdx.x, step = size_t(gridDim.x) * blockDim.x;
+    for (size_t i = first; i < all; i += step) distances[i] = Distance<D>::unreached;
+    for (size_t i = first; i < count; i += step) records[i] = Record{};
 }
-
-#define QUERY(name, dims, D, W, BLOCKS, SHARED)                                                                   \
-    extern "C" __global__ void dims __launch_bounds__(1024, 1)                                                    \
-        name(const uint2 *__restrict__ rows, const uint32_t *sources, D *distances, Entry<D> *spill,              \
-             Record *record, const __grid_constant__ Settings set) {                                              \
-        query<D, W, BLOCKS, SHARED>(rows, sources, distances, spill, record, set);                                \
-    }
-
-#if __CUDA_ARCH__ >= 900
-#define CLUSTERS(suffix, D, W)                                                                                    \
-    QUERY(cluster8_shared_##suffix, __cluster_dims__(8), D, W, 8, true)                                           \
-    QUERY(cluster8_device_##suffix, __cluster_dims__(8), D, W, 8, false)                                          \
-    QUERY(cluster16_shared_##suffix, __cluster_dims__(16), D, W, 16, true)                                        \
-    QUERY(cluster16_device_##suffix, __cluster_dims__(16), D, W, 16, false)
-#else
-#define CLUSTERS(suffix, D, W)
-#endif
 
 #define KERNELS(suffix, D, W)                                                                                     \
-    extern "C" __global__ void start_##suffix(size_t slots, D *distances, uint32_t teams, Record *records) {      \
-        start(slots, distances, teams, records);                                                                  \
+    extern "C" __global__ void start_##suffix(size_t all, D *distances, uint32_t count, Record *records) {        \
+        start(all, distances, count, records);                                                                    \
     }                                                                                                             \
-    extern "C" __global__ void finish_##suffix(uint32_t n, const uint32_t *ids, uint32_t slots,                   \
-                                               size_t all_slots, const D *distances, D *answer) {                 \
-        finish(n, ids, slots, all_slots, distances, answer);                                                               \
-    }                                                                                                             \
-    QUERY(cluster1_shared_##suffix, , D, W, 1, true)                                                              \
-    QUERY(cluster1_device_##suffix, , D, W, 1, false)                                                             \
-    CLUSTERS(suffix, D, W)
+    extern "C" __global__ void __launch_bounds__(MOST_THREADS, 1)                                                 \
+        queries_##suffix(const uint2 *__restrict__ rows, const uint32_t *sources, uint32_t count, D *distances,   \
+                         Entry<D> *spill, uint4 *gifts, Counts *counts, Record *records, Round *trace,            \
+                         const __grid_constant__ Settings set) {                                                  \
+        queries<D, W>(rows, sources, count, distances, spill, gifts, counts, records, trace, set);                \
+    }
 
 KERNELS(u4_u4, uint32_t, uint32_t)
 KERNELS(u8_u4, uint64_t, uint32_t)

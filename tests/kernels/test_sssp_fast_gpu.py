@@ -12,10 +12,11 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason
 
 SHAPES = [
     {"blocks": 1, "hops": 4, "threads": 32},
-    {"blocks": 1, "hops": 1, "threads": 1024},
-    {"blocks": 8, "hops": 1, "threads": 64},
-    {"blocks": 8, "hops": 4, "threads": 512, "bands": 1},
-    {"blocks": 16, "hops": 3, "threads": 256},
+    {"blocks": 1, "hops": 1, "threads": 512},
+    {"blocks": 3, "hops": 1, "threads": 64},
+    {"blocks": 8, "hops": 4, "threads": 512},
+    {"blocks": 70, "hops": 3, "threads": 128},
+    {"hops": 2, "threads": 256},
 ]
 
 
@@ -33,17 +34,17 @@ def drawn(random: np.random.Generator) -> Graph:
 
 
 def answers(graph, sources, **parameters):
-    """Distances [teams, n] of one launch, from poisoned memory."""
+    """Distances [sources, n] of one launch, from poisoned memory."""
     from kernels.cuda.buffers import Buffers
     from kernels.cuda.timing import Stopwatch
-    from kernels.sssp.cuda_fast import Cluster
+    from kernels.sssp.cuda_fast import Resident
 
     buffers = Buffers(0, "test")
-    cluster = Cluster(graph, buffers, teams=len(sources), **parameters)
+    resident = Resident(graph, buffers, count=len(sources), **parameters)
     try:
-        cluster.answer.fill(77)
-        cluster.launch(np.array(sources), Stopwatch())
-        return cluster.answer.get()
+        resident.answers.fill(77)
+        resident.launch(np.array(sources), Stopwatch())
+        return resident.answers.get()[:, : graph.n]
     finally:
         buffers.free()
 
@@ -51,18 +52,16 @@ def answers(graph, sources, **parameters):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape.values())))
 @pytest.mark.parametrize("room", ["plenty", "little"])
 def test_equals_dijkstra(shape, room, monkeypatch):
-    from kernels.cuda import device
     from kernels.sssp import cuda_fast
 
-    if shape["blocks"] > 1 and device().compute_capability() < (9, 0):
-        pytest.skip("clusters need compute capability 9.0")
-    if room == "little":  # queues that spill, distances in device memory
-        monkeypatch.setattr(cuda_fast, "QUEUE", 4)
-        monkeypatch.setattr(cuda_fast, "LEAST_QUEUE", 10**7)
+    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 2000)
+    if room == "little":  # queues that go on in device memory, few entries given away at a time
+        monkeypatch.setattr(cuda_fast, "QUEUE_BYTES", 64)
+        monkeypatch.setattr(cuda_fast, "ROOM", 3)
     random = np.random.default_rng()
     for _ in range(12):
         graph = drawn(random)
-        sources = random.integers(0, graph.n, int(random.choice([1, 3])))
+        sources = random.integers(0, graph.n, int(random.choice([1, 3, 40])))
         delta = [None, 1.0, 1000.0, np.inf][random.integers(4)]
         for source, got in zip(sources, answers(graph, sources, delta=delta, **shape), strict=True):
             assert sssp.differs(sssp.reference(graph, int(source)), {"distances": got}) is None, (
@@ -70,6 +69,40 @@ def test_equals_dijkstra(shape, room, monkeypatch):
                 graph.m,
                 delta,
             )
+
+
+def test_a_queue_without_room_is_tried_again_larger():
+    from kernels.cuda.buffers import Buffers
+    from kernels.cuda.timing import Stopwatch
+    from kernels.sssp import cuda_fast
+
+    random = np.random.default_rng(3)
+    graph = Graph.from_arcs(3000, *random.integers(0, 3000, (2, 9000)), np.ones(9000, np.uint32))
+    buffers = Buffers(0, "test")
+    resident = cuda_fast.Resident(graph, buffers, blocks=1, delta=np.inf)
+    resident._queue, resident.spill = 4, 8
+    resident._take(resident.dtype)
+    resident._queue = 4
+    resident.launch(np.array([5]), Stopwatch())
+    assert resident.spill > 8
+    assert sssp.differs(sssp.reference(graph, 5), {"distances": resident.distances.get()}) is None
+    buffers.free()
+
+
+def test_many_sources_and_a_trace():
+    from kernels.generators.regular import grid
+    from kernels.sssp.cuda_fast import Fast, FastMany
+
+    graph = grid(width=90, height=70, weight_low=1, weight_high=1000, seed=3)
+    many = FastMany(graph, sources=37)
+    many.run(17)
+    many.validate()
+    solver = Fast(graph)
+    solver.run(17)
+    np.testing.assert_array_equal(many.answer()["distances"], solver.answer()["distances"])
+    counted = solver.count(17)
+    assert counted["updated"].sum() >= graph.n and (counted["seconds"] > 0).all()
+    many.close(), solver.close()
 
 
 @pytest.mark.parametrize("delta", [None, 1000.0, np.inf])
@@ -104,6 +137,7 @@ def test_picks_the_whole_grid_for_a_small_world():
     run = solver.run(int(graph.degrees.argmax()))
     solver.validate()
     assert run.counters["relaxations"] < graph.m / 2
+    assert solver.count(0) == {}
     solver.close()
 
 
