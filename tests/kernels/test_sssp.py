@@ -11,7 +11,8 @@ from kernels.problem import Invalid, Unavailable
 from kernels.sssp.phases import Thresholds, calibrate, thresholds_from
 from kernels.sssp.validate import check_distances, check_tree, tight_tree
 
-CPU = [name for name, variant in sssp.VARIANTS.items() if variant.cpu and not variant.missing()]
+# phast, which takes integers alone, has tests of its own.
+CPU = [name for name, v in sssp.VARIANTS.items() if v.cpu and not v.missing() and name != "phast"]
 OURS = [name for name in CPU if not sssp.VARIANTS[name].peer and name != "scipy"]
 
 
