@@ -264,8 +264,8 @@ class Fast(CpuSolver):
         super().__init__(graph)
         if delta is None:
             # The mean says little where a few weights are a thousand times the others.
-            sample = graph.weights[:: -(-graph.m // SAMPLED) or 1]
-            delta = (DELTA_IN_MEDIAN_WEIGHTS * float(np.median(sample)) if graph.m else 0) or 1.0
+            sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
+            delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
         if not delta > 0:
             raise ValueError(f"delta must be positive, not {delta:g}")
         self.delta = float(delta)
