@@ -59,6 +59,8 @@ class Phast(CudaSolver):
         self._up_rows, self._vertices = self.buffers.upload(up_rows), self.buffers.upload(s.vertices)
         self._levels, self._rows = self.buffers.upload(s.levels), self.buffers.upload(s.rows)
         self._record, self._arrivals = self.buffers.empty(1, RECORD), self.buffers.empty(1, np.uint32)
+        self._slot = np.empty(graph.n, np.uint32)
+        self._slot[h.vertices] = s.slots
         self.queue, self.spill = QUEUE, SPILL
         self._take(dtype)
 
@@ -112,7 +114,7 @@ class Phast(CudaSolver):
                         self._above, self._below, self.distances, self._entries, self._spill, self._record,
                         self._arrivals,
                     )),
-                    self._arrived, h.core, self._core_width, h.levels, int(self._slices.slots[source]),
+                    self._arrived, h.core, self._core_width, h.levels, int(self._slot[source]),
                     self.queue, self.spill, PATIENCE_MS,
                 )  # fmt: skip
             self._arrived = (self._arrived + self._blocks * (1 + h.levels)) % 2**32
