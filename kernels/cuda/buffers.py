@@ -58,11 +58,15 @@ class Buffers:
         self.upload_time += time.perf_counter() - start
         return array
 
-    def free(self) -> None:
-        """Give all memory back; the arrays must not be used afterwards."""
-        for array in self._arrays:
+    def release(self, *arrays) -> None:
+        """Give the memory of some arrays back; they must not be used afterwards."""
+        for array in arrays:
+            self._arrays = [kept for kept in self._arrays if kept is not array]
+            self.nbytes -= array.nbytes
             if array.gpudata is not None:
                 array.gpudata.free()
                 array.gpudata = None
-        self._arrays.clear()
-        self.nbytes = 0
+
+    def free(self) -> None:
+        """Give all memory back."""
+        self.release(*self._arrays)

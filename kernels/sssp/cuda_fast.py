@@ -20,16 +20,15 @@ from kernels.graph import Graph
 from kernels.problem import Run, Unavailable
 from kernels.sssp.cuda import CudaSolver
 from kernels.sssp.cuda_wide import Wide
-from kernels.sssp.layout import NONE, lay_out, levels
+from kernels.sssp.layout import NONE, lay_out, levels, rows_needed
 from kernels.sssp.phases import wide
 
 # Graphs of at least so many arcs a vertex, and at most so many levels, get a few phases of the whole grid.
 WIDE_DEGREE, WIDE_LEVELS = 8, 64
 THREADS = 512
-# Blocks of a team: all there are for one source, few where there are many sources.
-TEAM = 8
 HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory, two queues; the rest is left to L1
+LEAST_SPILL = 4096  # entries of a queue in device memory
 ROOM = 4096  # entries that a block can give away at a time
 LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
 PATIENCE_MS = 60_000
@@ -64,8 +63,8 @@ class Resident:
         self.graph, self._buffers, self.count = graph, buffers, count
         self._threads, self._hops = threads, hops
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        # One block a multiprocessor: all must be resident at once.
-        self.blocks = min(blocks or (processors if count == 1 else TEAM), processors, threads)
+        # One block a multiprocessor: all must be resident at once. Many sources share them out.
+        self.blocks = min(blocks or max(1, processors // count), processors, threads)
         self.teams = min(count, processors // self.blocks)
         rows = lay_out(graph)
         if len(rows) >= NONE:
@@ -80,23 +79,28 @@ class Resident:
         for board in (self._counts, self._gifts):
             board.fill(0)
         self._round = 0
-        self.spill = max(4096, 2 * self.n_rows // self.blocks)
+        self.spill = max(LEAST_SPILL, 2 * self.n_rows // resident)
         self.steered = delta is None
         mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 1.0
         self.delta = LONGEST_STEP * (mean or 1.0) if delta is None else delta
+        self._typed = ()
         self._take(graph.weights.dtype)
 
     @staticmethod
     def forecast(graph: Graph, count: int = 1) -> int:
-        """Bytes of the arrays, distances 32 bits wide, for a graph that needs few extra vertices."""
-        return graph.n * 36 + count * graph.n * 4 + 32 * graph.n + (64 << 20)
+        """Bytes of the arrays, distances 32 bits wide."""
+        processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
+        board = 2 * processors * (COUNTS_BYTES + ROOM * GIFT_BYTES)
+        return rows_needed(graph) * (32 + 32 + 4 * count) + board + 16 * processors * LEAST_SPILL
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
         self.dtype = np.dtype(dtype)
         entry, resident = 2 * self.dtype.itemsize, self.teams * self.blocks
+        self._buffers.release(*self._typed)
         self.answers = self._buffers.empty((self.count, self.n_rows), self.dtype)
         self._spill_area = self._buffers.empty(resident * 2 * self.spill * entry, np.uint8)
+        self._typed = (self.answers, self._spill_area)
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
         self._kernel = function("sssp", "fast", f"queries_{suffix}", "PPIPPPPPPIIIIIIIIIId")
@@ -127,7 +131,9 @@ class Resident:
         """Answer one source and note every round: ROUND [rounds], at most TRACED of them."""
         traces = self._buffers.empty(TRACED, ROUND)
         records = self.launch(np.array([source]), Stopwatch(), traces)
-        return traces.get()[: int(records["rounds"][0])]
+        noted = traces.get()[: int(records["rounds"][0])]
+        self._buffers.release(traces)
+        return noted
 
     def launch(self, sources: np.ndarray, stopwatch: Stopwatch, traces=None) -> np.ndarray:
         """Answer `count` sources; returns their records. Raises Unavailable when a query does not come to an end."""

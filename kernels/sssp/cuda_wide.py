@@ -78,6 +78,7 @@ class Wide:
         self.device_status, self.status = buffers.empty(1, STATUS), driver.pagelocked_empty(1, STATUS)
         mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 0.0
         self.delta = (DELTA_OF_MEAN * mean or 1.0) if delta is None else delta
+        self._typed = ()
         self._take(graph.weights.dtype)
 
     @staticmethod
@@ -88,7 +89,9 @@ class Wide:
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
         self.dtype = np.dtype(dtype)
-        self.distances, self.done, self.next = (self._buffers.empty(self.graph.n, self.dtype) for _ in range(3))
+        self._buffers.release(*self._typed)
+        self._typed = tuple(self._buffers.empty(self.graph.n, self.dtype) for _ in range(3))
+        self.distances, self.done, self.next = self._typed
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         d = {"u4": "I", "u8": "Q", "f4": "f", "f8": "d"}[self.dtype.str[1:]]
         kernels = {

@@ -15,14 +15,24 @@ WIDTH = 4  # arcs a row
 NONE = np.uint32(0xFFFFFFFF)
 
 
+def rows_needed(graph: Graph) -> int:
+    """Rows of the layout: vertices, and extra ones."""
+    return graph.n + int(_extra_before(graph)[-1])
+
+
 def lay_out(graph: Graph) -> np.ndarray:
     """uint32 [rows, 4, 2]: (target, weight's bits), target NONE where there is no arc; rows from n on are extra."""
-    extra = np.zeros(graph.n + 1, np.int64)
-    _count_extra(graph.offsets, extra)
-    np.cumsum(extra, out=extra)
+    extra = _extra_before(graph)
     rows = np.empty((graph.n + int(extra[-1]), WIDTH, 2), np.uint32)
     _fill_rows(graph.offsets, graph.targets, graph.weights.view(np.uint32), extra, rows)
     return rows
+
+
+def _extra_before(graph: Graph) -> np.ndarray:
+    """int64 [n + 1]: extra vertices of all vertices before."""
+    extra = np.zeros(graph.n + 1, np.int64)
+    _count_extra(graph.offsets, extra)
+    return np.cumsum(extra, out=extra)
 
 
 def levels(graph: Graph) -> int:
