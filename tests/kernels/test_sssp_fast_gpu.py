@@ -89,6 +89,28 @@ def test_a_queue_without_room_is_tried_again_larger():
     buffers.free()
 
 
+def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
+    from kernels.cuda.buffers import Buffers
+    from kernels.cuda.timing import Stopwatch
+    from kernels.problem import Unavailable
+    from kernels.sssp import cuda_fast
+
+    class OneLess:
+        def __init__(self, kernel):
+            self.kernel = kernel
+
+        def prepared_async_call(self, grid, *rest, **named):
+            self.kernel.prepared_async_call((grid[0] - 1, 1), *rest, **named)
+
+    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 200)
+    buffers = Buffers(0, "test")
+    resident = cuda_fast.Resident(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), buffers, blocks=3)
+    resident._kernel = OneLess(resident._kernel)
+    with pytest.raises(Unavailable, match="gave up"):
+        resident.launch(np.array([0]), Stopwatch())
+    buffers.free()
+
+
 def test_many_sources_and_a_trace():
     from kernels.generators.regular import grid
     from kernels.sssp.cuda_fast import Fast, FastMany
