@@ -94,7 +94,7 @@ def test_the_quoted_numbers_are_of_problems_graphs_and_quantities_that_there_are
 
 def test_solvers_of_others_are_those_of_the_module_peers():
     foreign = {v for name in names() for v, variant in problem(name).VARIANTS.items() if variant.foreign}
-    assert foreign == {"scipy", "networkit", "numpy"}
+    assert foreign == {"scipy", "networkit", "cugraph", "numpy"}
 
 
 @pytest.mark.parametrize(
