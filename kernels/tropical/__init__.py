@@ -53,6 +53,13 @@ VARIANTS = {
         ("fast",),
         {"reuse": bool, "skip": bool},
     ),
+    "dense": Variant(
+        "fast, infinite tiles computed like any others",
+        "kernels.tropical.fast_cpu:Dense",
+        "kernels.tropical.fast_cuda:Dense",
+        ("fast",),
+        {"reuse": bool},
+    ),
     "closure": Variant(
         "closure: squared by fast until nothing changes",
         "kernels.tropical.closure_cpu:Closure",

@@ -1,4 +1,10 @@
-"""The closure on CUDA: repeated squaring and blocked Floyd-Warshall, both on the kernels of `fast`."""
+"""The closure on CUDA: repeated squaring and blocked Floyd-Warshall, both on the kernels of `fast`.
+
+A step of Floyd-Warshall takes all paths through a block of vertices K. With its diagonal block P closed, the columns of
+K become C[:, K] (x) P; and since P (x) P = P, C[:, K] (x) C[K, :] then gives all the rest, the rows of K as well. The
+columns and rows of the next block come first, so that closing the next diagonal block, a chain of small kernels, runs
+beside the rest of the product.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +16,40 @@ from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
 from kernels.problem import Run
 from kernels.tropical import fast_cuda
-from kernels.tropical.device import Laps, divided, fetch_rows, fill
-from kernels.tropical.fast_cuda import LINES_A, LINES_B, Matrix, Multiplier, Packed, columns_per_strip
+from kernels.tropical.device import Laps, Solver, divided, fill
+from kernels.tropical.fast_cuda import (
+    LINES_A,
+    LINES_B,
+    Matrix,
+    Multiplier,
+    Packed,
+    columns_per_strip,
+    multiprocessors,
+)
 from kernels.tropical.instances import Instance
 from kernels.tropical.operands import checked_square
 from kernels.tropical.semiring import infinity, mirrored
-from kernels.tropical.validate import check
 
-# As in diagonal.cu: vertices of a diagonal block.
+# As in diagonal.cu: vertices that one block of threads closes.
 EDGE = 128
-THREADS = (32, 32, 1)
+THREADS = (32, 16, 1)
+# Kernels start in the order of their launches, so what runs beside others is cut into launches of a tile a
+# multiprocessor, on one stream more than it holds of them: the next of the others waits for no more than that.
+BESIDE = fast_cuda.BLOCKS + 1
 
 
-class Closing:
+class Closing(Solver):
     """What both share: c, closed in place, begins as a copy of A with zeros on its diagonal, over (min, +)."""
 
     def __init__(self, instance: Instance, workspace: int) -> None:
+        super().__init__(instance)
         checked_square(instance.a, instance.semiring)
-        self.instance = instance
         self.n, self.dtype = len(instance.a), instance.a.dtype
         self.buffers = Buffers(2 * instance.a.nbytes + workspace, f"the closure of {self.n:,} vertices")
         self.a = self.buffers.upload(mirrored(instance.a, instance.semiring))
         self.c = self.buffers.empty(self.a.shape, self.dtype)
         self.matrix = Matrix.of(self.c)
         self._zero = function("tropical", "diagonal", f"zero_diagonal_{self.dtype.name}", "Pi")
-        self._seed = 0
 
     def run(self, query: int) -> Run:
         self._seed = query
@@ -52,15 +67,6 @@ class Closing:
     def close_matrix(self) -> tuple[float, dict[str, float]]:
         """Close c; returns seconds and counters."""
         raise NotImplementedError
-
-    def validate(self) -> None:
-        check(self.instance, lambda rows: mirrored(fetch_rows(self.c, rows), self.instance.semiring), self._seed)
-
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": mirrored(self.c.get(), self.instance.semiring)}
-
-    def close(self) -> None:
-        self.buffers.free()
 
 
 class Closure(Closing):
@@ -87,26 +93,34 @@ class Closure(Closing):
         return laps.seconds()[0], {"squarings": squarings}
 
 
+class Strips:
+    """Packed columns and rows through some vertices, and their diagonal block."""
+
+    def __init__(self, buffers: Buffers, dtype: np.dtype, lines: int, terms: int) -> None:
+        self.columns, self.rows, self.diagonal = (Packed(buffers, *x) for x in self._sizes(dtype, lines, terms))
+
+    @staticmethod
+    def _sizes(dtype: np.dtype, lines: int, terms: int) -> list[tuple[int, int, int, int]]:
+        wide = columns_per_strip(dtype)
+        return [(lines, terms, LINES_A, LINES_A), (lines, terms, wide, LINES_B), (terms, terms, wide, LINES_B)]
+
+    @classmethod
+    def nbytes(cls, dtype: np.dtype, lines: int, terms: int) -> int:
+        return sum(Packed.nbytes(*x) for x in cls._sizes(dtype, lines, terms))
+
+
 class FloydWarshall(Closing):
-    """Blocks of EDGE vertices: close the diagonal block, then its rows and columns, then everything else."""
+    """Blocks of vertices in turn; a block itself is closed in the same way, by smaller ones."""
 
     def __init__(self, instance: Instance) -> None:
         n, dtype = len(instance.a), instance.a.dtype
-        wide = columns_per_strip(dtype)
-
-        def operands(terms: int) -> list[tuple[int, int, int, int]]:
-            """What Packed is to hold: the diagonal block and the rows, then the columns and the diagonal block."""
-            return [
-                (terms, terms, LINES_A, LINES_A),
-                (n, terms, wide, LINES_B),
-                (n, terms, LINES_A, LINES_A),
-                (terms, terms, wide, LINES_B),
-            ]
-
-        # The last block may have fewer vertices, and so fewer chunks.
-        sizes = {min(EDGE, n), n % EDGE or min(EDGE, n)}
-        super().__init__(instance, sum(Packed.nbytes(*x) for terms in sizes for x in operands(terms)))
-        self._packed = {terms: [Packed(self.buffers, *x) for x in operands(terms)] for terms in sizes}
+        # A multiple of the widest tile; measured on an H200 from 4,096 to 16,384.
+        self.step = min(n, 512 if n <= 8192 else 1024)
+        inner = self.step, min(n, EDGE)
+        # Two for the steps: the product still reads those of one while those of the next are made.
+        outer = n, self.step
+        super().__init__(instance, Strips.nbytes(dtype, *inner) + 2 * Strips.nbytes(dtype, *outer))
+        self._inner, *self._outer = (Strips(self.buffers, dtype, *x) for x in (inner, outer, outer))
         self.report = self.buffers.empty(fast_cuda.REPORT.itemsize // 4, np.uint32)
         self.multiplier = Multiplier(dtype, self.report)
         entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
@@ -114,32 +128,82 @@ class FloydWarshall(Closing):
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
     def close_matrix(self) -> tuple[float, dict[str, float]]:
+        import pycuda.driver as driver
+
         laps = Laps(2)
         fill(self.multiplier.report_pointer, np.uint32(0), self.report.size)
         laps.mark()
         self.start()
-        for first in range(0, self.n, EDGE):
-            self._go_through(first, min(EDGE, self.n - first))
+        main, *beside = (driver.Stream() for _ in range(1 + BESIDE))
+        ready, done = driver.Event(), [driver.Event() for _ in beside]
+        n, tall, wide = self.n, LINES_A, columns_per_strip(self.dtype)
+        for step, first in enumerate(range(0, n, self.step)):
+            count = min(self.step, n - first)
+            after = first + count
+            self._close(first, count, main)
+            if count == n:
+                break
+            columns, rows = self._through(first, count, 0, n, self._outer[step % 2], main)
+            for event in done if step else ():
+                main.wait_for_event(event)
+            ready.record(main)
+            following = min(self.step, n - after)
+            next_rows = range(after // tall, after // tall + divided(following, tall))
+            next_columns = range(after // wide, after // wide + divided(following, wide))
+            if following:
+                strip = columns.part(following, count, next_rows.start)
+                self._product(self._block(after, 0, following, n), strip, rows, streams=[main])
+                strip = rows.part(following, count, next_columns.start)
+                self._product(self._block(0, after, n, following), columns, strip, streams=[main])
+            for stream in beside:
+                stream.wait_for_event(ready)
+            finished = range(first // wide, next_columns.stop if following else divided(n, wide))
+            self._product(
+                self._block(0, 0, n, n),
+                columns,
+                rows,
+                without=(next_rows, finished),
+                piece=multiprocessors(),
+                streams=beside,
+            )
+            for stream, event in zip(beside, done, strict=True):
+                event.record(stream)
         laps.mark()
         seconds = laps.seconds()[0]
-        self.multiplier.check(self.matrix.pointer, self.n, self.matrix, self.matrix)
+        self.multiplier.check(self.matrix.pointer, n, self.matrix, self.matrix)
         return seconds, {}
 
-    def _go_through(self, first: int, count: int) -> None:
-        """All paths through the vertices first .. first + count - 1."""
-        n, size = self.n, self.dtype.itemsize
-        whole = self.matrix.pointer
-        corner, row, column = whole + first * (n + 1) * size, whole + first * n * size, whole + first * size
-        diagonal = Matrix(corner, count, count, n, 1)
-        rows, columns = Matrix(row, count, n, n, 1), Matrix(column, n, count, n, 1)
-        diagonal_a, rows_b, columns_a, diagonal_b = self._packed[count]
-        multiply = self.multiplier
+    def _block(self, row: int, column: int, rows: int, columns: int) -> Matrix:
+        """Part of c."""
+        return Matrix(self.matrix.pointer + (row * self.n + column) * self.dtype.itemsize, rows, columns, self.n, 1)
 
-        self._close_diagonal.prepared_call((1, 1), THREADS, corner, count, n, infinity(self.dtype))
-        chunks = rows_b.chunks
-        multiply.pack(diagonal_a.operand(diagonal), rows_b.operand(rows), chunks)
-        multiply.pack(columns_a.operand(columns), diagonal_b.operand(diagonal), chunks)
-        multiply.product(row, diagonal_a, rows_b, count, n, n, 1, accumulate=True)
-        multiply.product(column, columns_a, diagonal_b, n, count, n, 1, accumulate=True)
-        multiply.pack(columns_a.operand(columns), rows_b.operand(rows), chunks)
-        multiply.product(whole, columns_a, rows_b, n, n, n, 1, accumulate=True)
+    def _product(self, c: Matrix, a: Packed, b: Packed, accumulate: bool = True, **how) -> None:
+        self.multiplier.product(c.pointer, a, b, c.rows, c.columns, self.n, accumulate=accumulate, **how)
+
+    def _close(self, start: int, size: int, stream) -> None:
+        """All paths among the vertices start .. start + size - 1."""
+        for first in range(start, start + size, EDGE):
+            count = min(EDGE, start + size - first)
+            corner = self._block(first, first, count, count).pointer
+            self._close_diagonal.prepared_async_call(
+                (1, 1), THREADS, stream, corner, count, self.n, infinity(self.dtype)
+            )
+            if size > EDGE:
+                columns, rows = self._through(first, count, start, size, self._inner, stream)
+                self._product(self._block(start, start, size, size), columns, rows, streams=[stream])
+
+    def _through(self, first: int, count: int, start: int, size: int, strips: Strips, stream) -> tuple[Packed, Packed]:
+        """Paths among start .. start + size - 1 that pass the block first .. first + count - 1, which is closed.
+
+        Finishes its columns in c; packs these and its rows, whose product is what there is left to do.
+        """
+        columns, rows = self._block(start, first, size, count), self._block(first, start, count, size)
+        diagonal = self._block(first, first, count, count)
+        packed_columns, packed_rows = strips.columns.part(size, count), strips.rows.part(size, count)
+        packed_diagonal = strips.diagonal.part(count, count)
+        chunks = packed_columns.chunks
+        left = packed_columns.operand(columns)
+        self.multiplier.pack(left, packed_diagonal.operand(diagonal), chunks, stream=stream)
+        self._product(columns, packed_columns, packed_diagonal, accumulate=False, streams=[stream])
+        self.multiplier.pack(left, packed_rows.operand(rows), chunks, stream=stream)
+        return packed_columns, packed_rows

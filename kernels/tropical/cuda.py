@@ -9,11 +9,10 @@ import numpy as np
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
 from kernels.problem import Run
-from kernels.tropical.device import Laps, divided, fetch_rows, fill
+from kernels.tropical.device import Laps, Solver, divided, fill
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import infinity, mirrored
 from kernels.tropical.skipping import INFINITE, Grains, occupancy
-from kernels.tropical.validate import check
 
 TILE = 32
 BLOCK = (TILE, TILE, 1)
@@ -23,11 +22,11 @@ def tiles(length: int) -> int:
     return divided(length, TILE)
 
 
-class Product:
-    """What the paper's solvers share: the operands as (min, +) takes them on the device, and the answer."""
+class Product(Solver):
+    """What the paper's solvers share: the operands as (min, +) takes them on the device."""
 
     def __init__(self, instance: Instance) -> None:
-        self.instance = instance
+        super().__init__(instance)
         self.infinite = infinity(instance.a.dtype)
         m, k, n = instance.shape
         tables = tiles(m) * tiles(k) + tiles(k) * tiles(n)
@@ -43,7 +42,6 @@ class Product:
         self.memory = self.buffers.nbytes
         self.transfer = self.buffers.upload_time
         self.laps = Laps(3)
-        self._seed = 0
 
     def kernel(self, name: str, arguments: str):
         return function("tropical", "tiled", f"{name}_{self.instance.a.dtype.name}", arguments)
@@ -68,15 +66,6 @@ class Product:
     def grid(self) -> tuple[int, int]:
         m, _, n = self.instance.shape
         return tiles(n), tiles(m)
-
-    def validate(self) -> None:
-        check(self.instance, lambda rows: mirrored(fetch_rows(self.c, rows), self.instance.semiring), self._seed)
-
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": mirrored(self.c.get(), self.instance.semiring)}
-
-    def close(self) -> None:
-        self.buffers.free()
 
 
 class Untiled(Product):

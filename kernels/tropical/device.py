@@ -6,6 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import mirrored
+from kernels.tropical.validate import check
+
 
 def divided(length: int, step: int) -> int:
     """length / step, rounded up."""
@@ -49,3 +53,23 @@ class Laps:
         self._next = 0
         used[-1].synchronize()
         return [later.time_since(sooner) / 1000 for sooner, later in pairwise(used)]
+
+
+class Solver:
+    """What the CUDA solvers share: the answer is `c`, a GPUArray in `buffers`, over (min, +) if not said otherwise."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self._seed = 0
+
+    def _as_asked(self, c: np.ndarray) -> np.ndarray:
+        return mirrored(c, self.instance.semiring)
+
+    def validate(self) -> None:
+        check(self.instance, lambda rows: self._as_asked(fetch_rows(self.c, rows)), self._seed)
+
+    def answer(self) -> dict[str, np.ndarray]:
+        return {"c": self._as_asked(self.c.get())}
+
+    def close(self) -> None:
+        self.buffers.free()

@@ -1,44 +1,51 @@
 // Floyd-Warshall on the diagonal block of a blocked one: the least paths among at most EDGE vertices, in place.
 
-constexpr int EDGE = 128, ACROSS = 32, EACH = EDGE / ACROSS;
+// A thread keeps DOWN x EACH neighbouring entries in registers: few enough to run beside a block of the product.
+constexpr int EDGE = 128, ACROSS = 32, ROWS = 16, DOWN = EDGE / ROWS, EACH = EDGE / ACROSS;
 
-// One block of ACROSS x ACROSS threads; a thread keeps EACH x EACH entries, ACROSS apart, in registers. Row and column
-// of the vertex to go through pass through shared memory, in two copies so that one barrier a vertex is enough.
+__device__ float lesser(float x, float y) { return fminf(x, y); }
+__device__ int lesser(int x, int y) { return min(x, y); }
+
+template <class Entry, int N> struct alignas(N * sizeof(Entry) < 16 ? N * sizeof(Entry) : 16) Line {
+    Entry entries[N];
+};
+
+// One block of ACROSS x ROWS threads. Row and column of the vertex to go through pass through shared memory, in two
+// copies so that one barrier a vertex is enough.
 template <class Entry> __device__ __forceinline__ void close_diagonal(Entry* d, int n, int pitch, Entry infinite) {
-    __shared__ Entry row[2][EDGE], column[2][EDGE];
+    __shared__ Line<Entry, EACH> rows[2][ACROSS];
+    __shared__ Line<Entry, DOWN> columns[2][ROWS];
     const int x = threadIdx.x, y = threadIdx.y;
-    Entry best[EACH][EACH];
+    Entry best[DOWN][EACH];
 #pragma unroll
-    for (int i = 0; i < EACH; ++i)
+    for (int i = 0; i < DOWN; ++i)
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
-            const int r = y + i * ACROSS, c = x + j * ACROSS;
+            const int r = y * DOWN + i, c = x * EACH + j;
             best[i][j] = r < n && c < n ? d[size_t(r) * pitch + c] : infinite;
         }
+    for (int owner = 0; owner < ROWS; ++owner)
 #pragma unroll
-    for (int part = 0; part < EACH; ++part)
-        for (int k = 0; k < ACROSS; ++k) {
-            const int copy = k % 2;
-            if (y == k)
+        for (int k = 0; k < DOWN; ++k) {
+            if (y == owner)
 #pragma unroll
-                for (int j = 0; j < EACH; ++j) row[copy][x + j * ACROSS] = best[part][j];
-            if (x == k)
+                for (int j = 0; j < EACH; ++j) rows[k % 2][x].entries[j] = best[k][j];
+            if (x == owner * (DOWN / EACH) + k / EACH)
 #pragma unroll
-                for (int i = 0; i < EACH; ++i) column[copy][y + i * ACROSS] = best[i][part];
+                for (int i = 0; i < DOWN; ++i) columns[k % 2][y].entries[i] = best[i][k % EACH];
             __syncthreads();
+            const Line<Entry, EACH> row = rows[k % 2][x];
+            const Line<Entry, DOWN> column = columns[k % 2][y];
 #pragma unroll
-            for (int i = 0; i < EACH; ++i)
+            for (int i = 0; i < DOWN; ++i)
 #pragma unroll
-                for (int j = 0; j < EACH; ++j) {
-                    const auto sum = column[copy][y + i * ACROSS] + row[copy][x + j * ACROSS];
-                    if (sum < best[i][j]) best[i][j] = sum;
-                }
+                for (int j = 0; j < EACH; ++j) best[i][j] = lesser(column.entries[i] + row.entries[j], best[i][j]);
         }
 #pragma unroll
-    for (int i = 0; i < EACH; ++i)
+    for (int i = 0; i < DOWN; ++i)
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
-            const int r = y + i * ACROSS, c = x + j * ACROSS;
+            const int r = y * DOWN + i, c = x * EACH + j;
             if (r < n && c < n) d[size_t(r) * pitch + c] = best[i][j];
         }
 }
@@ -49,7 +56,7 @@ template <class Entry> __device__ __forceinline__ void zero_diagonal(Entry* d, i
 }
 
 #define KERNELS(ENTRY, NAME)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(ACROSS * ACROSS)                                                      \
+    extern "C" __global__ void __launch_bounds__(ACROSS * ROWS, 2)                                                     \
         close_diagonal_##NAME(ENTRY* d, int n, int pitch, ENTRY infinite) {                                            \
         close_diagonal(d, n, pitch, infinite);                                                                         \
     }                                                                                                                  \

@@ -25,9 +25,10 @@ __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, co
 #define PRODUCT(NAME, NUMBER, THREES, BAD)                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                      \
         product_##NAME(NUMBER::Entry* c, const unsigned* packed_a, const unsigned* packed_b,                           \
-                       const unsigned char* kinds_a, const unsigned char* kinds_b, Report* report, int m, int n,       \
-                       int pitch, int chunks, unsigned one, int accumulate, int mirrored, int watch_change) {          \
-        product<NUMBER, THREES>(c, packed_a, packed_b, kinds_a, kinds_b, report, BAD, m, n, pitch, chunks, one,        \
+                       const unsigned char* kinds_a, const unsigned char* kinds_b, Report* report, const Tiles tiles,  \
+                       int m, int n, int pitch, int chunks, unsigned one, int accumulate, int mirrored,                \
+                       int watch_change) {                                                                             \
+        product<NUMBER, THREES>(c, packed_a, packed_b, kinds_a, kinds_b, report, BAD, tiles, m, n, pitch, chunks, one, \
                                 accumulate, mirrored, watch_change);                                                   \
     }
 #define KERNELS(NAME, NUMBER)                                                                                          \

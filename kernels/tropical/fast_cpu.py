@@ -20,34 +20,30 @@ HEIGHT, DEPTH, WIDTH = 64, 16, 512
 
 
 @njit(cache=True)
-def _eight_terms(c, x0, x1, x2, x3, x4, x5, x6, x7, b0, b1, b2, b3, b4, b5, b6, b7):
-    """c = min(c, x0 + b0, ...) over rows; more rows, and LLVM gives up proving that none is c."""
+def _lesser(x, y):
+    return x if x < y else y
+
+
+@njit(cache=True)
+def _eight_terms(c, x, b, k):
+    """c = min(c, x[k] + b[k], ..., x[k + 7] + b[k + 7])."""
     add = c.dtype.type
+    x0, x1, x2, x3, x4, x5, x6, x7 = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5], x[k + 6], x[k + 7]
     for j in range(c.shape[0]):
-        best = c[j]
-        s = add(x0 + b0[j])
-        best = s if s < best else best
-        s = add(x1 + b1[j])
-        best = s if s < best else best
-        s = add(x2 + b2[j])
-        best = s if s < best else best
-        s = add(x3 + b3[j])
-        best = s if s < best else best
-        s = add(x4 + b4[j])
-        best = s if s < best else best
-        s = add(x5 + b5[j])
-        best = s if s < best else best
-        s = add(x6 + b6[j])
-        best = s if s < best else best
-        s = add(x7 + b7[j])
-        c[j] = s if s < best else best
+        best = _lesser(add(x0 + b[k, j]), c[j])
+        best = _lesser(add(x1 + b[k + 1, j]), best)
+        best = _lesser(add(x2 + b[k + 2, j]), best)
+        best = _lesser(add(x3 + b[k + 3, j]), best)
+        best = _lesser(add(x4 + b[k + 4, j]), best)
+        best = _lesser(add(x5 + b[k + 5, j]), best)
+        best = _lesser(add(x6 + b[k + 6, j]), best)
+        c[j] = _lesser(add(x7 + b[k + 7, j]), best)
 
 
 @njit(cache=True)
 def _one_term(c, x, b):
     for j in range(c.shape[0]):
-        s = c.dtype.type(x + b[j])
-        c[j] = s if s < c[j] else c[j]
+        c[j] = _lesser(c.dtype.type(x + b[j]), c[j])
 
 
 @njit(parallel=True, cache=True)
@@ -76,25 +72,7 @@ def _relax(c, a, b, finite_a, finite_b):
                 row, x = c[r][left:right], a[r][first:last]
                 k = 0
                 while k + 8 <= last - first:
-                    _eight_terms(
-                        row,
-                        x[k],
-                        x[k + 1],
-                        x[k + 2],
-                        x[k + 3],
-                        x[k + 4],
-                        x[k + 5],
-                        x[k + 6],
-                        x[k + 7],
-                        block[k],
-                        block[k + 1],
-                        block[k + 2],
-                        block[k + 3],
-                        block[k + 4],
-                        block[k + 5],
-                        block[k + 6],
-                        block[k + 7],
-                    )
+                    _eight_terms(row, x, block, k)
                     k += 8
                 for rest in range(k, last - first):
                     _one_term(row, x[rest], block[rest])
@@ -140,3 +118,10 @@ class Fast(cpu.Product):
         self.c.fill(self.infinite)
         _relax(self.c, self.a, self.b, *self._finite)
         return {"prepass_s": prepass, **occupancy(*self._finite)}
+
+
+class Dense(Fast):
+    """What skipping is compared with: fast without it."""
+
+    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
+        super().__init__(instance, reuse=reuse, skip=False)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
+from copy import copy
 from functools import cache
+from itertools import cycle
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -12,23 +16,22 @@ import numpy as np
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
 from kernels.problem import Run
-from kernels.tropical.device import Laps, divided, fetch_rows, fill
+from kernels.tropical.device import Laps, Solver, divided, fill
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import SumOverflow, infinity
 from kernels.tropical.skipping import occupancy
-from kernels.tropical.validate import check
 
 # As in product.cuh and pack.cuh.
-LINES_A, LINES_B, DEPTH, STAGES, LISTED = 128, 128, 16, 4, 2048
-BLOCK, PACK_BLOCK = (256, 1, 1), (128, 1, 1)
+LINES_A, LINES_B, DEPTH, STAGES, LISTED, BLOCKS = 64, 128, 32, 3, 1024, 3
+BLOCK, PACK_BLOCK = (128, 1, 1), (128, 1, 1)
 SHARED_BYTES = STAGES * (LINES_A + LINES_B) * DEPTH * 4 + LISTED * 2
 FINITE = 1
 NOT_A_NUMBER, NEGATIVE, OUT_OF_RANGE = 1, 2, 4
 REPORT = np.dtype([("found", "u4"), ("largest", "u4", 2), ("changed", "u4"), ("overflown", "u4")])
-# Measured on an H200, in times of one chunk: merging a part into C costs 12 (40 for pairs of 16 bits, which are
+# Measured on an H200, in times of one chunk: merging a part into C costs 6 (20 for pairs of 16 bits, which are
 # compared and swapped; more than 3 such parts get in each other's way), and a multiprocessor with a single block runs
 # at 0.65 of its rate.
-MERGE, MERGE_PAIRS, MOST_PARTS, MOST_PARTS_OF_PAIRS, ALONE = 12, 40, 64, 3, 0.65
+MERGE, MERGE_PAIRS, MOST_PARTS, MOST_PARTS_OF_PAIRS, ALONE = 6, 20, 64, 3, 0.65
 
 
 class LoopWarning(UserWarning):
@@ -46,7 +49,7 @@ def _kernel(name: str, arguments: str, shared_bytes: int = 0):
 
 
 @cache
-def _multiprocessors() -> int:
+def multiprocessors() -> int:
     import pycuda.driver as driver
 
     from kernels.cuda import device
@@ -89,10 +92,19 @@ class Packed:
     """One operand in packed form: strips of lines, each of chunks of terms, and what the chunks hold."""
 
     def __init__(self, buffers: Buffers, lines: int, terms: int, lines_per_strip: int, words: int) -> None:
+        self._lines_per_strip, self._words = lines_per_strip, words
         self.strips, self.chunks = divided(lines, lines_per_strip), divided(terms, DEPTH)
-        self.words = buffers.empty(self.strips * self.chunks * words * DEPTH, np.uint32)
-        self.kinds = buffers.empty((self.strips, self.chunks), np.uint8)
-        self.pointers = int(self.words.gpudata), int(self.kinds.gpudata)
+        self._packed = buffers.empty(self.strips * self.chunks * words * DEPTH, np.uint32)
+        self._kinds = buffers.empty((self.strips, self.chunks), np.uint8)
+        self.pointers = int(self._packed.gpudata), int(self._kinds.gpudata)
+
+    def part(self, lines: int, terms: int, first: int = 0) -> Packed:
+        """The same memory, or from a strip on, for operands of at most this size."""
+        part = copy(self)
+        part.strips, part.chunks = divided(lines, self._lines_per_strip), divided(terms, DEPTH)
+        before = first * part.chunks
+        part.pointers = self.pointers[0] + before * self._words * DEPTH * 4, self.pointers[1] + before
+        return part
 
     @staticmethod
     def nbytes(lines: int, terms: int, lines_per_strip: int, words: int) -> int:
@@ -112,7 +124,7 @@ class Packed:
 
     def finite(self) -> np.ndarray:
         """bool [strips, chunks]."""
-        return self.kinds.get() & FINITE != 0
+        return self._kinds.get() & FINITE != 0
 
 
 class Multiplier:
@@ -126,20 +138,29 @@ class Multiplier:
         self.report_pointer = int(report.gpudata)
         self._pack = _kernel(f"pack_{dtype.name}", "PPPqqiiiPPPqqiiiPIPii")
         loop = f"product_{'signed_' if signed else ''}{dtype.name}"
-        self._product = _kernel(loop, "PPPPPPiiiiIiii", SHARED_BYTES)
+        self._product = _kernel(loop, "PPPPPP" + "iiiii" + "iiiiIiii", SHARED_BYTES)
         entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
         self._overflow = _kernel(f"overflow_{dtype.name}", f"PPPP{entry}{entry}iiiqqqq")
 
-    def tiles(self, m: int, n: int) -> int:
-        return divided(m, LINES_A) * divided(n, columns_per_strip(self.dtype))
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """Of C, down and across."""
+        return divided(m, LINES_A), divided(n, columns_per_strip(self.dtype))
 
     def pack(
-        self, a: tuple[int, ...], b: tuple[int, ...], chunks: int, skip: bool = True, c: int = 0, words: int = 0
+        self,
+        a: tuple[int, ...],
+        b: tuple[int, ...],
+        chunks: int,
+        skip: bool = True,
+        c: int = 0,
+        words: int = 0,
+        stream=None,
     ) -> None:
         """Pack two operands (Packed.operand) of the same number of chunks; fill words of C with infinity."""
         filling = divided(words, chunks * PACK_BLOCK[0] * 16)
         grid = (chunks, a[-1] + b[-1] + filling)
-        self._pack.prepared_call(grid, PACK_BLOCK, *a, *b, c, words, self.report_pointer, self.mirrored, int(skip))
+        arguments = (*a, *b, c, words, self.report_pointer, self.mirrored, int(skip))
+        self._pack.prepared_async_call(grid, PACK_BLOCK, stream, *arguments)
 
     def product(
         self,
@@ -149,33 +170,48 @@ class Multiplier:
         m: int,
         n: int,
         pitch: int,
-        parts: int,
+        *,
+        parts: int = 1,
         accumulate: bool,
         watch: bool = False,
+        without: tuple[range, range] = (range(0), range(0)),
+        piece: int = 2**31 - 1,
+        streams: Sequence = (None,),
     ) -> None:
         """C = A (x) B, or its minimum with C; of several parts C must be there already, infinite or to be kept.
 
-        watch: report whether C changed.
+        watch: report whether C changed; without: rows and columns of tiles of C that are left as they are; piece: most
+        tiles of a launch, of which there are as many as it takes, by turns on the streams.
         """
-        self._product.prepared_call(
-            (self.tiles(m, n), parts),
-            BLOCK,
-            c,
-            a.pointers[0],
-            b.pointers[0],
-            a.pointers[1],
-            b.pointers[1],
-            self.report_pointer,
-            m,
-            n,
-            pitch,
-            a.chunks,
-            1,
-            int(accumulate),
-            self.mirrored,
-            int(watch),
-            shared_size=SHARED_BYTES,
-        )
+        rows, columns = without
+        down, across = self.tiles(m, n)
+        tiles = (down - len(rows)) * (across - len(columns))
+        for first, stream in zip(range(0, tiles, piece), cycle(streams), strict=False):
+            self._product.prepared_async_call(
+                (min(piece, tiles - first), parts),
+                BLOCK,
+                stream,
+                c,
+                a.pointers[0],
+                b.pointers[0],
+                a.pointers[1],
+                b.pointers[1],
+                self.report_pointer,
+                first,
+                rows.start,
+                len(rows),
+                columns.start,
+                len(columns),
+                m,
+                n,
+                pitch,
+                a.chunks,
+                1,
+                int(accumulate),
+                self.mirrored,
+                int(watch),
+                shared_size=SHARED_BYTES,
+            )
 
     def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
         """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow.
@@ -239,7 +275,7 @@ class Product:
         self.packed = False
         self.use_loop(signed=False)
         limits = (MERGE, MOST_PARTS) if dtype.itemsize == 4 else (MERGE_PAIRS, MOST_PARTS_OF_PAIRS)
-        self.parts = parts(self.multiplier.tiles(m, n), self.packed_a.chunks, _multiprocessors(), *limits)
+        self.parts = parts(prod(self.multiplier.tiles(m, n)), self.packed_a.chunks, multiprocessors(), *limits)
 
     def use_loop(self, signed: bool) -> None:
         """Floats of either sign, whose parts of a sum cannot be merged by an integer minimum, want signed."""
@@ -280,7 +316,9 @@ class Product:
         elif words:
             fill(c, infinity(self.dtype, "max_plus" if self.mirrored else "min_plus"), m * pitch)
         self.laps.mark()
-        self.multiplier.product(c, self.packed_a, self.packed_b, m, n, pitch, count, accumulate, watch)
+        self.multiplier.product(
+            c, self.packed_a, self.packed_b, m, n, pitch, parts=count, accumulate=accumulate, watch=watch
+        )
         self.laps.mark()
         prepass, product = self.laps.seconds()
         report = self.multiplier.check(c, pitch, a, b)
@@ -296,17 +334,18 @@ class Product:
         return self.multiplier.report_pointer
 
 
-class Fast:
+class Fast(Solver):
     """The fastest product here.
 
-    skip: leave out chunks of 128 x 16 that are all infinite; reuse: the packed operands of the first run;
+    skip: leave out chunks of 32 terms that are all infinite; reuse: the packed operands of the first run;
     loop: "three" (three-input minima where entries allow it) or "plain" (float32 only: one minimum a pair).
     """
 
     def __init__(self, instance: Instance, *, reuse: bool = False, skip: bool = True, loop: str = "three") -> None:
         if loop not in ("three", "plain") or (loop == "plain" and instance.a.dtype != np.float32):
             raise ValueError(f"loop is {loop!r} (there are: three; for float32 also plain)")
-        self.instance, self.reuse, self.skip = instance, reuse, skip
+        super().__init__(instance)
+        self.reuse, self.skip = reuse, skip
         m, k, n = instance.shape
         dtype = instance.a.dtype
         same = instance.b is instance.a
@@ -319,7 +358,10 @@ class Fast:
         if loop == "plain":
             self.product.use_loop(signed=True)
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
-        self._seed = 0
+
+    def _as_asked(self, c: np.ndarray) -> np.ndarray:
+        # The kernels read and write (max, +) as it is.
+        return c
 
     def run(self, query: int) -> Run:
         self._seed = query
@@ -339,11 +381,9 @@ class Fast:
         }
         return Run(prepass + product, total, counters)
 
-    def validate(self) -> None:
-        check(self.instance, lambda rows: fetch_rows(self.c, rows), self._seed)
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": self.c.get()}
+class Dense(Fast):
+    """What skipping is compared with: fast without it."""
 
-    def close(self) -> None:
-        self.buffers.free()
+    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
+        super().__init__(instance, reuse=reuse, skip=False)

@@ -8,17 +8,17 @@
 
 #include "numbers.cuh"
 
-constexpr int ROWS = 8, THREADS = 256, BLOCKS = 2;  // two blocks a multiprocessor
-constexpr int LINES_A = THREADS / 16 * ROWS, LINES_B = 128, DEPTH = 16, STAGES = 4;
+constexpr int ROWS = 8, THREADS = 128, BLOCKS = 3;  // three blocks a multiprocessor: 168 registers a thread
+constexpr int LINES_A = THREADS / 16 * ROWS, LINES_B = 128, DEPTH = 32, STAGES = 3;
 constexpr int CHUNK_A = LINES_A * DEPTH, CHUNK_B = LINES_B * DEPTH, STAGE = CHUNK_A + CHUNK_B;
 // Terms in a row without a branch, in pairs: measured on sm_90; elsewhere the paired minima are emulated and the rolled
 // loop compiles in half the time.
 #if __CUDA_ARCH__ >= 900
-constexpr int UNROLLED = DEPTH / 2;
+constexpr int UNROLLED = 8;
 #else
 constexpr int UNROLLED = 1;
 #endif
-constexpr int LISTED = 2048;  // chunks listed at once: a sum of more terms is done in parts
+constexpr int LISTED = 1024;  // chunks listed at once: a sum of more terms is done in parts
 constexpr int GROUP = 16;     // rows of C tiles that are worked on together, for the sake of the cache
 
 // What a chunk holds. Bits, so that the `and` of two chunks' kinds tells what their product needs.
@@ -78,6 +78,8 @@ struct Ring {
     }
     __device__ void fetch_none() {}
     __device__ void wait(unsigned turn) { await(arrived + turn % STAGES * 8, turn / STAGES); }
+    // __syncwarp orders the reads of the whole warp before its one arrival; racecheck sees only those of the lane that
+    // arrives (NOTES.md).
     __device__ void release(unsigned turn) {
         __syncwarp();
         if (threadIdx.x % 32 == 0)
@@ -252,23 +254,30 @@ template <class Number> struct Words {
     }
 };
 
+// The C tiles of a launch: all but some neighbouring rows and columns of tiles, in their order, from `first` on.
+struct Tiles {
+    int first, row_gap, rows_left_out, column_gap, columns_left_out;
+};
+
 // Grid: (C tiles, parts of the sum). Of several parts each merges into C, which must hold something already;
 // accumulate: a single part does not overwrite C either. bad: what in the report keeps this loop from running.
 template <class Number, int THREES>
 __device__ __forceinline__ void product(typename Number::Entry* c, const unsigned* packed_a, const unsigned* packed_b,
                                         const unsigned char* kinds_a, const unsigned char* kinds_b, Report* report,
-                                        unsigned bad, int m, int n, int pitch, int chunks, unsigned one,
-                                        int accumulate, int mirrored, int watch_change) {
+                                        unsigned bad, const Tiles& tiles, int m, int n, int pitch, int chunks,
+                                        unsigned one, int accumulate, int mirrored, int watch_change) {
     extern __shared__ uint4 shared[];
     Ring ring(reinterpret_cast<unsigned*>(shared));
     unsigned short* const list = reinterpret_cast<unsigned short*>(ring.stages + STAGES * STAGE);
     if (report->found & bad) return;
-
-    const int down = (m + LINES_A - 1) / LINES_A;
-    const int across = (n + LINES_B * Number::ENTRIES - 1) / (LINES_B * Number::ENTRIES);
-    const int group = blockIdx.x / (GROUP * across), tall = min(GROUP, down - group * GROUP);
-    const int within = blockIdx.x - group * GROUP * across;
-    const int tile_row = group * GROUP + within % tall, tile_column = within / tall;
+    const int down = (m + LINES_A - 1) / LINES_A - tiles.rows_left_out;
+    const int across = (n + LINES_B * Number::ENTRIES - 1) / (LINES_B * Number::ENTRIES) - tiles.columns_left_out;
+    const int tile = tiles.first + blockIdx.x;
+    const int group = tile / (GROUP * across), tall = min(GROUP, down - group * GROUP);
+    const int within = tile - group * GROUP * across;
+    int tile_row = group * GROUP + within % tall, tile_column = within / tall;
+    if (tile_row >= tiles.row_gap) tile_row += tiles.rows_left_out;
+    if (tile_column >= tiles.column_gap) tile_column += tiles.columns_left_out;
     const int part = (chunks + gridDim.y - 1) / gridDim.y;
     const int first = blockIdx.y * part;
     int last = min(chunks, first + part);
