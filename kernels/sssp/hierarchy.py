@@ -27,9 +27,8 @@ from kernels.graph import Graph
 from kernels.problem import Unavailable
 from kernels.sssp import unreachable
 
-CORE = 2048  # contraction ends when so few vertices are left
-# Where the vertices left have DENSE neighbours each, contraction ends too; so many may be left then.
-DENSE, LARGEST_CORE = 40, 4096
+CORE = 4096  # contraction ends when so few vertices are left: as many as have all their distances in a table
+DENSE = 32  # it ends too where the vertices left have so many neighbours each
 PART = 0.75  # of the vertices left, the cheapest first, may go in a round
 SETTLED, SCANNED = 40, 1000  # vertices that a witness search settles at most, and arcs that it looks at
 
@@ -139,14 +138,7 @@ def contract(graph: Graph, core: int = CORE) -> Hierarchy:
     begin = time.perf_counter()
     rest, names, taken, shortcuts = _first_rest(graph), np.arange(graph.n, dtype=np.int32), [], 0
     priorities, changed = np.empty(graph.n, np.int64), np.ones(graph.n, np.bool_)
-    while len(names) > core:
-        if len(rest.heads) > DENSE * len(names):
-            if len(names) <= LARGEST_CORE:
-                break
-            raise Unavailable(
-                f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left when they have "
-                f"{DENSE} neighbours each, and no more than {LARGEST_CORE:,} can be the core (fast takes such graphs)"
-            )
+    while len(names) > core and len(rest.heads) <= DENSE * len(names):
         chunks = 8 * get_num_threads()
         _prioritise(rest, rest.symmetric, names, changed, chunks, priorities)
         goes = _independent(rest, priorities)
@@ -165,6 +157,11 @@ def contract(graph: Graph, core: int = CORE) -> Hierarchy:
         changed[rest.heads[row]] = True
         rest = _without(rest, goes, added)
         names, changed, priorities = names[~goes], changed[~goes], priorities[~goes]
+    if len(names) > max(core, CORE) or len(rest.heads) > DENSE * max(core, CORE):
+        raise Unavailable(
+            f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left with "
+            f"{len(rest.heads) // len(names):,} neighbours each, its table takes {CORE:,} with {DENSE} (use fast)"
+        )
     table = np.full((len(names), len(names)), FAR)
     _all_pairs(rest, table)
     return _numbered(graph.n, names, taken, table, shortcuts, rest.symmetric, begin)

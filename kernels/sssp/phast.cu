@@ -15,8 +15,7 @@
 static constexpr uint32_t ALL = 0xFFFFFFFFu, NONE = 0xFFFFFFFFu;
 static constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
 static constexpr uint32_t QUEUE = 1024;  // entries of a search's queue in shared memory at most
-static constexpr uint32_t SIDE = 16;     // lanes for an entry of the search's queue
-static constexpr int AHEAD = 4;          // arcs a lane has under way at once
+static constexpr uint32_t SIDE = 16;  // lanes for an entry of the search's queue
 
 // How a query ended, or'ed together; mirrored in cuda_phast.py, as are the next two.
 enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4 };
@@ -31,6 +30,9 @@ struct Level {
 };
 
 template <typename D> static constexpr D UNREACHED = ~D(0);
+
+// Arcs that a lane has under way at once; more of the wide ones would not fit the registers.
+template <typename D> static constexpr int AHEAD = 16 / sizeof(D);
 
 template <typename D> struct alignas(2 * sizeof(D)) Arc {
     uint32_t end;
@@ -182,56 +184,58 @@ static __device__ bool cross(const D *__restrict__ table, const uint32_t *__rest
     return too_long;
 }
 
+// What a lane needs of a slice that does not depend on the level before.
+template <typename D> struct Slice {
+    uint32_t first, width = 0, slot, vertex = NONE;
+    D nearest;
+    Arc<D> arcs[AHEAD<D>];
+};
+
 template <typename D> struct Sweep {
-    const Level *__restrict__ levels;
-    const uint32_t *__restrict__ slices;  // first row of every slice
+    const uint32_t *__restrict__ rows;  // first row of every slice
     const Arc<D> *__restrict__ arcs;
     const uint32_t *__restrict__ vertices;
     D *above, *distances, *answer;
-    uint32_t first, width, slot, vertex;
-    D nearest;
-    Arc<D> ready[AHEAD];
-    bool too_long = false;
+    bool too_long;
 
-    // Ask for what a slice needs that does not depend on the level before.
-    __device__ void fetch(const Level &level, uint32_t slice) {
-        uint32_t lane = threadIdx.x % 32;
-        vertex = NONE, width = 0;
-        if (slice >= level.slices) return;
-        first = slices[level.first_slice + slice];
-        width = slices[level.first_slice + slice + 1] - first;
-        slot = level.first_slot + (slice << (5 - level.log_lanes)) + (lane >> level.log_lanes);
-        vertex = vertices[slot];
-        nearest = __ldcg(&above[slot]);
-        fetch_arcs(0);
+    __device__ Slice<D> fetch(const Level &level, uint32_t slice) const {
+        Slice<D> s;
+        if (slice >= level.slices) return s;
+        s.first = rows[level.first_slice + slice];
+        s.width = rows[level.first_slice + slice + 1] - s.first;
+        s.slot = level.first_slot + (slice << (5 - level.log_lanes)) + (threadIdx.x % 32 >> level.log_lanes);
+        s.vertex = vertices[s.slot];
+        s.nearest = __ldcg(&above[s.slot]);
+        fetch_arcs(s, 0);
+        return s;
     }
-    __device__ void fetch_arcs(uint32_t from) {
+    __device__ void fetch_arcs(Slice<D> &s, uint32_t from) const {
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++)
-            if (from + k < width) ready[k] = arcs[size_t(first + from + k) * 32 + threadIdx.x % 32];
+        for (int k = 0; k < AHEAD<D>; k++)
+            if (from + k < s.width) s.arcs[k] = arcs[size_t(s.first + from + k) * 32 + threadIdx.x % 32];
     }
-    __device__ void settle(uint32_t log_lanes) {
-        D least = nearest;
-        for (uint32_t from = 0; from < width; from += AHEAD) {
-            if (from) fetch_arcs(from);
-            D reached[AHEAD];
+    __device__ void settle(Slice<D> &s, uint32_t log_lanes) {
+        D least = s.nearest;
+        for (uint32_t from = 0; from < s.width; from += AHEAD<D>) {
+            if (from) fetch_arcs(s, from);
+            D reached[AHEAD<D>];
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++)
-                if (from + k < width) reached[k] = distances[ready[k].end];
+            for (int k = 0; k < AHEAD<D>; k++)
+                if (from + k < s.width) reached[k] = distances[s.arcs[k].end];
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++)
-                if (from + k < width) {
-                    D candidate = sum(reached[k], ready[k].length);
-                    too_long |= candidate == UNREACHED<D> && reached[k] != candidate && ready[k].length != candidate;
+            for (int k = 0; k < AHEAD<D>; k++)
+                if (from + k < s.width) {
+                    D length = s.arcs[k].length, candidate = sum(reached[k], length);
+                    too_long |= candidate == UNREACHED<D> && reached[k] != candidate && length != candidate;
                     least = min(least, candidate);
                 }
         }
         for (uint32_t apart = 1; apart >> log_lanes == 0; apart *= 2)
             least = min(least, __shfl_xor_sync(ALL, least, apart));
-        if (vertex == NONE || threadIdx.x & ((1u << log_lanes) - 1)) return;
-        distances[slot] = least;
-        answer[vertex] = least;
-        if (nearest != UNREACHED<D>) above[slot] = UNREACHED<D>;
+        if (s.vertex == NONE || threadIdx.x & ((1u << log_lanes) - 1)) return;
+        distances[s.slot] = least;
+        answer[s.vertex] = least;
+        if (s.nearest != UNREACHED<D>) above[s.slot] = UNREACHED<D>;
     }
 };
 
@@ -239,9 +243,9 @@ template <typename D>
 static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *table, const Level *levels,
                              const uint32_t *slices, const Arc<D> *down, const uint32_t *vertices, D *above,
                              D *distances, D *answer, Found<D> *entries, Found<D> *spill, Record *record,
-                             uint32_t *arrivals, uint32_t arrived, uint32_t core, uint32_t core_width,
-                             uint32_t level_count, uint32_t source, uint32_t queue_size, uint32_t spill_size,
-                             uint32_t patience_ms) {
+                             uint32_t *arrivals, uint32_t core, uint32_t core_width, uint32_t level_count,
+                             uint32_t queue_size, uint32_t spill_size, uint32_t patience_ms, uint32_t source,
+                             uint32_t arrived) {
     Barrier barrier{arrivals, &record->ended, arrived, now_ns() + patience_ms * 1000000ull};
     // Neighbouring warps to different multiprocessors: small levels use all of them.
     uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * WARPS;
@@ -251,16 +255,17 @@ static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *ta
     Level level = level_count ? levels[0] : Level{};
     if (!barrier.wait()) return;
 
-    Sweep<D> sweep{levels, slices, down, vertices, above, distances, answer};
+    Sweep<D> sweep{slices, down, vertices, above, distances, answer};
     sweep.too_long = cross(table, vertices, core, core_width, entries, __ldcg(&record->entries), distances, answer);
     for (uint32_t l = 0; l < level_count; l++) {
         barrier.arrive();
-        sweep.fetch(level, warp);
+        Slice<D> now = sweep.fetch(level, warp);
         Level next = l + 1 < level_count ? levels[l + 1] : Level{};
         if (!barrier.wait()) return;
         for (uint32_t slice = warp; slice < level.slices; slice += warps) {
-            if (slice != warp) sweep.fetch(level, slice);
-            sweep.settle(level.log_lanes);
+            Slice<D> then = sweep.fetch(level, slice + warps);
+            sweep.settle(now, level.log_lanes);
+            now = then;
         }
         level = next;
     }
@@ -273,12 +278,12 @@ static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *ta
                        const D *__restrict__ table, const Level *__restrict__ levels,                             \
                        const uint32_t *__restrict__ slices, const Arc<D> *__restrict__ down,                      \
                        const uint32_t *__restrict__ vertices, D *above, D *distances, D *answer,                  \
-                       Found<D> *entries, Found<D> *spill, Record *record, uint32_t *arrivals, uint32_t arrived,  \
-                       uint32_t core, uint32_t core_width, uint32_t level_count, uint32_t source,                 \
-                       uint32_t queue_size, uint32_t spill_size, uint32_t patience_ms) {                          \
+                       Found<D> *entries, Found<D> *spill, Record *record, uint32_t *arrivals, uint32_t core,     \
+                       uint32_t core_width, uint32_t level_count, uint32_t queue_size, uint32_t spill_size,       \
+                       uint32_t patience_ms, uint32_t source, uint32_t arrived) {                                 \
         query<D>(rows, up, table, levels, slices, down, vertices, above, distances, answer, entries, spill,       \
-                 record, arrivals, arrived, core, core_width, level_count, source, queue_size, spill_size,        \
-                 patience_ms);                                                                                    \
+                 record, arrivals, core, core_width, level_count, queue_size, spill_size, patience_ms, source,    \
+                 arrived);                                                                                        \
     }
 
 KERNEL(u4, uint32_t)

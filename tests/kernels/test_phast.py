@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from kernels import sssp
 from kernels.generators.kronecker import kronecker
-from kernels.generators.regular import grid
+from kernels.generators.regular import complete, grid
 from kernels.graph import Graph
 from kernels.problem import Unavailable
 from kernels.sssp import cpu_phast, hierarchy
@@ -144,12 +144,13 @@ def test_refuses_floats_and_an_empty_core_in_one_line():
 
 
 def test_gives_up_on_small_worlds_in_one_line(monkeypatch):
-    monkeypatch.setattr(hierarchy, "LARGEST_CORE", 400)
     graph = kronecker(scale=12, seed=1, weight_low=1, weight_high=255)
-    with pytest.raises(Unavailable, match=r"cannot contract .* vertices are left when they have 40 neighbours") as e:
+    solver = Phast(graph, core=100)
+    assert solver.hierarchy.core > 100
+    right(solver, int(graph.degrees.argmax()))
+    monkeypatch.setattr(hierarchy, "CORE", 400)
+    with pytest.raises(Unavailable, match=r"cannot contract .* of 4,096 vertices are left with \d+ neighbours") as e:
         contract(graph, 100)
     assert "\n" not in str(e.value)
-    monkeypatch.setattr(hierarchy, "LARGEST_CORE", 4096)
-    solver = Phast(graph, core=100)
-    assert solver.hierarchy.core > 400
-    right(solver, int(graph.degrees.argmax()))
+    with pytest.raises(Unavailable, match="400 of 400 vertices are left with 399 neighbours each"):
+        contract(complete(vertices=400, seed=1), 400)

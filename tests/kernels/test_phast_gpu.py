@@ -86,8 +86,8 @@ def test_widens_to_64_bits():
 def test_a_block_that_does_not_come_ends_the_query(monkeypatch):
     from kernels.sssp import cuda_phast
 
+    monkeypatch.setattr(cuda_phast, "PATIENCE_MS", 500)
     solver = cuda_phast.Phast(grid(width=80, height=80, weight_low=1, weight_high=99, seed=1), core=100)
-    monkeypatch.setattr(cuda_phast, "PATIENCE_MS", 50)
     solver._arrived += 1
     with pytest.raises(Unavailable, match="gave up"):
         solver.run(5)
