@@ -398,8 +398,8 @@ def _prioritise(rest, symmetric, names, changed, chunks, priorities):
         for v in range(chunk, len(names), chunks):
             if changed[v]:
                 degree = offsets[v + 1] - offsets[v]
+                # A hub is not searched from: it goes last, unless its neighbours' going makes it smaller.
                 cost = np.int64(2**30)
-                # The last to go; its neighbours' going may change that.
                 if degree <= 4 * DENSE:
                     if len(tails) < degree * degree:
                         tails, heads = np.empty(degree * degree, np.int32), np.empty(degree * degree, np.int32)
