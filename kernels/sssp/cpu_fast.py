@@ -27,7 +27,7 @@ from kernels.sssp.cpu import CpuSolver
 BLOCK = 64  # entries a block
 WINDOW = 64  # buckets from the current one on that have a chain of their own; one more chain holds what lies beyond
 FUSED = 16  # a thread drains its own part of the current bucket while that has fewer blocks
-ALONE = 4  # a bucket of fewer blocks is left to one thread: waking the others costs more
+ALONE = 6  # a bucket of fewer blocks is left to one thread: waking the others costs more
 DELTA_IN_MEDIAN_WEIGHTS = 6
 SAMPLED = 1 << 20  # weights that the median is taken of
 
