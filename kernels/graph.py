@@ -79,6 +79,11 @@ class Graph:
         """Tail of every arc, int32 [m]."""
         return np.repeat(np.arange(self.n, dtype=np.int32), self.degrees)
 
+    @property
+    def mean_weight(self) -> float:
+        """0 where there are no arcs."""
+        return float(self.weights.mean(dtype=np.float64)) if self.m else 0.0
+
     @classmethod
     def from_arcs(
         cls,

@@ -81,8 +81,7 @@ class Resident:
         self._round = 0
         self.spill = max(LEAST_SPILL, 2 * self.n_rows // resident)
         self.steered = delta is None
-        mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 1.0
-        self.delta = LONGEST_STEP * (mean or 1.0) if delta is None else delta
+        self.delta = (LONGEST_STEP * graph.mean_weight or 1.0) if delta is None else delta
         self._typed = ()
         self._take(graph.weights.dtype)
 

@@ -76,8 +76,7 @@ class Wide:
         self.cursor = buffers.empty(graph.n, np.uint32)
         self.chunks = buffers.empty((graph.m // (CHUNK // 2) + 1) * 24, np.uint8)
         self.device_status, self.status = buffers.empty(1, STATUS), driver.pagelocked_empty(1, STATUS)
-        mean = float(graph.weights.mean(dtype=np.float64)) if graph.m else 0.0
-        self.delta = (DELTA_OF_MEAN * mean or 1.0) if delta is None else delta
+        self.delta = (DELTA_OF_MEAN * graph.mean_weight or 1.0) if delta is None else delta
         self._typed = ()
         self._take(graph.weights.dtype)
 

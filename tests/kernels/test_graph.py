@@ -78,3 +78,9 @@ def test_strong_components_of_a_graph_with_parallel_arcs():
     strong, weak = chain.components("strong"), chain.components("weak")
     assert strong[0] == strong[1] and len(set(strong.tolist())) == 3
     assert weak[0] == weak[1] and weak[2] == weak[3] != weak[0]
+
+
+def test_mean_weight_of_arcs_and_of_none():
+    graph = Graph.from_arcs(2, [0, 1], [1, 0], np.array([2**32 - 1, 2**32 - 3], np.uint32))
+    assert graph.mean_weight == 2**32 - 2
+    assert Graph.from_arcs(1, [], [], np.empty(0, np.uint32)).mean_weight == 0
