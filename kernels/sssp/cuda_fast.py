@@ -27,7 +27,7 @@ from kernels.sssp.phases import wide
 WIDE_DEGREE, WIDE_LEVELS = 8, 64
 THREADS = 512
 HOPS = 24  # between exchanges
-QUEUE_BYTES = 96 * 1024  # of shared memory, two queues; the rest is left to L1
+QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
 LEAST_SPILL = 4096  # entries of a queue in device memory
 ROOM = 4096  # entries that a block can give away at a time
 LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
@@ -103,8 +103,10 @@ class Resident:
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
         self._kernel = function("sssp", "fast", f"queries_{suffix}", "PPIPPPPPPIIIIIIIIIId")
-        self._queue = QUEUE_BYTES // (2 * entry)
-        self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, QUEUE_BYTES)
+        room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self._queue = min(QUEUE_BYTES, room - self._kernel.shared_size_bytes) // (2 * entry)
+        self._shared_bytes = self._queue * 2 * entry
+        self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared_bytes)
 
     @property
     def distances(self):
@@ -149,7 +151,7 @@ class Resident:
                     pointer(self._spill_area), pointer(self._gifts), pointer(self._counts), pointer(self.records),
                     0 if traces is None else pointer(traces),
                     self.n_rows, self._queue, self.spill, ROOM, self.blocks, self._hops, int(self.steered),
-                    PATIENCE_MS, TRACED, self._round + 1, self.delta, shared_size=QUEUE_BYTES,
+                    PATIENCE_MS, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
                 )  # fmt: skip
             records = self.records.get()
             self._round = int(records["last_round"].max())
