@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,8 @@ from kernels.graph import Graph
 from kernels.tropical.semiring import INFINITE, infinity, mirrored
 
 TASKS = ("product", "closure")
+# Rows that a generator of their own draws: threads share the work, and how many there are changes nothing.
+STRIP = 256
 # The largest random entry; the sum of two stays far from infinity.
 LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
 
@@ -39,29 +42,38 @@ class Instance:
 
 
 def random_matrix(
-    rng: np.random.Generator, n: int, infinite: float, zero: float, by: str, tile: int, dtype: np.dtype
+    seed: np.random.SeedSequence, n: int, infinite: float, zero: float, by: str, tile: int, dtype: np.dtype
 ) -> np.ndarray:
     """An [n, n] (min, +) matrix: `infinite` of it infinite, `zero` of the rest zero, the remainder drawn uniformly.
 
     by "tile": aligned tile x tile blocks are infinite or zero as a whole, the number of such blocks rounded; the
     edge is at most a quarter of n, so that the shares are met on small matrices too. by "element": each by itself.
     """
+    matrix = np.empty((n, n), dtype)
     high = LARGEST[dtype.name]
-    if dtype == np.float32:
-        matrix = rng.random((n, n), dtype=np.float32)
-        matrix *= high
-        matrix += np.float32(2.0**-10)
-    else:
-        matrix = rng.integers(1, high, (n, n), dtype=dtype)
+    firsts = range(0, n, STRIP)
+    tiles_seed, *seeds = seed.spawn(1 + len(firsts))
+
+    def draw(first: int, seed: np.random.SeedSequence) -> None:
+        rng, strip = np.random.default_rng(seed), matrix[first : first + STRIP]
+        if dtype == np.float32:
+            rng.random(out=strip, dtype=np.float32)
+            strip *= high
+            strip += np.float32(2.0**-10)
+        else:
+            strip[:] = rng.integers(1, high, strip.shape, dtype=dtype)
+        if by == "element" and (infinite or zero):
+            kind = rng.random(strip.shape, dtype=np.float32)
+            strip[kind < infinite + (1 - infinite) * zero] = 0
+            strip[kind < infinite] = INFINITE[dtype.name]
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(draw, firsts, seeds))
     if by == "element":
-        if infinite or zero:
-            draw = rng.random((n, n), dtype=np.float32)
-            matrix[draw < infinite + (1 - infinite) * zero] = 0
-            matrix[draw < infinite] = INFINITE[dtype.name]
         return matrix
     tile = max(1, min(tile, n // 4))
     across = -(-n // tile)
-    order = rng.permutation(across * across)
+    order = np.random.default_rng(tiles_seed).permutation(across * across)
     last_infinite = round(infinite * across * across)
     last_zero = last_infinite + round(zero * (across * across - last_infinite))
     for place, block in enumerate(order[:last_zero]):
@@ -136,8 +148,6 @@ def make(
     if graph is not None:
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
         return Instance(a, a, semiring, task)
-    rng = np.random.default_rng(seed)
-    a = mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring)
-    if task == "closure":
-        return Instance(a, a, semiring, task)
-    return Instance(a, mirrored(random_matrix(rng, n, infinite, zero, by, tile, kind), semiring), semiring)
+    seeds = np.random.SeedSequence(seed).spawn(1 if task == "closure" else 2)
+    a, *b = (mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds)
+    return Instance(a, b[0] if b else a, semiring, task)
