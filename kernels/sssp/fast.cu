@@ -24,6 +24,8 @@
 // 3. Wang, Fussell, Lin: A fast work-efficient SSSP algorithm for GPUs (a window steered by what happens). PPoPP 2021.
 // 4. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
 //    GraphIt (several hops between barriers: bucket fusion). CGO 2020.
+#include "board.cuh"
+#include "queue.cuh"
 #include "types.cuh"
 
 static constexpr uint32_t NONE = 0xFFFFFFFFu, ALL = 0xFFFFFFFFu;
@@ -65,147 +67,16 @@ struct Settings {
     double step;
 };
 
-template <typename D> struct alignas(2 * sizeof(D)) Entry {
-    D distance;
-    uint32_t id;
-};
-
-// What a block tells the others, in two parts; either holds the round's number in its first word.
-struct Counts {
-    uint4 a, b;
-};
-
-static __device__ unsigned long long now_ns() {
-    unsigned long long t;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
-    return t;
-}
-
-static __device__ uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
-static __device__ float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
-
 // The greatest D not above a bound that may lie outside D's range.
 static __device__ uint32_t as_distance(double x, uint32_t) { return __double2uint_rd(x); }
 static __device__ uint64_t as_distance(double x, uint64_t) { return __double2ull_rd(x); }
 static __device__ float as_distance(double x, float) { return __double2float_rd(x); }
 static __device__ double as_distance(double x, double) { return x; }
 
-// Keep the compiler from working a value out again where it is used.
-static __device__ void pin(uint32_t &x) { asm volatile("" : "+r"(x)); }
-static __device__ void pin(uint64_t &x) { asm volatile("" : "+l"(x)); }
-static __device__ void pin(float &x) { asm volatile("" : "+f"(x)); }
-static __device__ void pin(double &x) { asm volatile("" : "+d"(x)); }
-
 static __device__ uint32_t just_above(uint32_t d) { return d + 1; }
 static __device__ uint64_t just_above(uint64_t d) { return d + 1; }
 static __device__ float just_above(float d) { return __uint_as_float(__float_as_uint(d) + 1); }
 static __device__ double just_above(double d) { return __longlong_as_double(__double_as_longlong(d) + 1); }
-
-// A distance in the two words that the board has for it.
-static __device__ uint2 in_words(uint32_t d) { return {d, 0}; }
-static __device__ uint2 in_words(float d) { return {__float_as_uint(d), 0}; }
-static __device__ uint2 in_words(uint64_t d) { return {uint32_t(d), uint32_t(d >> 32)}; }
-static __device__ uint2 in_words(double d) { return in_words(uint64_t(__double_as_longlong(d))); }
-static __device__ uint32_t from_words(uint2 w, uint32_t) { return w.x; }
-static __device__ float from_words(uint2 w, float) { return __uint_as_float(w.x); }
-static __device__ uint64_t from_words(uint2 w, uint64_t) { return uint64_t(w.y) << 32 | w.x; }
-static __device__ double from_words(uint2 w, double) { return __longlong_as_double(from_words(w, uint64_t())); }
-
-static __device__ uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
-
-// 16 bytes as a whole.
-static __device__ void store_whole(uint4 *to, uint4 v) {
-    unsigned long long low = (unsigned long long)v.y << 32 | v.x, high = (unsigned long long)v.w << 32 | v.z;
-    asm volatile("{.reg .b128 r; mov.b128 r, {%1, %2}; st.relaxed.gpu.global.b128 [%0], r;}" ::"l"(to), "l"(low),
-                 "l"(high)
-                 : "memory");
-}
-static __device__ uint4 load_whole(const uint4 *from) {
-    unsigned long long low, high;
-    asm volatile("{.reg .b128 r; ld.relaxed.gpu.global.b128 r, [%2]; mov.b128 {%0, %1}, r;}"
-                 : "=l"(low), "=l"(high)
-                 : "l"(from)
-                 : "memory");
-    return {uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)};
-}
-
-// Wait for 16 bytes that hold the round's number in one word; false if they do not come before the deadline.
-static __device__ bool await(const uint4 *from, uint32_t uint4::*number, uint32_t round, uint4 &got,
-                             unsigned long long deadline) {
-    for (uint32_t tries = 1;; tries++) {
-        got = load_whole(from);
-        if (got.*number == round) return true;
-        if (tries % 256 == 0 && now_ns() > deadline) return false;
-    }
-}
-
-// Where the blocks of a team meet. Two sets of counts: a fast block may be a round ahead, never two.
-struct Board {
-    Counts *counts;  // [2, blocks]
-    uint32_t blocks, rank, round;
-
-    __device__ void post(uint4 a, uint4 b) const {
-        Counts &mine = counts[round % 2 * blocks + rank];
-        a.x = b.x = round;
-        store_whole(&mine.a, a);
-        store_whole(&mine.b, b);
-    }
-    // What block `other` posts in this round; false if it does not come before the deadline.
-    __device__ bool read(uint32_t other, Counts &theirs, unsigned long long deadline) const {
-        const Counts &place = counts[round % 2 * blocks + other];
-        return await(&place.b, &uint4::x, round, theirs.b, deadline) &&
-               await(&place.a, &uint4::x, round, theirs.a, deadline);
-    }
-};
-
-// An entry in shared memory, by its address there: with a pointer the compiler works the address out every time.
-#define SHARED_ENTRY(D, TYPE, CODE)                                                                               \
-    static __device__ void load_shared(uint32_t from, Entry<D> &e) {                                              \
-        asm volatile("ld.shared." TYPE " %0, [%2]; ld.shared.b32 %1, [%2 + %3];"                                  \
-                     : "=" CODE(e.distance), "=r"(e.id)                                                           \
-                     : "r"(from), "n"(sizeof(D))                                                                  \
-                     : "memory");                                                                                 \
-    }                                                                                                             \
-    static __device__ void store_shared(uint32_t to, Entry<D> e) {                                                \
-        asm volatile("st.shared." TYPE " [%0], %1; st.shared.b32 [%0 + %3], %2;" ::"r"(to), CODE(e.distance),     \
-                     "r"(e.id), "n"(sizeof(D))                                                                    \
-                     : "memory");                                                                                 \
-    }
-SHARED_ENTRY(uint32_t, "b32", "r")
-SHARED_ENTRY(uint64_t, "b64", "l")
-SHARED_ENTRY(float, "b32", "f")
-SHARED_ENTRY(double, "b64", "d")
-
-// A queue of a block: in shared memory, and going on in device memory.
-template <typename D> struct Queue {
-    uint32_t near;  // the first entry's address in shared memory
-    Entry<D> *far;
-    uint32_t size, spill;  // entries here and there
-
-    __device__ Entry<D> get(uint32_t i) const {
-        Entry<D> entry;
-        if (i < size)
-            load_shared(near + i * uint32_t(sizeof entry), entry);
-        else
-            entry = far[i - size];
-        return entry;
-    }
-    // False if there is no room.
-    __device__ bool put(uint32_t i, Entry<D> entry) const {
-        if (i < size)
-            store_shared(near + i * uint32_t(sizeof entry), entry);
-        else if (i - size < spill)
-            far[i - size] = entry;
-        else
-            return false;
-        return true;
-    }
-};
-
-template <typename D> static __device__ void swap(Queue<D> &a, Queue<D> &b) {
-    Queue<D> was = a;
-    a = b, b = was;
-}
 
 // What a thread has seen: since the last exchange, and in all.
 struct Tally {

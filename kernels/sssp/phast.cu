@@ -12,6 +12,8 @@
 // 1. Delling, Goldberg, Nowatzyk, Werneck: PHAST: hardware-accelerated shortest path trees. IPDPS 2011, section 6.
 #include <cstdint>
 
+#include "clock.cuh"
+
 static constexpr uint32_t ALL = 0xFFFFFFFFu, NONE = 0xFFFFFFFFu;
 static constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
 static constexpr uint32_t QUEUE = 1024;  // entries of a search's queue in shared memory at most
@@ -47,12 +49,6 @@ template <typename D> static __device__ D sum(D a, D b) { return a + b < a ? UNR
 static __device__ uint32_t atomic_min(uint32_t *where, uint32_t d) { return atomicMin(where, d); }
 static __device__ uint64_t atomic_min(uint64_t *where, uint64_t d) {
     return atomicMin(reinterpret_cast<unsigned long long *>(where), (unsigned long long)d);
-}
-
-static __device__ unsigned long long now_ns() {
-    unsigned long long t;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
-    return t;
 }
 
 // A barrier of the grid in two halves. `arrivals` only ever grows, and wraps.

@@ -41,6 +41,10 @@ template <> struct Distance<double> {
     }
 };
 
+// A weight from the bits that an arc's record holds.
+__device__ inline uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
+__device__ inline float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
+
 // FOR_EACH_TYPE(X) expands X(suffix, D, W, O) for every combination the host asks for; the suffix is
 // <distances>_<weights>_<offsets>, see kernels/sssp/cuda.py.
 #define FOR_EACH_TYPE(X)                  \

@@ -32,9 +32,6 @@ struct Status {
     uint32_t changed, too_long, chunks, unused;
 };
 
-static __device__ uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
-static __device__ float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
-
 static __device__ unsigned long long bits_of(uint32_t d) { return d; }
 static __device__ unsigned long long bits_of(uint64_t d) { return d; }
 static __device__ unsigned long long bits_of(float d) { return __float_as_uint(d); }
