@@ -178,6 +178,26 @@ def floyd_warshall(a, semiring: str = "min_plus", backend: str = "auto"):
     return _closed(a, semiring, "floyd-warshall", backend)
 
 
+def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.ndarray:
+    """The vertices of a best path between two, both included; int32, empty if there is none.
+
+    a: a NumPy matrix [n, n]; closed: what `closure` or `floyd_warshall` makes of it. Takes O(n) a vertex of the path,
+    and no matrix beside the two. Raises ValueError for a vertex that is none, for matrices that do not belong together.
+    """
+    import numpy as np
+
+    from kernels.tropical.operands import checked_square
+    from kernels.tropical.paths import walk
+
+    a, closed = checked_square(a, semiring), np.asarray(closed)
+    if closed.shape != a.shape or closed.dtype != a.dtype:
+        raise ValueError(f"{a.dtype} {a.shape} and {closed.dtype} {closed.shape} are no matrix and its closure")
+    for name, vertex in (("source", source), ("target", target)):
+        if not 0 <= vertex < len(a):
+            raise ValueError(f"{name} {vertex} is not in [0, {len(a):,})")
+    return walk(a, closed, source, target, semiring)
+
+
 def _closed(a, semiring: str, variant: str, backend: str):
     from kernels.tropical.operands import checked_square, checked_sums
 

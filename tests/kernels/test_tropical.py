@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from kernels import tropical
 from kernels.problem import Invalid, Unavailable
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
-from kernels.tropical.validate import product_rows
+from kernels.tropical.validate import product_rows, tolerance
 
 DTYPES = ("float32", "int32", "uint16")
 SKIPPING = [("skip-infinity", {"grain": grain}) for grain in ("tile", "warp", "element", "tile+warp+element")] + [
@@ -289,3 +291,43 @@ def test_closure_refuses():
         tropical.closure(np.ones((3, 4), np.float32), backend="cpu")
     with pytest.raises(ValueError, match="non-negative"):
         tropical.closure(-np.ones((3, 3), np.float32), backend="cpu")
+
+
+@given(digraphs(), st.sampled_from(("closure", "floyd_warshall")))
+def test_paths_are_as_long_as_the_closure_says(digraph, call):
+    a, semiring = digraph
+    closed = getattr(tropical, call)(a, semiring, backend="cpu")
+    relative = tolerance(Instance(a, a, semiring, "closure"))
+    for source in range(min(len(a), 6)):
+        for target in range(len(a)):
+            route = tropical.path(a, closed, source, target, semiring)
+            if closed[source, target] == infinity(a.dtype, semiring):
+                assert not len(route)
+                continue
+            assert route[0] == source and route[-1] == target and len(set(route)) == len(route)
+            length = sum(float(a[u, v]) for u, v in pairwise(route))
+            assert np.isclose(length, float(closed[source, target]), rtol=len(a) * relative, atol=0)
+
+
+def test_path_through_a_circle_of_zeros_and_what_it_refuses():
+    a = np.full((5, 5), INFINITE["int32"])
+    for u, v, weight in ((0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 3, 7), (0, 4, 0), (4, 0, 0)):
+        a[u, v] = weight
+    closed = tropical.closure(a, backend="cpu")
+    assert tropical.path(a, closed, 0, 3).tolist() == [0, 1, 2, 3]
+    assert tropical.path(a, closed, 3, 3).tolist() == [3] and not len(tropical.path(a, closed, 3, 0))
+    with pytest.raises(ValueError, match=r"target 5 is not in \[0, 5\)"):
+        tropical.path(a, closed, 0, 5)
+    with pytest.raises(ValueError, match="are no matrix and its closure"):
+        tropical.path(a, closed[:4], 0, 1)
+    with pytest.raises(ValueError, match="the closure is not that of this matrix"):
+        tropical.path(a, closed * 2, 0, 3)
+
+
+def test_paths_of_sums_that_round():
+    a = tropical.instance(n=80, infinite=0.9, by="element", task="closure", seed=5).a
+    closed = tropical.floyd_warshall(a, backend="cpu")
+    for target in range(80):
+        route = tropical.path(a, closed, 3, target)
+        length = sum(float(a[u, v]) for u, v in pairwise(route))
+        assert np.isclose(length, float(closed[3, target]), rtol=1e-5, atol=0)

@@ -1,0 +1,41 @@
+"""Shortest paths from a matrix and its closure: the arcs that leave nothing over, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernels.tropical.instances import Instance
+from kernels.tropical.semiring import infinity, mirrored
+from kernels.tropical.validate import tolerance
+
+
+def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring: str) -> np.ndarray:
+    """The vertices of a best path, int32, as `kernels.tropical.path` returns them.
+
+    An arc is tight if it and the best way on from its end are as long as the best way from its beginning. The search
+    is depth first, as arcs of weight 0 may be tight in a circle.
+    """
+    left = mirrored(closure[:, target], semiring).astype(np.float64)
+    finite = closure[:, target] != infinity(a.dtype, semiring)
+    if source == target or not finite[source]:
+        return np.array([source] if source == target else [], np.int32)
+    # Sums of float32 round in an order of the closure's own.
+    slack = tolerance(Instance(a, a, semiring, "closure"))
+    before = np.full(len(a), -1, np.int64)
+    before[source], open_ends = source, [source]
+    while open_ends:
+        vertex = open_ends.pop()
+        if vertex == target:
+            break
+        candidates = np.flatnonzero((a[vertex] != infinity(a.dtype, semiring)) & finite & (before < 0))
+        through = mirrored(a[vertex, candidates], semiring).astype(np.float64) + left[candidates]
+        ahead = candidates[np.abs(through - left[vertex]) <= slack * left[vertex]]
+        before[ahead] = vertex
+        # The end nearest to the target is taken up first.
+        open_ends.extend(ahead[np.argsort(-left[ahead], kind="stable")].tolist())
+    else:
+        raise ValueError(f"no arcs lead from {source} to {target}: the closure is not that of this matrix")
+    route = [target]
+    while route[-1] != source:
+        route.append(int(before[route[-1]]))
+    return np.array(route[::-1], np.int32)
