@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from workflow.config import Experiment
+from workflow.graphs.parquet import read_metadata
 from workflow.step import Failure
 
 KEYS = ["backend", "graph", "variant"]
@@ -40,7 +41,10 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     and arcs.
     """
     rows, marks = [], []
-    sizes = {folder.name: _size(folder) for folder in inputs.graphs}
+    sizes = {}
+    for folder in inputs.graphs:
+        metadata = read_metadata(folder)
+        sizes[folder.name] = {name: metadata[name] for name in ("vertices", "arcs")}
     for point, samples in _points(experiment, inputs, traces=False):
         measured = {
             "time": ("s", samples["seconds"]),
@@ -73,11 +77,6 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     if experiment.baseline:
         rows += _speedups(experiment, figure)
     return pd.DataFrame(rows), figure
-
-
-def _size(folder: Path) -> dict[str, int]:
-    vertices, edges = (pq.read_metadata(folder / f"{name}.parquet").num_rows for name in ("vertices", "edges"))
-    return {"vertices": vertices - 1, "arcs": edges}
 
 
 def _speedups(experiment: Experiment, figure: pd.DataFrame) -> list[dict[str, Any]]:

@@ -165,6 +165,12 @@ def unreachable(dtype: np.typing.DTypeLike):
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
 
 
+def check_delta(delta: float | None) -> None:
+    """Raise ValueError for a width or step that a user gave and that is not positive."""
+    if delta is not None and not delta > 0:
+        raise ValueError(f"delta must be positive, not {delta:g}")
+
+
 def prepare(graph: Graph, variant: str, backend: str, **parameters):
     """The Solver of a variant, uploaded. Raises KeyError, Unavailable, TypeError for a parameter it lacks."""
     return VARIANTS[variant].load(backend)(instance(graph), **parameters)

@@ -21,7 +21,7 @@ from numba import get_num_threads, njit, prange
 from kernels.atomics import atomic_add, atomic_min
 from kernels.graph import Graph
 from kernels.problem import Run
-from kernels.sssp import unreachable
+from kernels.sssp import check_delta, unreachable
 from kernels.sssp.cpu import CpuSolver
 
 BLOCK = 64  # entries a block
@@ -262,12 +262,11 @@ class Fast(CpuSolver):
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
+        check_delta(delta)
         if delta is None:
             # The mean says little where a few weights are a thousand times the others.
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
             delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
-        if not delta > 0:
-            raise ValueError(f"delta must be positive, not {delta:g}")
         self.delta = float(delta)
         arcs = np.empty(graph.m, [("target", np.int32), ("weight", graph.weights.dtype)])
         arcs["target"], arcs["weight"] = graph.targets, graph.weights

@@ -116,15 +116,17 @@ class Phast(CpuSolver):
     def __init__(self, graph: Graph, *, core: int = CORE) -> None:
         super().__init__(graph)
         self.hierarchy = contract(graph, core)
-        self._found = np.empty(graph.n, np.int32)
+        self._found, self._place = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
+        self._place[self.hierarchy.vertices] = np.arange(graph.n)
         dtype = graph.weights.dtype
         self._allocate(dtype if self.hierarchy.longest < unreachable(dtype) else wide(dtype))
 
     @property
     def memory(self) -> int:
         h = self.hierarchy
-        arrays = (h.vertices, h.up_offsets, h.up_heads, h.down_offsets, h.down_tails, self._found, self._above)
-        held = {id(x): x.nbytes for x in (*arrays, self._up, self._down, self._table, self._below, self.distances)}
+        arrays = (h.vertices, h.up_offsets, h.up_heads, h.down_offsets, h.down_tails, self._found, self._place)
+        arrays += (self._up, self._down, self._table, self._above, self._below, self.distances)
+        held = {id(x): x.nbytes for x in arrays}
         return sum(held.values())
 
     def _allocate(self, dtype: np.dtype) -> None:
@@ -132,8 +134,6 @@ class Phast(CpuSolver):
         self._up = in_type(h.up_lengths, dtype)
         self._down = self._up if h.down_lengths is h.up_lengths else in_type(h.down_lengths, dtype)
         self._table = in_type(h.table, dtype)
-        self._place = np.empty(n, np.int32)
-        self._place[h.vertices] = np.arange(n)
         self._above, self._below = np.full(n, unreachable(dtype)), np.empty(n, dtype)
         self.distances = np.empty(n, dtype)
 

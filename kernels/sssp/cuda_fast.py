@@ -18,6 +18,7 @@ from kernels.cuda.module import function
 from kernels.cuda.timing import Stopwatch
 from kernels.graph import Graph
 from kernels.problem import Run, Unavailable
+from kernels.sssp import check_delta
 from kernels.sssp.cuda import CudaSolver
 from kernels.sssp.cuda_wide import Wide
 from kernels.sssp.layout import NONE, lay_out, levels, rows_needed
@@ -167,13 +168,6 @@ class Resident:
                 return records
 
 
-def checked_delta(delta: float | None) -> float | None:
-    """The bound's step that a user gave. Raises ValueError where it is not positive."""
-    if delta is not None and not delta > 0:
-        raise ValueError(f"delta must be positive, not {delta:g}")
-    return delta
-
-
 class Fast(CudaSolver):
     """One source at a time, by a resident grid (fast.cu) or a few phases of the whole grid (wide.cu).
 
@@ -183,7 +177,7 @@ class Fast(CudaSolver):
     """
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
-        checked_delta(delta)
+        check_delta(delta)
         small_world = graph.m >= WIDE_DEGREE * graph.n and levels(graph) <= WIDE_LEVELS
         engine = Wide if small_world else Resident
         super().__init__(graph, engine.forecast(graph))

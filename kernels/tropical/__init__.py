@@ -181,8 +181,9 @@ def floyd_warshall(a, semiring: str = "min_plus", backend: str = "auto"):
 def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.ndarray:
     """The vertices of a best path between two, both included; int32, empty if there is none.
 
-    a: a NumPy matrix [n, n]; closed: what `closure` or `floyd_warshall` makes of it. Takes O(n) a vertex of the path,
-    and no matrix beside the two. Raises ValueError for a vertex that is none, for matrices that do not belong together.
+    a: a NumPy matrix [n, n]; closed: what `closure` or `floyd_warshall` makes of it. Checks all of a once, as they do,
+    then takes O(n) a vertex of the path; nothing is kept beside the two. Raises ValueError for what they refuse, for a
+    vertex that is none, for matrices that do not belong together.
     """
     import numpy as np
 

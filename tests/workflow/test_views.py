@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from kernels.graph import Graph
 from workflow import views
 from workflow.config import QUANTITIES, Experiment
+from workflow.graphs.parquet import write_graph
 from workflow.provenance import provenance
 from workflow.step import Failure
 from workflow.views import VIEWS, Inputs
@@ -220,14 +222,10 @@ def folder(tmp_path):
     """A graph of 4 vertices with out-degrees 2, 0, 3, 0."""
 
     def one(name, weights):
-        made = tmp_path / name
-        made.mkdir()
-        pq.write_table(pa.table({"offset": np.array([0, 2, 2, 5, 5], np.int64)}), made / "vertices.parquet")
-        edges = {"target": np.array([1, 2, 0, 1, 3], np.int32)}
-        if weights is not None:
-            edges["weight"] = np.array(weights, np.uint32)
-        pq.write_table(pa.table(edges), made / "edges.parquet")
-        return made
+        offsets, targets = np.array([0, 2, 2, 5, 5], np.int64), np.array([1, 2, 0, 1, 3], np.int32)
+        graph = Graph(offsets, targets, None if weights is None else np.array(weights, np.uint32))
+        write_graph(graph, tmp_path / name)
+        return tmp_path / name
 
     return one
 
