@@ -199,7 +199,9 @@ class Plan(GraphFiles):
         if point.backend != "cuda":
             return []
         stems = problem(point.problem).VARIANTS[point.variant].cubins
-        return [f"{self.cubin_folder(point)}/{point.problem}/{stem}.cubin" for stem in stems]
+        own = [f"{point.problem}/{stem}" for stem in stems]
+        shared = [f"cuda/{source.stem}" for source in _sources("cuda")]
+        return [f"{self.cubin_folder(point)}/{name}.cubin" for name in own + shared]
 
     def cubin_folder(self, point: Point) -> str:
         """Where a point finds its cubins; empty on the CPU."""
@@ -207,9 +209,9 @@ class Plan(GraphFiles):
 
     @cached_property
     def cubins(self) -> list[str]:
-        """Every .cu of every problem of this run for every architecture."""
+        """Every .cu of every problem of this run, and what they share, for every architecture."""
         used = dict.fromkeys(e.problem for e in self.config.experiments.values() if e.problem)
-        sources = [source for name in used for source in sorted((KERNELS / name).glob("*.cu"))]
+        sources = [source for name in [*used, "cuda"] for source in _sources(name)] if used else []
         return [
             f"{RESULTS}/cubins/{arch}/{source.parent.name}/{source.stem}.cubin"
             for arch in self.architectures
@@ -316,6 +318,10 @@ class Plan(GraphFiles):
 
 def _modules(package: str) -> list[Path]:
     return sorted((KERNELS / package).glob("*.py"))
+
+
+def _sources(package: str) -> list[Path]:
+    return sorted((KERNELS / package).glob("*.cu"))
 
 
 def plan_from(raw: Mapping[str, Any]) -> Plan:

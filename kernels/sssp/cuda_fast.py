@@ -32,13 +32,13 @@ QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is 
 LEAST_SPILL = 4096  # entries of a queue in device memory
 ROOM = 4096  # entries that a block can give away at a time
 LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
-PATIENCE_MS = 60_000
+# Watchdog of a query: for its start, and for every row, since each may be a hop of its own.
+PATIENCE_MS, PATIENCE_US_A_ROW = 10_000, 4
 TRACED = 1 << 16
 
 TOO_LONG, FULL, TIMED_OUT = 1, 2, 4
 RECORD = np.dtype(
-    [(name, np.uint64) for name in ("relaxations", "vertices", "given", "rounds", "hops", "ended", "last_round")]
-    + [("step", np.float64)]
+    [(name, np.uint64) for name in ("relaxations", "rounds", "hops", "ended", "last_round")] + [("step", np.float64)]
 )
 ROUND = np.dtype([("ns", np.uint64)] + [(name, np.uint32) for name in ("hops", "vertices", "repeated", "waiting")])
 COUNTS_BYTES, GIFT_BYTES = 32, 16
@@ -140,6 +140,7 @@ class Resident:
     def launch(self, sources: np.ndarray, stopwatch: Stopwatch, traces=None) -> np.ndarray:
         """Answer `count` sources; returns their records. Raises Unavailable when a query does not come to an end."""
         self.sources.set(sources.astype(np.uint32))
+        patience_ms = PATIENCE_MS + PATIENCE_US_A_ROW * self.n_rows // 1000
         while True:
             with stopwatch:
                 self._start.prepared_async_call(
@@ -152,13 +153,13 @@ class Resident:
                     pointer(self._spill_area), pointer(self._gifts), pointer(self._counts), pointer(self.records),
                     0 if traces is None else pointer(traces),
                     self.n_rows, self._queue, self.spill, ROOM, self.blocks, self._hops, int(self.steered),
-                    PATIENCE_MS, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
+                    patience_ms, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
                 )  # fmt: skip
             records = self.records.get()
             self._round = int(records["last_round"].max())
             ended = int(np.bitwise_or.reduce(records["ended"]))
             if ended & TIMED_OUT:
-                raise Unavailable(f"fast gave up on {self.graph.name} after {PATIENCE_MS / 1000:g} s")
+                raise Unavailable(f"fast gave up on {self.graph.name} after {patience_ms / 1000:g} s")
             if ended & TOO_LONG:
                 self._take(wide(self.dtype))
             elif ended & FULL:

@@ -63,6 +63,7 @@ class Phast(CudaSolver):
         self._slot = np.empty(graph.n, np.uint32)
         self._slot[h.vertices] = s.slots
         self.queue, self.spill = QUEUE, SPILL
+        self._typed, self._spill_area = (), self.buffers.empty(0, dtype)
         self._take(dtype)
         self.transfer = self.buffers.upload_time
 
@@ -85,17 +86,21 @@ class Phast(CudaSolver):
         table = np.full((h.core, self._core_width), far)
         table[:, : h.core] = in_type(h.table, dtype)
         upload, empty = self.buffers.upload, self.buffers.empty
+        self.buffers.release(*self._typed)
         self._up, self._down, self._table = upload(up), upload(down), upload(table)
         self._above, self._below = (empty(len(s.vertices), dtype) for _ in range(2))
         self._entries = empty(h.core, arc)
         self.distances = empty(self.graph.n, dtype)
+        self._typed = self._up, self._down, self._table, self._above, self._below, self._entries, self.distances
         self._take_spill()
         self._clear()
 
     def _take_spill(self) -> None:
-        self._spill = self.buffers.empty((2, self.spill), arc_type(self.dtype))
+        self.buffers.release(self._spill_area)
+        self._spill_area = self.buffers.empty((2, self.spill), arc_type(self.dtype))
         arrays = (self._up_rows, self._up, self._table, self._levels, self._rows, self._down, self._vertices)
-        arrays += (self._above, self._below, self.distances, self._entries, self._spill, self._record, self._arrivals)
+        arrays += (self._above, self._below, self.distances, self._entries)
+        arrays += (self._spill_area, self._record, self._arrivals)
         sizes = self.hierarchy.core, self._core_width, self.hierarchy.levels, self.queue, self.spill, PATIENCE_MS
         kernel = function("sssp", "phast", f"phast_{self.dtype.str[1:]}", "P" * len(arrays) + "I" * (len(sizes) + 2))
         shape = (self._blocks, 1), (THREADS, 1, 1), None

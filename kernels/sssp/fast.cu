@@ -43,7 +43,7 @@ enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4 };
 
 // What a query leaves for the host; mirrored in cuda_fast.py.
 struct Record {
-    unsigned long long relaxations, vertices, given, rounds, hops, ended, last_round;
+    unsigned long long relaxations, rounds, hops, ended, last_round;
     double step;
 };
 
@@ -286,7 +286,7 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     __syncthreads();
 
     unsigned long long begin = now_ns(), deadline = begin + set.patience_ms * 1000000ull;
-    unsigned long long rounds = 0, all_hops = 0, given = 0, vertices = 0;
+    unsigned long long rounds = 0, all_hops = 0;
     Window<D> window{set.step, set.step};
     Tally tally;
     Totals all;
@@ -318,7 +318,6 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
             hops++;
         }
 
-        vertices += tally.done;
         Totals &sum = shared.totals[rounds % 2];
         uint4 *gifts_now = gifts + size_t(board.round % 2) * set.blocks * set.room;
         count = post(board, in, count, limit, hops | (crowded ? CROWDED : 0), tally, shared, gifts_now, set);
@@ -332,7 +331,7 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
         uint32_t waiting = all.pending + all.given;
         if (trace && board.rank == 0 && tid == 0 && rounds < set.traced)
             trace[rounds] = {now_ns() - begin, all.longest, all.done, all.repeated, waiting};
-        rounds++, all_hops += all.longest, given += all.given;
+        rounds++, all_hops += all.longest;
         if (all.ended || !waiting) break;
 
         uint32_t average = float(waiting) * share;
@@ -345,16 +344,10 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     }
 
     unsigned long long relaxed = tally.relaxed;
-    for (int other = 16; other; other /= 2) {
-        relaxed += __shfl_xor_sync(ALL, relaxed, other);
-        vertices += __shfl_xor_sync(ALL, vertices, other);
-    }
-    if (tid % 32 == 0 && vertices) {
-        atomicAdd(&record->relaxations, relaxed);
-        atomicAdd(&record->vertices, vertices / 4);
-    }
+    for (int other = 16; other; other /= 2) relaxed += __shfl_xor_sync(ALL, relaxed, other);
+    if (tid % 32 == 0 && relaxed) atomicAdd(&record->relaxations, relaxed);
     if (board.rank == 0 && tid == 0) {
-        record->given = given, record->rounds = rounds, record->hops = all_hops;
+        record->rounds = rounds, record->hops = all_hops;
         record->ended = all.ended, record->last_round = board.round, record->step = window.step;
     }
     __syncthreads();

@@ -51,7 +51,7 @@ VARIANTS = {
         "kernels.tropical.fast_cpu:Fast",
         "kernels.tropical.fast_cuda:Fast",
         ("fast",),
-        {"reuse": bool, "skip": bool},
+        {"reuse": bool},
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",

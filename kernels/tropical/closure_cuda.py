@@ -14,9 +14,10 @@ import numpy as np
 
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
+from kernels.cuda.timing import Laps
 from kernels.problem import Run
 from kernels.tropical import fast_cuda
-from kernels.tropical.device import Laps, Solver, divided, fill
+from kernels.tropical.device import Solver, divided, fill
 from kernels.tropical.fast_cuda import (
     LINES_A,
     LINES_B,

@@ -8,8 +8,9 @@ import numpy as np
 
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
+from kernels.cuda.timing import Laps
 from kernels.problem import Run
-from kernels.tropical.device import Laps, Solver, divided, fill
+from kernels.tropical.device import Solver, divided, fill
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import infinity, mirrored
 from kernels.tropical.skipping import INFINITE, Grains, occupancy
@@ -41,7 +42,7 @@ class Product(Solver):
         )
         self.memory = self.buffers.nbytes
         self.transfer = self.buffers.upload_time
-        self.laps = Laps(3)
+        self.laps = Laps(3, gated=True)
 
     def kernel(self, name: str, arguments: str):
         return function("tropical", "tiled", f"{name}_{self.instance.a.dtype.name}", arguments)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from kernels.tropical.instances import Instance
@@ -31,28 +29,6 @@ def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
     for place, row in enumerate(rows):
         matrix[int(row)].get(out[place])
     return out
-
-
-class Laps:
-    """Seconds of device time between marks, by CUDA events, without waiting in between."""
-
-    def __init__(self, marks: int) -> None:
-        import pycuda.driver as driver
-
-        self._events = [driver.Event() for _ in range(marks)]
-        self._next = 0
-
-    def mark(self) -> None:
-        """The first mark of a run is its start."""
-        self._events[self._next].record()
-        self._next += 1
-
-    def seconds(self) -> list[float]:
-        """Seconds between neighbouring marks; waits for the last and begins anew."""
-        used = self._events[: self._next]
-        self._next = 0
-        used[-1].synchronize()
-        return [later.time_since(sooner) / 1000 for sooner, later in pairwise(used)]
 
 
 class Solver:

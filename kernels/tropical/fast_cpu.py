@@ -93,11 +93,13 @@ def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> 
 
 
 class Fast(cpu.Product):
-    """The fastest product here. skip: look for infinite blocks; reuse: keep the first run's tables of them."""
+    """The fastest product here. reuse: keep the first run's tables of infinite blocks."""
 
-    def __init__(self, instance: Instance, *, reuse: bool = False, skip: bool = True) -> None:
+    skip = True
+
+    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
         super().__init__(instance)
-        self.reuse, self.skip = reuse, skip
+        self.reuse = reuse
         self._finite: tuple[np.ndarray, np.ndarray] | None = None
 
     def multiply(self) -> dict[str, float]:
@@ -123,5 +125,4 @@ class Fast(cpu.Product):
 class Dense(Fast):
     """What skipping is compared with: fast without it."""
 
-    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
-        super().__init__(instance, reuse=reuse, skip=False)
+    skip = False

@@ -15,8 +15,9 @@ import numpy as np
 
 from kernels.cuda.buffers import Buffers
 from kernels.cuda.module import function
+from kernels.cuda.timing import Laps
 from kernels.problem import Run
-from kernels.tropical.device import Laps, Solver, divided, fill
+from kernels.tropical.device import Solver, divided, fill
 from kernels.tropical.instances import Instance
 from kernels.tropical.semiring import SumOverflow, infinity
 from kernels.tropical.skipping import occupancy
@@ -263,15 +264,20 @@ def forecast(m: int, k: int, n: int, dtype: np.dtype) -> int:
 
 
 class Product:
-    """Products of one shape, to be run as often as wanted: workspace, kernels, and the operands packed last."""
+    """Products of one shape, to be run as often as wanted: workspace, kernels, and the operands packed last.
 
-    def __init__(self, buffers: Buffers, shape: tuple[int, int, int], dtype: np.dtype, mirrored: bool) -> None:
+    gated: the seconds leave out what the host takes to queue the launches.
+    """
+
+    def __init__(
+        self, buffers: Buffers, shape: tuple[int, int, int], dtype: np.dtype, mirrored: bool, gated: bool = False
+    ) -> None:
         m, k, n = self.shape = shape
         self.dtype, self.mirrored = dtype, mirrored
         self.packed_a = Packed(buffers, m, k, LINES_A, LINES_A)
         self.packed_b = Packed(buffers, n, k, columns_per_strip(dtype), LINES_B)
         self.report = buffers.empty(REPORT.itemsize // 4, np.uint32)
-        self.laps = Laps(3)
+        self.laps = Laps(3, gated)
         self.packed = False
         self.use_loop(signed=False)
         limits = (MERGE, MOST_PARTS) if dtype.itemsize == 4 else (MERGE_PAIRS, MOST_PARTS_OF_PAIRS)
@@ -337,15 +343,14 @@ class Product:
 class Fast(Solver):
     """The fastest product here.
 
-    skip: leave out chunks of 32 terms that are all infinite; reuse: the packed operands of the first run;
-    loop: "three" (three-input minima where entries allow it) or "plain" (float32 only: one minimum a pair).
+    Leaves out chunks of 32 terms that are all infinite. reuse: the packed operands of the first run.
     """
 
-    def __init__(self, instance: Instance, *, reuse: bool = False, skip: bool = True, loop: str = "three") -> None:
-        if loop not in ("three", "plain") or (loop == "plain" and instance.a.dtype != np.float32):
-            raise ValueError(f"loop is {loop!r} (there are: three; for float32 also plain)")
+    skip = True
+
+    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
         super().__init__(instance)
-        self.reuse, self.skip = reuse, skip
+        self.reuse = reuse
         m, k, n = instance.shape
         dtype = instance.a.dtype
         same = instance.b is instance.a
@@ -354,9 +359,7 @@ class Fast(Solver):
         self.a = self.buffers.upload(instance.a)
         self.b = self.a if same else self.buffers.upload(instance.b)
         self.c = self.buffers.empty((m, n), dtype)
-        self.product = Product(self.buffers, instance.shape, dtype, instance.semiring == "max_plus")
-        if loop == "plain":
-            self.product.use_loop(signed=True)
+        self.product = Product(self.buffers, instance.shape, dtype, instance.semiring == "max_plus", gated=True)
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
     def _as_asked(self, c: np.ndarray) -> np.ndarray:
@@ -385,5 +388,4 @@ class Fast(Solver):
 class Dense(Fast):
     """What skipping is compared with: fast without it."""
 
-    def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
-        super().__init__(instance, reuse=reuse, skip=False)
+    skip = False

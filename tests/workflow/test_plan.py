@@ -67,9 +67,9 @@ def test_a_point_for_every_choice_and_its_path_says_which():
         for graph in ("grid", "ring")
         for point in ("adaptive/threshold_up~10", "adaptive/threshold_up~100", "conventional/default")
     }
-    product = plan(TROPICAL, variants={"fast": {"skip": [True, False]}}, instance={"n": [32], "by": "tile"})
+    product = plan(TROPICAL, variants={"fast": {"reuse": [True, False]}}, instance={"n": [32], "by": "tile"})
     assert samples(product) == {
-        f"results/samples/tiny/cpu/no-graph/fast/n~32,by~tile,skip~{skip}.parquet" for skip in (True, False)
+        f"results/samples/tiny/cpu/no-graph/fast/n~32,by~tile,reuse~{reuse}.parquet" for reuse in (True, False)
     }
 
 
@@ -167,9 +167,9 @@ def test_architectures_and_cubins(monkeypatch):
     assert "results/cubins/sm_75/sssp/phases.resources.json" in made.resources
     on = {point.backend: point for point in made.points if point.variant == "conventional"}
     # A measured point loads what the device runs, whatever else is compiled.
-    assert made.cubins_of(on["cuda"]) == [
-        f"results/cubins/sm_90/sssp/{stem}.cubin" for stem in problem.problem("sssp").VARIANTS["conventional"].cubins
-    ]
+    own = [f"sssp/{stem}" for stem in problem.problem("sssp").VARIANTS["conventional"].cubins]
+    assert made.cubins_of(on["cuda"]) == [f"results/cubins/sm_90/{name}.cubin" for name in [*own, "cuda/gate"]]
+    assert "results/cubins/sm_75/cuda/gate.cubin" in made.cubins
     assert made.cubins_of(on["cpu"]) == [] and made.cubin_folder(on["cpu"]) == ""
     assert made.cubin_folder(on["cuda"]) == "results/cubins/sm_90"
     gpu(monkeypatch, None)

@@ -1,0 +1,44 @@
+"""Events and the gate before them."""
+
+import time
+
+import pytest
+
+from kernels.cuda import device, unusable
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_laps_leave_out_what_the_host_does_before_they_are_asked(gated):
+    device()
+    from kernels.cuda.timing import Laps
+
+    laps = Laps(3, gated)
+    for _ in range(3):
+        for _ in range(3):
+            laps.mark()
+            time.sleep(0.01)
+        seconds = laps.seconds()
+        assert len(seconds) == 2
+        # Without the gate an event is as late as the host that queues it.
+        assert all(lap < 1e-3 if gated else lap > 9e-3 for lap in seconds)
+
+
+def test_a_gate_that_nobody_opens_gives_up_and_the_next_waits_again():
+    device()
+    import pycuda.driver as driver
+
+    from kernels.cuda.timing import Gate
+
+    gate = Gate()
+    gate.shut()
+    begin = time.perf_counter()
+    driver.Context.synchronize()
+    assert 0.05 < time.perf_counter() - begin < 5
+    gate.shut()
+    end = driver.Event()
+    end.record()
+    assert not end.query()
+    gate.open()
+    end.synchronize()
