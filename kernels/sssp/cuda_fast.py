@@ -26,7 +26,7 @@ from kernels.sssp.phases import wide
 
 # Graphs of at least so many arcs a vertex, and at most so many levels, get a few phases of the whole grid.
 WIDE_DEGREE, WIDE_LEVELS = 8, 64
-THREADS = 512
+THREADS = 768  # FEW of them where the front is narrow, see fast.cu
 HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
 LEAST_SPILL = 4096  # entries of a queue in device memory

@@ -18,7 +18,7 @@ from kernels.sssp import unreachable
 from kernels.sssp.phases import wide
 
 BLOCK, GRID = 256, 132 * 8
-CHUNK = 2048  # as in wide.cu
+CHUNK = 64  # as in wide.cu
 DELTA_OF_MEAN = 1 / 8
 STATUS = np.dtype(
     [(name, np.uint64) for name in ("relaxed", "beyond", "nearest")]

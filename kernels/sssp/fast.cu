@@ -31,7 +31,8 @@
 static constexpr uint32_t NONE = 0xFFFFFFFFu, ALL = 0xFFFFFFFFu;
 static constexpr uint32_t LOW = 40, HIGH = 60;
 static constexpr double SHORTEST = 1.0 / 16;  // of the first step
-static constexpr uint32_t MOST_THREADS = 512;
+// Of a block, and of those the ones that hop where the front is narrow: a barrier of fewer warps takes less time.
+static constexpr uint32_t MOST_THREADS = 768, FEW = 512;
 // What a block keeps beyond the average before it gives away, so that small differences stay where they are.
 static constexpr uint32_t SLACK = 16;
 
@@ -91,10 +92,10 @@ struct Tally {
 // round, this one may be as small as theirs, which then finds nothing to do: those stay on.
 template <bool CAREFUL, typename D, typename W>
 static __device__ void hop(const uint2 *__restrict__ rows, D *distances, const Queue<D> &in, const Queue<D> &out,
-                           uint32_t count, uint32_t tail, D bound, Tally &tally) {
+                           uint32_t count, uint32_t tail, D bound, uint32_t workers, Tally &tally) {
     constexpr bool ROUNDS = D(0.5) != D(0);
     uint32_t lane = threadIdx.x & 31, side = lane & 3;
-    for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += blockDim.x / 4) {
+    for (uint32_t first = threadIdx.x / 32 * 8; first < count; first += workers / 4) {
         uint32_t i = first + lane / 4;
         bool live = i < count;
         Entry<D> entry;
@@ -147,6 +148,7 @@ static constexpr Totals NO_TOTALS{0, 0, 0, 0, 0, 0, ALL, 0, 0};
 template <typename D> struct Shared {
     uint32_t tails[4];  // lengths of queues, of the hops one after the other
     uint32_t done, repeated, held, ended;
+    uint32_t hops;     // of this round
     Totals totals[2];  // of this round and of the next
     D nearest;
 };
@@ -271,13 +273,13 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     __shared__ Shared<D> shared;
     uint32_t tid = threadIdx.x, tails = shared_address(shared.tails), current = 0;
     pin(tails);
-    // Entries that one pass of all threads takes.
-    const uint32_t pass = blockDim.x / 4, capacity = set.queue + set.spill;
+    // Threads that hop where the front is narrow, and entries that one pass of theirs takes.
+    const uint32_t few = min(blockDim.x, FEW), pass = few / 4, capacity = set.queue + set.spill;
     const float share = 1.0f / set.blocks;
     uint32_t count = board.rank == 0, limit = SLACK, crowd = pass, most_hops = set.hops, turn = 1;
     bool narrow = true;
     if (tid == 0) {
-        shared = {{}, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
+        shared = {{}, 0, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
         if (count) {
             Distance<D>::atomic_min(&distances[source], D(0));
             in.put(0, {D(0), source});
@@ -294,29 +296,40 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     while (true) {
         board.round++;
         uint32_t hops = 0;
-        double reached = window.reach;
-        D bound = window.bound(reached);
-        bool crowded = false;
-        while (hops < most_hops && count && !crowded) {
-            current = (current + 1) % 4;
-            // The next hop's; last read before the barrier of the hop before this one.
-            if (tid == 0)
-                asm volatile("st.shared.u32 [%0], %1;" ::"r"(tails + (current + 1) % 4 * 4), "r"(0) : "memory");
-            if (narrow)
-                hop<false, D, W>(rows, distances, in, out, count, tails + current * 4, bound, tally);
-            else
-                hop<true, D, W>(rows, distances, in, out, count, tails + current * 4, bound, tally);
-            // Ready before the barrier.
-            reached += window.step;
-            bound = window.bound(reached);
-            pin(bound);
-            __syncthreads();
+        const uint32_t workers = narrow ? few : blockDim.x;
+        auto take = [&](uint32_t more) {  // the queue that so many more hops have left
+            current = (current + more) % 4;
+            if (more % 2) swap(in, out);
             asm volatile("ld.shared.u32 %0, [%1];" : "=r"(count) : "r"(tails + current * 4) : "memory");
             count = min(count, capacity);
-            crowded = count > crowd;
-            swap(in, out);
-            hops++;
+            hops += more;
+        };
+        if (tid < workers) {
+            double reached = window.reach;
+            D bound = window.bound(reached);
+            while (hops < most_hops && count && (!hops || count <= crowd)) {
+                uint32_t tail = tails + (current + 1) % 4 * 4;
+                // The next hop's; last read before the barrier of the hop before this one.
+                if (tid == 0)
+                    asm volatile("st.shared.u32 [%0], %1;" ::"r"(tails + (current + 2) % 4 * 4), "r"(0) : "memory");
+                if (narrow)
+                    hop<false, D, W>(rows, distances, in, out, count, tail, bound, workers, tally);
+                else
+                    hop<true, D, W>(rows, distances, in, out, count, tail, bound, workers, tally);
+                // Ready before the barrier.
+                reached += window.step;
+                bound = window.bound(reached);
+                pin(bound);
+                asm volatile("barrier.sync 1, %0;" ::"r"(workers) : "memory");
+                take(1);
+            }
+            if (tid == 0) shared.hops = hops;
         }
+        if (workers < blockDim.x) {
+            __syncthreads();
+            if (tid >= workers && shared.hops) take(shared.hops);
+        }
+        const bool crowded = hops && count > crowd;
 
         Totals &sum = shared.totals[rounds % 2];
         uint4 *gifts_now = gifts + size_t(board.round % 2) * set.blocks * set.room;
@@ -335,9 +348,10 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
         if (all.ended || !waiting) break;
 
         uint32_t average = float(waiting) * share;
-        limit = average * 3 / 2 + SLACK;
-        crowd = max(pass, 2 * limit);
         narrow = average <= pass / 2;
+        // A wide front takes as long as the longest queue; of a narrow one little is to be gained by sharing.
+        limit = average + average / (narrow ? 2 : 8) + SLACK;
+        crowd = max(pass, 2 * limit);
         most_hops = narrow ? set.hops : max(1, set.hops * (pass / 2) / average);
         window.rise(all, set);
         if (!all.done) window.jump(find_nearest(board, in, count, shared.nearest, set.blocks, deadline), set);

@@ -16,8 +16,9 @@
 #include "types.cuh"
 
 static constexpr uint32_t ALL = 0xFFFFFFFFu;
-// Longest part of a row that a thread relaxes alone, and that a warp does; longer ones are cut into chunks of a block each.
-static constexpr uint32_t ALONE = 8, CHUNK = 2048;
+// Longest part of a row that a thread relaxes alone, and that a warp does. Longer ones are cut into chunks, a thread an
+// arc: where vertices are numbered by degree a warp would have 32 long rows.
+static constexpr uint32_t ALONE = 8, CHUNK = 64;
 
 template <typename D> struct Chunk {
     int64_t first;
@@ -84,18 +85,21 @@ static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arc
         }
         if (count <= ALONE)
             for (uint32_t i = 0; i < count; i++) changed |= relax<D, W>(arcs[first + i], distance, distances);
-        for (uint32_t many = __ballot_sync(ALL, count > ALONE && count <= CHUNK); many; many &= many - 1) {
+        for (uint32_t many = __ballot_sync(ALL, count > ALONE); many; many &= many - 1) {
             int owner = __ffs(many) - 1;
             int64_t its_first = __shfl_sync(ALL, first, owner);
             uint32_t its_count = __shfl_sync(ALL, count, owner);
             D its_distance = __shfl_sync(ALL, distance, owner);
-            for (uint32_t i = lane; i < its_count; i += 32)
-                changed |= relax<D, W>(arcs[its_first + i], its_distance, distances);
-        }
-        if (count > CHUNK) {
-            uint32_t pieces = (count + CHUNK - 1) / CHUNK, at = atomicAdd(&status->chunks, pieces);
-            for (uint32_t i = 0; i < pieces; i++)
-                chunks[at + i] = {first + int64_t(i) * CHUNK, min(CHUNK, count - i * CHUNK), distance};
+            if (its_count <= CHUNK) {
+                for (uint32_t i = lane; i < its_count; i += 32)
+                    changed |= relax<D, W>(arcs[its_first + i], its_distance, distances);
+                continue;
+            }
+            uint32_t pieces = (its_count + CHUNK - 1) / CHUNK, at = 0;
+            if (lane == 0) at = atomicAdd(&status->chunks, pieces);
+            at = __shfl_sync(ALL, at, 0);
+            for (uint32_t i = lane; i < pieces; i += 32)
+                chunks[at + i] = {its_first + int64_t(i) * CHUNK, min(CHUNK, its_count - i * CHUNK), its_distance};
         }
     }
     // One store a warp: the host wants to know whether, not how many.
@@ -104,14 +108,14 @@ static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arc
     if (lane == 0 && relaxed) atomicAdd(&status->relaxed, relaxed);
 }
 
-// The long parts of rows that `push` left, a block each.
+// The long parts of rows that `push` left, in chunks.
 template <typename D, typename W>
 static __device__ void push_chunks(const uint2 *arcs, D *distances, const Chunk<D> *chunks, Status *status) {
     bool changed = false;
-    for (uint32_t c = blockIdx.x, count = status->chunks; c < count; c += gridDim.x) {
+    uint32_t place = threadIdx.x % CHUNK, at_once = gridDim.x * blockDim.x / CHUNK;
+    for (uint32_t c = thread_index() / CHUNK, count = status->chunks; c < count; c += at_once) {
         Chunk<D> chunk = chunks[c];
-        for (uint32_t i = threadIdx.x; i < chunk.count; i += blockDim.x)
-            changed |= relax<D, W>(arcs[chunk.first + i], chunk.distance, distances);
+        if (place < chunk.count) changed |= relax<D, W>(arcs[chunk.first + place], chunk.distance, distances);
     }
     if (__ballot_sync(ALL, changed) && threadIdx.x % 32 == 0) status->changed = 1;
 }

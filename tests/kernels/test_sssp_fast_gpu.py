@@ -17,6 +17,8 @@ SHAPES = [
     {"blocks": 8, "hops": 4, "threads": 512},
     {"blocks": 70, "hops": 3, "threads": 128},
     {"hops": 2, "threads": 256},
+    {"blocks": 2, "hops": 3, "threads": 768},
+    {"hops": 24, "threads": 768},
 ]
 
 
