@@ -148,7 +148,6 @@ static constexpr Totals NO_TOTALS{0, 0, 0, 0, 0, 0, ALL, 0, 0};
 template <typename D> struct Shared {
     uint32_t tails[4];  // lengths of queues, of the hops one after the other
     uint32_t done, repeated, held, ended;
-    uint32_t hops;     // of this round
     Totals totals[2];  // of this round and of the next
     D nearest;
 };
@@ -279,7 +278,7 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     uint32_t count = board.rank == 0, limit = SLACK, crowd = pass, most_hops = set.hops, turn = 1;
     bool narrow = true;
     if (tid == 0) {
-        shared = {{}, 0, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
+        shared = {{}, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
         if (count) {
             Distance<D>::atomic_min(&distances[source], D(0));
             in.put(0, {D(0), source});
@@ -320,14 +319,14 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
                 reached += window.step;
                 bound = window.bound(reached);
                 pin(bound);
-                asm volatile("barrier.sync 1, %0;" ::"r"(workers) : "memory");
+                __barrier_sync_count(1, workers);
                 take(1);
             }
-            if (tid == 0) shared.hops = hops;
         }
         if (workers < blockDim.x) {
-            __syncthreads();
-            if (tid >= workers && shared.hops) take(shared.hops);
+            // As many threads say yes as there were hops.
+            uint32_t made = __syncthreads_count(tid < hops);
+            if (tid >= workers && made) take(made);
         }
         const bool crowded = hops && count > crowd;
 
