@@ -150,7 +150,7 @@ def summary_lines(plan: ReportPlan) -> list[str]:
         found = bests(table, experiment.instance)
         if found:
             word = "fastest" if any(best.contenders > 1 for best in found) else "median"
-            shown = [f"{best.graph} on {best.backend}: {best}" for best in found[:LONG_LIST]]
+            shown = [f"{best.where} on {best.backend}: {best}" for best in found[:LONG_LIST]]
             more = f"; and {len(found) - LONG_LIST} more" if len(found) > LONG_LIST else ""
             lines.append(f"{experiment.name}: {word}, {'; '.join(shown)}{more}")
         else:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import pandas as pd
+
+from workflow.graphs.plan import NO_GRAPH
 
 KEYS = ["graph", "backend", "variant"]
 MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "paper", "ratio"]
@@ -96,9 +100,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest of `contenders` points on a graph and backend, by the median of `quantity`."""
+    """The fastest of `contenders` points on a graph, instance and backend, by the median of `quantity`.
+
+    graph: empty where there is none; instance: what tells it from the table's others.
+    """
 
     graph: str
+    instance: str
     backend: str
     variant: str
     parameters: str
@@ -107,6 +115,10 @@ class Best:
     unit: str
     contenders: int
     index: tuple
+
+    @property
+    def where(self) -> str:
+        return f"{self.graph} {self.instance}".strip()
 
     def __str__(self) -> str:
         who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
@@ -121,6 +133,8 @@ def parameters_of(table: pd.DataFrame) -> list[str]:
 def layout(table: pd.DataFrame, instance: list[str]) -> Table:
     """A long table of quantities as blocks, ordered by graph, backend and the problem's own parameters (`instance`)."""
     shown = [name for name in (*KEYS, *parameters_of(table)) if name in table and table[name].notna().any()]
+    if "graph" in shown and (table["graph"] == NO_GRAPH).all():
+        shown.remove("graph")
     order = [name for name in ("graph", "backend", *instance) if name in shown]
     winners = {best.index for best in bests(table, instance)}
     blocks: dict[tuple, Block] = {}
@@ -152,16 +166,17 @@ def bests(table: pd.DataFrame, instance: list[str]) -> list[Best]:
     quantity = "time" if "time" in names else names[0]
     rows = candidates[candidates["quantity"] == quantity]
     parameters = [name for name in parameters_of(table) if name not in instance]
+    telling = [name for name in instance if table["graph"].iloc[0] == NO_GRAPH or table[name].nunique(dropna=False) > 1]
     found = []
     for _, group in rows.groupby([*("graph", "backend"), *instance], sort=False, dropna=False):
         winner = group.loc[group["ours"].idxmin() if len(timed) else group["ours"].idxmax()]
-        chosen = {name: _plain(winner[name]) for name in parameters}
         found.append(
             Best(
-                as_text(_plain(winner["graph"])),
+                "" if winner["graph"] == NO_GRAPH else as_text(_plain(winner["graph"])),
+                _assigned(winner, telling),
                 as_text(_plain(winner["backend"])),
                 str(winner["variant"]),
-                ", ".join(f"{name}={as_text(value)}" for name, value in chosen.items() if value is not None),
+                _assigned(winner, parameters),
                 quantity,
                 float(winner["ours"]),
                 str(winner["unit"]),
@@ -178,6 +193,12 @@ def in_order(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return table.loc[rank.sort_values(names, kind="stable").index] if names else table
 
 
+def _assigned(row: Any, names: Collection[str]) -> str:
+    """Those of the names that have a value: "n=1,024, by=tile"."""
+    given = {name: _plain(row[name]) for name in names}
+    return ", ".join(f"{name}={as_text(value)}" for name, value in given.items() if value is not None)
+
+
 def _index(row: Any, table: pd.DataFrame) -> tuple:
     return tuple(_plain(row[name]) for name in (*KEYS, *parameters_of(table)) if name in table)
 
@@ -189,7 +210,7 @@ def _line(row: dict[str, Any]) -> Line:
     factor, _ = scale_of(ours if ours is not None else 0.0, unit)
     samples = _number(row.get("samples"))
     return Line(
-        str(row["quantity"]).replace("_", " "),
+        str(row["quantity"]).removesuffix("_s" if unit == "s" else "").replace("_", " "),
         readable(ours, unit),
         "" if q1 is None or q3 is None or q1 == q3 else f"{digits(q1 / factor)} – {digits(q3 / factor)}",
         "" if paper is None else readable(paper, unit),
@@ -210,6 +231,6 @@ def as_text(value: Any) -> str:
     """A key or parameter as a table shows it; an en dash for what is missing."""
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:,g}" if value == int(value) else f"{value:g}"
-    return str(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    return f"{int(value):,}" if math.isfinite(value) and value == int(value) else f"{value:g}"

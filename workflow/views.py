@@ -55,7 +55,7 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
         }
         counters = [name for name in samples.columns if name not in _PLAIN and name not in point]
         numbers = samples[counters].select_dtypes("number")
-        measured |= {name: ("", numbers[name].dropna()) for name in numbers}
+        measured |= {name: ("s" if name.endswith("_s") else "", numbers[name].dropna()) for name in numbers}
         rows += [
             point | _quantity(quantity, *measured[quantity])
             for quantity in experiment.quantities

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +136,17 @@ def contract(graph: Graph, core: int = CORE) -> Hierarchy:
         raise Unavailable(
             f"phast needs integer weights: {graph.name}'s {graph.weights.dtype} sums depend on their order"
         )
+    _compiled()
+    return _contract(graph, core)
+
+
+@cache
+def _compiled() -> None:
+    """Has Numba compile, or load, what a contraction calls: the seconds of the next are its own."""
+    _contract(Graph.from_arcs(3, [0, 1, 1, 2], [1, 0, 2, 1], np.ones(4, np.uint32)), 1)
+
+
+def _contract(graph: Graph, core: int) -> Hierarchy:
     begin = time.perf_counter()
     rest, names, taken, shortcuts = _first_rest(graph), np.arange(graph.n, dtype=np.int32), [], 0
     priorities, changed = np.empty(graph.n, np.int64), np.ones(graph.n, np.bool_)

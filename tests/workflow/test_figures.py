@@ -113,6 +113,13 @@ def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     assert next(of_kind(drawn, "xOffset"))["sort"] == ["selection", "adaptive"]
 
 
+@pytest.mark.parametrize(("least", "foot"), [(1.07e-3, 1e-4), (2.1e-3, 1e-3), (9e-3, 1e-3)])
+def test_the_least_bar_of_a_logarithmic_axis_can_be_seen(least, foot):
+    table = phases(seconds=[least, *[0.3] * 11])
+    drawn = specification(figure(mark="bar", x="variant", y_log=True), table, interactive=False)
+    assert scale(drawn, "y")["domainMin"] == pytest.approx(foot)
+
+
 def test_quartiles_are_drawn_where_the_data_have_them():
     table = phases(q1=np.full(12, 1e-6), q3=np.full(12, 2e-6))
     fields = [channel["field"] for channel in of_kind(specification(figure(), table, interactive=False), "y2")]

@@ -68,7 +68,7 @@ def test_rates_rank_the_other_way_round_and_every_parameter_must_be_the_same():
     columns = {"quantity": "tops", "unit": "", "n": 1024, "dtype": "float32"}
     measured = table(("cuda", "fast", None, 25.5), **columns).assign(graph="no-graph")
     (ranking,) = rankings(measured, "tropical", ["n", "dtype"], [], QUOTED)
-    assert shown(ranking) == [("fast", 1.5), ("Product", 1.0)] and ranking.where == "n 1024, dtype float32"
+    assert shown(ranking) == [("fast", 1.5), ("Product", 1.0)] and ranking.where == "n 1,024, dtype float32"
     for other in ({"n": 512}, {"dtype": "int32"}):
         assert rankings(measured.assign(**other), "tropical", ["n", "dtype"], [], QUOTED) == []
     closure = measured.assign(task="closure")

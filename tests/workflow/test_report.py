@@ -11,6 +11,7 @@ import pytest
 
 from kernels.graph import Graph
 from workflow.graphs.parquet import write_graph
+from workflow.graphs.plan import NO_GRAPH
 from workflow.plan import PEERS
 from workflow.ranking import Quoted
 from workflow.report import ReportPlan, page, read_plan, summary_lines
@@ -233,6 +234,23 @@ def test_the_fastest_is_found_for_each_value_of_the_problems_own_parameters():
     ]
     assert [best.variant for best in bests(pd.DataFrame(rows), ["size"])] == ["fast", "tiled"]
     assert [best.variant for best in bests(pd.DataFrame(rows), [])] == ["fast"]
+    assert [best.where for best in bests(pd.DataFrame(rows), ["size"])] == ["– size=1", "– size=2"]
+
+
+def test_an_experiment_without_graphs_names_its_instances_instead():
+    rows = [
+        {"backend": "cuda", "graph": NO_GRAPH, "variant": variant, "n": 16384, "by": by} | quantity(name, "s", 5.6e-6)
+        for variant, by, name in (("fast", "tile", "time"), ("fast", "tile", "prepass_s"), ("dense", "tile", "time"))
+    ]
+    table = pd.DataFrame(rows)
+    assert [best.where for best in bests(table, ["n", "by"])] == ["n=16,384, by=tile"]
+    laid_out = layout(table, ["n", "by"])
+    assert laid_out.columns == ["backend", "variant", "n", "by"]
+    assert laid_out.blocks[0].keys == ["cuda", "fast", "16,384", "tile"] and laid_out.blocks[0].best
+    assert [(line.quantity, line.ours) for line in laid_out.blocks[0].lines] == [
+        ("time", "5.600 µs"),
+        ("prepass", "5.600 µs"),
+    ]
 
 
 def test_without_times_the_highest_rate_is_the_fastest():
