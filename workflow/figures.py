@@ -81,7 +81,7 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         return empty.properties(width=WIDTH, height=80, title=figure.title).configure(**theme())
     titles = figure.y_title or []
     facets = [] if figure.facet is None else list(dict.fromkeys(data["facet"]))
-    columns = min(len(facets), 3) or 1
+    columns = 2 if len(facets) == 4 else min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
     bars = figure.mark == "bar"
     x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, bars)
@@ -225,7 +225,8 @@ def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
         open_rows = data["facet"].isna()
         repeated = [data[open_rows].assign(facet=value) for value in values]
         data = pd.concat([data[~open_rows], *repeated], ignore_index=True)
-        data["facet"] = data["facet"].astype(str)
+        numeric = pd.api.types.is_numeric_dtype(data["facet"]) and not pd.api.types.is_bool_dtype(data["facet"])
+        data["facet"] = data["facet"].map(f"{figure.facet} = {{:g}}".format if numeric else str)
     return data
 
 

@@ -93,6 +93,11 @@ def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     assert scale(drawn, "y")["type"] == "log"
 
 
+def test_a_number_over_a_panel_says_what_it_is():
+    drawn = specification(figure(facet="share", color="variant"), phases(share=[0.5, 0.75] * 6), interactive=False)
+    assert next(of_kind(drawn, "facet"))["sort"] == ["share = 0.5", "share = 0.75"]
+
+
 def test_a_row_without_x_is_a_level():
     table = phases(phase=[1, 2, 3, None, None, None] * 2)
     marks = [mark["type"] for mark in of_kind(specification(figure(), table, interactive=False), "mark")]
