@@ -1,8 +1,8 @@
 """`fast` on the CPU (Numba): vectorised over a row of a C block, eight terms of the sum at a time.
 
 A block of B (DEPTH x WIDTH) is copied to stay in the first-level cache while all rows of a C block pass over it.
-Blocks of A and B that are all infinite are left out. One worker computes a C block, so results do not depend on their
-number.
+Left out are groups of eight terms that are all infinite in a row of A, or in B across the block; of a group with few
+finite terms just these are taken. One worker computes a C block, so results do not depend on their number.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from kernels.tropical.instances import Instance
 from kernels.tropical.skipping import occupancy
 
 HEIGHT, DEPTH, WIDTH = 64, 16, 512
+GROUP = 8
+FEW = 3  # finite terms of a group that are taken one by one (measured)
+_COUNT = np.array([bits.bit_count() for bits in range(1 << GROUP)], np.uint8)
 
 
 @njit(cache=True)
@@ -25,75 +28,111 @@ def _lesser(x, y):
 
 
 @njit(cache=True)
-def _eight_terms(c, x, b, k):
-    """c = min(c, x[k] + b[k], ..., x[k + 7] + b[k + 7])."""
-    add = c.dtype.type
-    x0, x1, x2, x3, x4, x5, x6, x7 = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5], x[k + 6], x[k + 7]
-    for j in range(c.shape[0]):
-        best = _lesser(add(x0 + b[k, j]), c[j])
+def _eight_terms(c, r, left, right, a, first, b, k):
+    """c[r, left:right] = its minimum with a[r, first + k] + b[k], ..., a[r, first + k + 7] + b[k + 7]."""
+    add, x, row = c.dtype.type, a[r, first + k : first + k + 8], c[r, left:right]
+    x0, x1, x2, x3, x4, x5, x6, x7 = x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]
+    for j in range(right - left):
+        best = _lesser(add(x0 + b[k, j]), row[j])
         best = _lesser(add(x1 + b[k + 1, j]), best)
         best = _lesser(add(x2 + b[k + 2, j]), best)
         best = _lesser(add(x3 + b[k + 3, j]), best)
         best = _lesser(add(x4 + b[k + 4, j]), best)
         best = _lesser(add(x5 + b[k + 5, j]), best)
         best = _lesser(add(x6 + b[k + 6, j]), best)
-        c[j] = _lesser(add(x7 + b[k + 7, j]), best)
+        row[j] = _lesser(add(x7 + b[k + 7, j]), best)
 
 
 @njit(cache=True)
-def _one_term(c, x, b):
-    for j in range(c.shape[0]):
-        c[j] = _lesser(c.dtype.type(x + b[j]), c[j])
+def _one_term(c, r, left, right, a, first, b, k):
+    """c[r, left:right] = its minimum with a[r, first + k] + b[k]."""
+    x, row = a[r, first + k], c[r, left:right]
+    for j in range(right - left):
+        row[j] = _lesser(c.dtype.type(x + b[k, j]), row[j])
 
 
 @njit(parallel=True, cache=True)
-def _finite_blocks(matrix, infinite, height, width, table):
-    for i in prange(table.shape[0]):
-        for j in range(table.shape[1]):
-            table[i, j] = (matrix[i * height : (i + 1) * height, j * width : (j + 1) * width] != infinite).any()
+def _mark_rows(matrix, infinite, groups):
+    """groups: all bits set, of terms there are, before."""
+    for i in prange(matrix.shape[0]):
+        row = matrix[i]
+        for first in range(0, len(row), 8 * GROUP):
+            last = min(first + 8 * GROUP, len(row))
+            # Counting runs on vectors, setting bits does not.
+            finite = 0
+            for t in range(first, last):
+                finite += row[t] != infinite
+            if finite == last - first:
+                continue
+            for g in range(first // GROUP, -(-last // GROUP)):
+                bits = 0
+                if finite:
+                    for t in range(GROUP * g, min(GROUP * (g + 1), last)):
+                        bits |= (row[t] != infinite) << (t - GROUP * g)
+                groups[i, g] = bits
 
 
 @njit(parallel=True, cache=True)
-def _relax(c, a, b, finite_a, finite_b):
+def _mark_blocks(matrix, infinite, blocks):
+    for i in prange(blocks.shape[0]):
+        for j in range(blocks.shape[1]):
+            blocks[i, j] = (matrix[GROUP * i : GROUP * (i + 1), WIDTH * j : WIDTH * (j + 1)] != infinite).any()
+
+
+@njit(parallel=True, cache=True)
+def _relax(c, a, b, groups_a, blocks_b):
     """C = min(C, A (x) B) by blocks, all three in C order."""
-    down, across = -(-c.shape[0] // HEIGHT), -(-c.shape[1] // WIDTH)
+    down, across, groups = -(-c.shape[0] // HEIGHT), -(-c.shape[1] // WIDTH), groups_a.shape[1]
     for place in prange(down * across):
         i, j = place // across, place % across
+        top, bottom = i * HEIGHT, min((i + 1) * HEIGHT, c.shape[0])
         left, right = j * WIDTH, min((j + 1) * WIDTH, c.shape[1])
         # Rows of B a power of two apart would share cache sets.
         block = np.empty((DEPTH, right - left), b.dtype)
-        for step in range(finite_a.shape[1]):
-            if not (finite_a[i, step] and finite_b[step, j]):
+        for begin in range(0, groups, DEPTH // GROUP):
+            end = min(begin + DEPTH // GROUP, groups)
+            live = False
+            for g in range(begin, end):
+                live |= blocks_b[g, j] and groups_a[top:bottom, g].any()
+            if not live:
                 continue
-            first, last = step * DEPTH, min((step + 1) * DEPTH, a.shape[1])
+            first, last = GROUP * begin, min(GROUP * end, a.shape[1])
             for k in range(first, last):
                 block[k - first][:] = b[k][left:right]
-            for r in range(i * HEIGHT, min((i + 1) * HEIGHT, c.shape[0])):
-                row, x = c[r][left:right], a[r][first:last]
-                k = 0
-                while k + 8 <= last - first:
-                    _eight_terms(row, x, block, k)
-                    k += 8
-                for rest in range(k, last - first):
-                    _one_term(row, x[rest], block[rest])
+            for r in range(top, bottom):
+                for g in range(begin, end):
+                    bits = groups_a[r, g] if blocks_b[g, j] else 0
+                    if bits == 0:
+                        continue
+                    k = GROUP * (g - begin)
+                    if _COUNT[bits] > FEW and first + k + GROUP <= last:
+                        _eight_terms(c, r, left, right, a, first, block, k)
+                    else:
+                        for t in range(k, k + GROUP):
+                            if bits >> (t - k) & 1:
+                                _one_term(c, r, left, right, a, first, block, t)
 
 
-def finite_blocks(matrix: np.ndarray, infinite: np.generic, height: int, width: int) -> np.ndarray:
-    """bool [rows / height, columns / width], rounded up: which blocks hold anything finite."""
-    table = np.empty((-(-matrix.shape[0] // height), -(-matrix.shape[1] // width)), np.bool_)
-    _finite_blocks(matrix, infinite, height, width, table)
-    return table
+def _tables(a: np.ndarray, b: np.ndarray, infinite: np.generic, skip: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Which terms are finite: uint8 [m, k / 8] of A, a bit each; bool [k / 8, n / WIDTH] of B (all, unless `skip`)."""
+    groups = -(-a.shape[1] // GROUP)
+    groups_a = np.full((a.shape[0], groups), 255, np.uint8)
+    blocks_b = np.ones((groups, -(-b.shape[1] // WIDTH)), np.bool_)
+    if a.shape[1] % GROUP:
+        groups_a[:, -1] = (1 << a.shape[1] % GROUP) - 1
+    if skip:
+        _mark_rows(a, infinite, groups_a)
+        _mark_blocks(b, infinite, blocks_b)
+    return groups_a, blocks_b
 
 
-def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> tuple[np.ndarray, np.ndarray]:
-    """C = min(C, A (x) B) in place, over (min, +); returns the tables of finite blocks of a and b."""
-    finite = finite_blocks(a, infinite, HEIGHT, DEPTH), finite_blocks(b, infinite, DEPTH, WIDTH)
-    _relax(c, a, b, *finite)
-    return finite
+def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> None:
+    """C = min(C, A (x) B) in place, over (min, +)."""
+    _relax(c, a, b, *_tables(a, b, infinite))
 
 
 class Fast(cpu.Product):
-    """The fastest product here. reuse: keep the first run's tables of infinite blocks."""
+    """The fastest product here. reuse: keep the first run's tables of what is finite."""
 
     skip = True
 
@@ -105,21 +144,12 @@ class Fast(cpu.Product):
     def multiply(self) -> dict[str, float]:
         start = time.perf_counter()
         if not (self.reuse and self._finite):
-            m, k, n = self.instance.shape
-            if self.skip:
-                self._finite = (
-                    finite_blocks(self.a, self.infinite, HEIGHT, DEPTH),
-                    finite_blocks(self.b, self.infinite, DEPTH, WIDTH),
-                )
-            else:
-                self._finite = (
-                    np.ones((-(-m // HEIGHT), -(-k // DEPTH)), np.bool_),
-                    np.ones((-(-k // DEPTH), -(-n // WIDTH)), np.bool_),
-                )
+            self._finite = _tables(self.a, self.b, self.infinite, self.skip)
         prepass = time.perf_counter() - start
         self.c.fill(self.infinite)
         _relax(self.c, self.a, self.b, *self._finite)
-        return {"prepass_s": prepass, **occupancy(*self._finite)}
+        groups_a, blocks_b = self._finite
+        return {"prepass_s": prepass, **occupancy(groups_a != 0, blocks_b)}
 
 
 class Dense(Fast):

@@ -84,6 +84,24 @@ def test_every_variant_equals_numpy(instance, choice):
     assert set(run.counters) <= set(tropical.METRICS)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+@pytest.mark.parametrize("variant", ["fast", "dense"])
+def test_fast_leaves_out_nothing_finite(variant, dtype):
+    random = np.random.default_rng()
+    for _ in range(8):
+        m, k, n = random.integers(1, [150, 300, 1200])
+        a, b = (random.integers(0, 1000, shape).astype(dtype) for shape in ((m, k), (k, n)))
+        # Every row and column with a share of its own, some with nothing finite and some with nothing else.
+        for matrix in (a, b):
+            share = random.choice([0.0, 0.3, 0.9, 0.99, 1.0], (2, max(matrix.shape)))
+            rows, columns = (share[i, : matrix.shape[i]] for i in range(2))
+            matrix[random.random(matrix.shape) < np.maximum.outer(rows, columns * (columns < 1))] = infinity(a.dtype)
+        solver = tropical.prepare(Instance(a, b), variant, "cpu")
+        solver.c.view(np.uint8)[:] = 0xA5
+        solver.run(0)
+        np.testing.assert_array_equal(solver.answer()["c"], product_rows(a, b, "min_plus"), err_msg=f"{m} {k} {n}")
+
+
 @pytest.mark.parametrize("variant", sorted(tropical.VARIANTS.keys() - tropical.CLOSING - {"numpy"}))
 def test_validation_sees_one_wrong_entry(variant):
     solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cpu")
@@ -102,6 +120,12 @@ def test_counters_tell_what_infinite_tiles_save():
     left = sum(blocks[0][i, k] and blocks[1][k, j] for i in range(8) for j in range(8) for k in range(8))
     assert counters["tiles_infinite"] == pytest.approx(0.75)
     assert counters["tiles_skipped"] == pytest.approx(1 - left / 512)
+    # Rows of A by groups of eight terms.
+    finite = [np.isfinite(instance.a).reshape(256, 32, 8).any(axis=2), np.isfinite(instance.b).reshape(32, 8, 256)]
+    left = (finite[0] & finite[1].any(axis=(1, 2))).sum()
+    counters = tropical.prepare(instance, "fast", "cpu").run(0).counters
+    assert counters["tiles_skipped"] == pytest.approx(1 - left / (256 * 32))
+    assert tropical.prepare(instance, "dense", "cpu").run(0).counters["tiles_skipped"] == 0
 
 
 @pytest.mark.parametrize("by", ["tile", "element"])
