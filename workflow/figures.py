@@ -258,13 +258,12 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> A
     ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     # Marks at the edges need room; bars stand on theirs.
     edge = {} if bars else {"padding": 6, "nice": False}
-    if bars and log and present.min() > 0:
-        # A bar's foot is the axis: far enough below the least value that its bar can be seen.
-        edge = {"domainMin": 10.0 ** math.floor(math.log10(least / 2))}
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
     elif present.min() > 0:
-        scale, ticks["tickCount"] = alt.Scale(type="log", **edge), 5
+        # A bar's foot is the axis: far enough below the least value that its bar can be seen.
+        lowest = {"domainMin": 10.0 ** math.floor(math.log10(least / 2))} if bars else {}
+        scale, ticks["tickCount"] = alt.Scale(type="log", **edge, **lowest), 5
     else:
         # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
         scale, ticks["values"] = (

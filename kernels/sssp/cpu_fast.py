@@ -23,6 +23,7 @@ from kernels.graph import Graph
 from kernels.problem import Run
 from kernels.sssp import check_delta, unreachable
 from kernels.sssp.cpu import CpuSolver
+from kernels.sssp.phases import wide
 
 BLOCK = 64  # entries a block
 WINDOW = 64  # buckets from the current one on that have a chain of their own; one more chain holds what lies beyond
@@ -306,7 +307,7 @@ class Fast(CpuSolver):
             steps = _run(self._buckets, source, *self._arguments())
             state = self._buckets.state
             if state[:, TOO_LONG].any():
-                self._allocate(np.uint64 if self.graph.weights.dtype == np.uint32 else np.float64, self._entries)
+                self._allocate(wide(self.distances.dtype), self._entries)
             elif state[:, FULL].any():
                 self._allocate(self.distances.dtype, 2 * self._entries)
             else:

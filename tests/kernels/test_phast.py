@@ -36,7 +36,8 @@ def right(solver, source):
     solver.distances.fill(7)
     run = solver.run(source)
     solver.validate()
-    assert sssp.differs(sssp.reference(solver.graph, source), solver.answer()) is None
+    case = solver.graph.n, solver.graph.m, source
+    assert sssp.differs(sssp.reference(solver.graph, source), solver.answer()) is None, case
     return run
 
 

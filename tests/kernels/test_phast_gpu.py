@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from test_phast import both_ways
+from test_phast import both_ways, right
 
-from kernels import sssp
 from kernels.cuda import unusable
 from kernels.generators.regular import grid
 from kernels.graph import Graph
@@ -22,15 +21,6 @@ def drawn(random: np.random.Generator) -> Graph:
         tails //= 50
     weights = random.integers(0, random.choice([1, 2, 100, 10**6, 2**32]), m).astype(np.uint32)
     return (both_ways if random.random() < 0.5 else Graph.from_arcs)(n, tails, heads, weights)
-
-
-def right(solver, source):
-    solver.distances.fill(77)
-    run = solver.run(source)
-    solver.validate()
-    case = solver.graph.n, solver.graph.m, source
-    assert sssp.differs(sssp.reference(solver.graph, source), solver.answer()) is None, case
-    return run
 
 
 @pytest.mark.parametrize("core", [1, 40, 2048])
@@ -60,9 +50,8 @@ def test_equals_the_cpu_twin_to_the_bit_and_runs_again():
         run = right(solver, source)
         expected = twin.run(source)
         assert solver.answer()["distances"].tobytes() == twin.answer()["distances"].tobytes()
-        for name in ("phases", "relaxations", "shortcuts", "distance_bits"):
-            if name != "relaxations":
-                assert run.counters[name] == expected.counters[name]
+        for name in ("phases", "shortcuts", "distance_bits"):
+            assert run.counters[name] == expected.counters[name]
         assert run.counters["relaxations"] >= expected.counters["relaxations"]
     solver.close()
 
