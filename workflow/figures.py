@@ -261,9 +261,10 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> A
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
     elif present.min() > 0:
-        # A bar's foot is the axis: far enough below the least value that its bar can be seen.
-        lowest = {"domainMin": 10.0 ** math.floor(math.log10(least / 2))} if bars else {}
-        scale, ticks["tickCount"] = alt.Scale(type="log", **edge, **lowest), 5
+        # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
+        # Vega-Lite rounds the other only if told to.
+        ends = {"domainMin": 10.0 ** math.floor(math.log10(least / 2)), "nice": True} if bars else edge
+        scale, ticks["tickCount"] = alt.Scale(type="log", **ends), 5
     else:
         # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
         scale, ticks["values"] = (

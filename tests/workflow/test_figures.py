@@ -122,7 +122,7 @@ def test_bars_stand_beside_each_other_in_the_order_of_the_data():
 def test_the_least_bar_of_a_logarithmic_axis_can_be_seen(least, foot):
     table = phases(seconds=[least, *[0.3] * 11])
     drawn = specification(figure(mark="bar", x="variant", y_log=True), table, interactive=False)
-    assert scale(drawn, "y")["domainMin"] == pytest.approx(foot)
+    assert scale(drawn, "y")["domainMin"] == pytest.approx(foot) and scale(drawn, "y")["nice"] is True
 
 
 def test_quartiles_are_drawn_where_the_data_have_them():
