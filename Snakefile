@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from workflow.plan import PEERS, PUBLISHED, RESULTS, SUMMARY, VEGA, plan_from
+from saitan.workflow.plan import PEERS, PUBLISHED, RESULTS, SUMMARY, VEGA, plan_from
 
 min_version("9.6")
 

@@ -125,17 +125,17 @@ class Solver(Protocol):
 
 def names() -> list[str]:
     """Names of all problems: the packages under `kernels/` that define VARIANTS."""
-    import kernels
+    import saitan
 
-    packages = [p.name for p in pkgutil.iter_modules(kernels.__path__) if p.ispkg]
-    return [name for name in packages if hasattr(importlib.import_module(f"kernels.{name}"), "VARIANTS")]
+    packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg]
+    return [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
 
 
 def problem(name: str) -> ModuleType:
     """The package of a problem. Raises KeyError naming those there are."""
     if name not in (known := names()):
         raise KeyError(f"unknown problem {name!r} (there are: {', '.join(known)})")
-    return importlib.import_module(f"kernels.{name}")
+    return importlib.import_module(f"saitan.{name}")
 
 
 def backend_for(variant: Variant, choice: str = "auto") -> str:
@@ -143,7 +143,7 @@ def backend_for(variant: Variant, choice: str = "auto") -> str:
 
     Raises ValueError for an unknown backend.
     """
-    from kernels.cuda import unusable
+    from saitan.cuda import unusable
 
     if choice == "auto":
         return "cuda" if variant.cuda and (variant.cpu is None or not unusable()) else "cpu"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kernels.cuda import unusable
+from saitan.cuda import unusable
 
 # Waiting threads give the core away, sooner than in a measurement, which has all cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")

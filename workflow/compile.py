@@ -6,9 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from kernels.cuda.build import NvccError, build
-from workflow.files import beside
-from workflow.step import run_step, say
+from saitan.cuda.build import NvccError, build
+from saitan.workflow.files import beside
+from saitan.workflow.step import run_step, say
 
 
 def compile_one(arguments: argparse.Namespace) -> None:

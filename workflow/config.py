@@ -1,7 +1,7 @@
 """The configuration of a run: its model, checked against the problems, variants and graphs that exist.
 
 `load` is what the Snakefile calls; whatever is wrong ends in one line that names the key and what would be right.
-`python -m workflow.config` prints the JSON schema that config/*.yaml name in their first line.
+`python -m saitan.workflow.config` prints the JSON schema that config/*.yaml name in their first line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from kernels import problem as problems
+from saitan import problem as problems
 
 Scalar = bool | int | float | str
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")]

@@ -19,10 +19,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from workflow.config import Figure
-from workflow.files import beside
-from workflow.step import Failure, run_step
-from workflow.vega import theme, vega_lite_version
+from saitan.workflow.config import Figure
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure, run_step
+from saitan.workflow.vega import theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"

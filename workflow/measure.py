@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from kernels.problem import Invalid
-from workflow.files import beside
-from workflow.provenance import provenance
-from workflow.queries import load_instance
-from workflow.step import Failure, load_numba, progress, run_step
+from saitan.problem import Invalid
+from saitan.workflow.files import beside
+from saitan.workflow.provenance import provenance
+from saitan.workflow.queries import load_instance
+from saitan.workflow.step import Failure, load_numba, progress, run_step
 
 
 def measure(arguments: argparse.Namespace) -> None:

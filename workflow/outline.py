@@ -6,11 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
-from workflow.files import beside
-from workflow.graphs.catalogue import Downloaded
-from workflow.plan import PUBLISHED, RESULTS, Plan, plan_from
-from workflow.published import read_published
-from workflow.report import (
+from saitan.workflow.files import beside
+from saitan.workflow.graphs.catalogue import Downloaded
+from saitan.workflow.plan import PUBLISHED, RESULTS, Plan, plan_from
+from saitan.workflow.published import read_published
+from saitan.workflow.report import (
     LeftOut,
     PlannedExperiment,
     PlannedFigure,
@@ -19,7 +19,7 @@ from workflow.report import (
     PlannedStep,
     ReportPlan,
 )
-from workflow.step import run_step
+from saitan.workflow.step import run_step
 
 
 def outline(plan: Plan) -> ReportPlan:

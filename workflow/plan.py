@@ -22,13 +22,13 @@ import pandas as pd
 from pydantic import ValidationError
 from snakemake.utils import Paramspace
 
-from kernels import cuda
-from kernels.problem import problem
-from workflow.config import Config, ConfigError, explain, load
-from workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
-from workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
-from workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_graphs
-from workflow.step import Failure
+from saitan import cuda
+from saitan.problem import problem
+from saitan.workflow.config import Config, ConfigError, explain, load
+from saitan.workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
+from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_graphs
+from saitan.workflow.step import Failure
 
 KERNELS = Path("kernels")
 CATALOGUE = Path("config/graphs.yaml")
@@ -177,7 +177,7 @@ class Plan(GraphFiles):
         return {point.name: point for point in self.points}
 
     def measure_settings(self, point: Point) -> str:
-        """What `workflow.measure` is told about a point, as JSON."""
+        """What `saitan.workflow.measure` is told about a point, as JSON."""
         experiment = self.config.experiments[point.experiment]
         measure = self.config.measure.model_copy(update=dict(experiment.measure))
         return json.dumps(
@@ -239,7 +239,7 @@ class Plan(GraphFiles):
         return [str(path) for path in _modules(name) if path.name in ("__init__.py", "peers.py")]
 
     def query_settings(self, wildcards: Any) -> str:
-        """What `workflow.queries` is told, as JSON."""
+        """What `saitan.workflow.queries` is told, as JSON."""
         instance = self._instances[wildcards.problem, wildcards.instance]
         return json.dumps(
             {
@@ -308,8 +308,8 @@ class Plan(GraphFiles):
         config, made = shlex.quote(self.settings()), f"{RESULTS}/plan.json"
         python = shlex.quote(sys.executable)
         subprocess.run(
-            f"{python} -m workflow.outline --config {config} --output {made} &&"
-            f" {python} -m workflow.report --partial --plan {made} --vega {VEGA} --peers {PEERS}"
+            f"{python} -m saitan.workflow.outline --config {config} --output {made} &&"
+            f" {python} -m saitan.workflow.report --partial --plan {made} --vega {VEGA} --peers {PEERS}"
             f" --output {RESULTS}/report.html >&2",
             shell=True,
             check=False,

@@ -23,7 +23,7 @@ def provenance(backend: str, threads: int) -> dict[str, str | int | bool]:
         **_commit(),
     }
     if backend == "cuda":
-        from kernels.cuda import describe
+        from saitan.cuda import describe
 
         columns |= describe()
     return columns

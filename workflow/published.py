@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from workflow.config import Model, explain
-from workflow.step import Failure
-from workflow.yaml_files import read_yaml
+from saitan.workflow.config import Model, explain
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import read_yaml
 
 # Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
 SAME_SIZE = 0.02

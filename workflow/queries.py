@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.problem import problem
-from workflow.files import beside
-from workflow.step import Failure, run_step
+from saitan.problem import problem
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure, run_step
 
 
 def load_instance(settings: dict, graph_folder: Path | None):
@@ -21,7 +21,7 @@ def load_instance(settings: dict, graph_folder: Path | None):
     package = problem(settings["problem"])
     graph = None
     if graph_folder is not None:
-        from workflow.graphs.parquet import read_graph
+        from saitan.workflow.graphs.parquet import read_graph
 
         graph = read_graph(graph_folder)
     try:

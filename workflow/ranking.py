@@ -14,11 +14,11 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from workflow.config import Model, explain
-from workflow.graphs.plan import NO_GRAPH
-from workflow.report_tables import as_text, in_order, readable
-from workflow.step import Failure
-from workflow.yaml_files import read_yaml
+from saitan.workflow.config import Model, explain
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.report_tables import as_text, in_order, readable
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import read_yaml
 
 # Of these the smaller is the better one, of all others the larger.
 TIMES = ("time",)

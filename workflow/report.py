@@ -18,13 +18,13 @@ import jinja2
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kernels.problem import names, problem
-from workflow.files import beside
-from workflow.ranking import Quoted, Ranking, rankings, read_quoted
-from workflow.report_facts import Failed, GraphRow, Kernel, Machine, failed, graph_row, kernels, machines
-from workflow.report_tables import Best, Table, bests, layout, readable
-from workflow.step import Failure, run_step
-from workflow.vega import charts_script, theme
+from saitan.problem import names, problem
+from saitan.workflow.files import beside
+from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
+from saitan.workflow.report_facts import Failed, GraphRow, Kernel, Machine, failed, graph_row, kernels, machines
+from saitan.workflow.report_tables import Best, Table, bests, layout, readable
+from saitan.workflow.step import Failure, run_step
+from saitan.workflow.vega import charts_script, theme
 
 TEMPLATES = Path(__file__).parent / "report_template"
 # A longer table is folded in the page, and a longer list is cut short on the console.

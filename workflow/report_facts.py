@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow.graphs.parquet import read_metadata
-from workflow.step import Failure
+from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.step import Failure
 
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.graphs.plan import NO_GRAPH
 
 KEYS = ["graph", "backend", "variant"]
 MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "paper", "ratio"]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
-import kernels
-from kernels.cuda import NvccError
-from kernels.graph import GraphError
-from kernels.problem import Invalid, Unavailable
+import saitan
+from saitan.cuda import NvccError
+from saitan.graph import GraphError
+from saitan.problem import Invalid, Unavailable
 
 
 class Failure(Exception):
@@ -58,7 +58,7 @@ def _settle_numba(threads: int | None) -> None:
         os.environ["NUMBA_NUM_THREADS"] = str(threads)
     if "NUMBA_CACHE_DIR" not in os.environ:
         digest = hashlib.sha256()
-        for source in sorted(Path(kernels.__file__).parent.rglob("*.py")):
+        for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):
             digest.update(source.read_bytes())
         os.environ["NUMBA_CACHE_DIR"] = str(Path("results/numba").resolve() / digest.hexdigest()[:16])
 

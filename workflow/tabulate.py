@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from workflow.config import Experiment
-from workflow.files import beside
-from workflow.graphs.parquet import read_metadata
-from workflow.published import beside_ours, printed_points, read_published
-from workflow.step import run_step
-from workflow.views import VIEWS, Inputs
+from saitan.workflow.config import Experiment
+from saitan.workflow.files import beside
+from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.published import beside_ours, printed_points, read_published
+from saitan.workflow.step import run_step
+from saitan.workflow.views import VIEWS, Inputs
 
 
 def tabulate(arguments: argparse.Namespace) -> None:

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workflow.files import beside
-from workflow.step import run_step
+from saitan.workflow.files import beside
+from saitan.workflow.step import run_step
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 # Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.

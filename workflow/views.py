@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from workflow.config import Experiment
-from workflow.graphs.parquet import read_metadata
-from workflow.step import Failure
+from saitan.workflow.config import Experiment
+from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.step import Failure
 
 KEYS = ["backend", "graph", "variant"]
 # Longer series are thinned to this many points: more than a screen shows, small enough to embed.

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from workflow.step import Failure
+from saitan.workflow.step import Failure
 
 
 class _UniqueKeys(yaml.SafeLoader):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 from functools import cache
 
-from kernels.cuda.build import NvccError, build, find_nvcc
+from saitan.cuda.build import NvccError, build, find_nvcc
 
 __all__ = ["NvccError", "arch", "build", "describe", "device", "find_nvcc", "unusable"]
 
@@ -37,7 +37,7 @@ def device():
     The primary context is shared with CuPy, PyTorch and Numba, so their arrays can be passed in. Raises
     Unavailable with the reason when there is no usable device.
     """
-    from kernels.problem import Unavailable
+    from saitan.problem import Unavailable
 
     if reason := unusable():
         raise Unavailable(reason)
@@ -54,7 +54,7 @@ def device():
 def arch() -> str:
     """Architecture of the device in use, as nvcc names it: "sm_90"."""
     if reason := unusable():
-        from kernels.problem import Unavailable
+        from saitan.problem import Unavailable
 
         raise Unavailable(reason)
     import pycuda.driver as driver

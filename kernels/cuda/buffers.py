@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from kernels.cuda import device
-from kernels.problem import Unavailable
+from saitan.cuda import device
+from saitan.problem import Unavailable
 
 GIB = 2**30
 

@@ -8,8 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from kernels.cuda import arch, device
-from kernels.cuda.build import HEADERS, OPTIONS, NvccError, build
+from saitan.cuda import arch, device
+from saitan.cuda.build import HEADERS, OPTIONS, NvccError, build
 
 # The workflow names its folder of cubins (<folder>/<problem>/<stem>.cubin) here, so that a measured process
 # never compiles; a user of the library leaves it unset.
@@ -22,7 +22,7 @@ def load(problem: str, stem: str):
 
     Raises Unavailable where there is no device, or where it has to be compiled and cannot be.
     """
-    from kernels.problem import Unavailable
+    from saitan.problem import Unavailable
 
     device()
     import pycuda.driver as driver

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernels.cuda.module import function
+from saitan.cuda.module import function
 
 
 class Stopwatch:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kernels.graph import Graph
+    from saitan.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,25 @@ _WEIGHTS = {"weight_low": int, "weight_high": int}
 GENERATORS: dict[str, Generator] = {
     generator.name: generator
     for generator in (
-        Generator("random", "kernels.generators.random:random", {"vertices": int, "arcs": int, **_WEIGHTS}),
+        Generator("random", "saitan.generators.random:random", {"vertices": int, "arcs": int, **_WEIGHTS}),
         Generator(
             "rmat",
-            "kernels.generators.rmat:rmat",
+            "saitan.generators.rmat:rmat",
             {"vertices": int, "arcs": int, "a": float, "b": float, "c": float},
             _WEIGHTS,
         ),
         Generator(
-            "kronecker", "kernels.generators.kronecker:kronecker", {"scale": int}, {"edge_factor": int, **_WEIGHTS}
+            "kronecker", "saitan.generators.kronecker:kronecker", {"scale": int}, {"edge_factor": int, **_WEIGHTS}
         ),
-        Generator("ring", "kernels.generators.regular:ring", {"vertices": int}, _WEIGHTS),
-        Generator("complete", "kernels.generators.regular:complete", {"vertices": int}, _WEIGHTS),
-        Generator("grid", "kernels.generators.regular:grid", {"width": int, "height": int, **_WEIGHTS}),
+        Generator("ring", "saitan.generators.regular:ring", {"vertices": int}, _WEIGHTS),
+        Generator("complete", "saitan.generators.regular:complete", {"vertices": int}, _WEIGHTS),
+        Generator("grid", "saitan.generators.regular:grid", {"width": int, "height": int, **_WEIGHTS}),
         Generator(
             "road_rail",
-            "kernels.generators.road_rail:road_rail",
+            "saitan.generators.road_rail:road_rail",
             {"vertices": int, "arcs": int},
             {"main_only": bool},
         ),
-        Generator("street_map", "kernels.generators.street_map:street_map", {"vertices": int, "arcs": int}),
+        Generator("street_map", "saitan.generators.street_map:street_map", {"vertices": int, "arcs": int}),
     )
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from kernels.generators import draw
-from kernels.graph import Graph
+from saitan.generators import draw
+from saitan.graph import Graph
 
 A, B, C = 0.57, 0.19, 0.19
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.generators import draw
-from kernels.graph import MAX_VERTICES, Graph
+from saitan.generators import draw
+from saitan.graph import MAX_VERTICES, Graph
 
 
 def ring(vertices: int, seed: int, weight_low: int = 1, weight_high: int = 1) -> Graph:

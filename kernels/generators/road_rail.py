@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.generators import draw, lattice
-from kernels.graph import MAX_VERTICES, Graph
+from saitan.generators import draw, lattice
+from saitan.graph import MAX_VERTICES, Graph
 
 # Log-uniform weights between these bounds have the mean and the deviation of Table 1: with r = HIGH / LOW the mean is
 # HIGH / ln r (for large r) and the mean square HIGH^2 / (2 ln r), so ln r = 2 (1 + (184,384 / 83,666)^2) = 11.71.

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.generators import draw, lattice
-from kernels.graph import MAX_VERTICES, Graph
+from saitan.generators import draw, lattice
+from saitan.graph import MAX_VERTICES, Graph
 
 # Vertices that are the end of a street which leads nowhere, beside those that the network of junctions has itself.
 DEAD_ENDS = 0.085

@@ -1,6 +1,6 @@
 """Single-source shortest paths on non-negative weights.
 
-    from kernels import sssp
+    from saitan import sssp
     result = sssp.solve(graph, source, variant="fast", backend="auto", predecessors=True)
     result.distances, sssp.path(result.predecessors, target)
 
@@ -15,65 +15,65 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernels.problem import Run, Unavailable, Variant, backend_for
+from saitan.problem import Run, Unavailable, Variant, backend_for
 
 if TYPE_CHECKING:
-    from kernels.graph import Graph
+    from saitan.graph import Graph
 
 TITLE = "Single-source shortest paths"
 
 VARIANTS = {
     "conventional": Variant(
         "One thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
-        cpu="kernels.sssp.cpu:Conventional",
-        cuda="kernels.sssp.cuda:Conventional",
+        cpu="saitan.sssp.cpu:Conventional",
+        cuda="saitan.sssp.cuda:Conventional",
         cubins=("phases", "validate"),
     ),
     "selection": Variant(
         "One thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
-        cpu="kernels.sssp.cpu:Selection",
-        cuda="kernels.sssp.cuda:Selection",
+        cpu="saitan.sssp.cpu:Selection",
+        cuda="saitan.sssp.cuda:Selection",
         cubins=("phases", "validate"),
     ),
     "adaptive": Variant(
         "Switches between the two by the time of a phase (paper S, Algorithm 4)",
-        cpu="kernels.sssp.cpu:Adaptive",
-        cuda="kernels.sssp.cuda:Adaptive",
+        cpu="saitan.sssp.cpu:Adaptive",
+        cuda="saitan.sssp.cuda:Adaptive",
         cubins=("phases", "validate"),
         parameters={"threshold_up": float, "threshold_down": float},
     ),
     "fast": Variant(
         "Delta-stepping with bucket fusion on the CPU; a resident grid, or a few phases of the whole grid, on the GPU",
-        cpu="kernels.sssp.cpu_fast:Fast",
-        cuda="kernels.sssp.cuda_fast:Fast",
+        cpu="saitan.sssp.cpu_fast:Fast",
+        cuda="saitan.sssp.cuda_fast:Fast",
         cubins=("fast", "wide", "validate"),
         parameters={"delta": float},
     ),
     "fast-many": Variant(
         "Several sources in one launch of fast's resident grid; times are a source's share",
-        cuda="kernels.sssp.cuda_fast:FastMany",
+        cuda="saitan.sssp.cuda_fast:FastMany",
         cubins=("fast", "validate"),
         parameters={"sources": int},
     ),
     "phast": Variant(
         "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights",
-        cpu="kernels.sssp.cpu_phast:Phast",
-        cuda="kernels.sssp.cuda_phast:Phast",
+        cpu="saitan.sssp.cpu_phast:Phast",
+        cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
         parameters={"core": int},
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap, one thread",
-        cpu="kernels.sssp.peers:Scipy",
+        cpu="saitan.sssp.peers:Scipy",
     ),
     "networkit": Variant(
         "NetworKit's Dijkstra, one thread",
-        cpu="kernels.sssp.peers:Networkit",
+        cpu="saitan.sssp.peers:Networkit",
         peer=("networkit", "peers"),
     ),
     "cugraph": Variant(
         "cuGraph's shortest paths, predecessors too",
-        cuda="kernels.sssp.peers:Cugraph",
+        cuda="saitan.sssp.peers:Cugraph",
         peer=("pylibcugraph", "cugraph"),
     ),
 }
@@ -135,7 +135,7 @@ def queries(graph: Graph, count: int, seed: int) -> list[int]:
 
 def reference(graph: Graph, source: int) -> dict[str, np.ndarray]:
     """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs."""
-    from kernels.sssp.peers import dijkstra, hops
+    from saitan.sssp.peers import dijkstra, hops
 
     distances, predecessors = dijkstra(graph, source)
     return {"distances": distances, "hops": np.array([hops(predecessors)])}

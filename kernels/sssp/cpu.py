@@ -11,12 +11,12 @@ import time
 import numpy as np
 from numba import njit, prange
 
-from kernels.atomics import atomic_add, atomic_exchange, atomic_min
-from kernels.graph import Graph
-from kernels.problem import Run
-from kernels.sssp import unreachable
-from kernels.sssp.phases import Overflow, PhaseVariant, Switching, wide
-from kernels.sssp.validate import check_distances, tight_tree
+from saitan.atomics import atomic_add, atomic_exchange, atomic_min
+from saitan.graph import Graph
+from saitan.problem import Run
+from saitan.sssp import unreachable
+from saitan.sssp.phases import Overflow, PhaseVariant, Switching, wide
+from saitan.sssp.validate import check_distances, tight_tree
 
 # state[LENGTH]: length of the write list; state[OVERFLOW]: set when a sum did not fit the distances' type
 LENGTH, OVERFLOW = 0, 1

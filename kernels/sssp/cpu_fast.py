@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from kernels.atomics import atomic_add, atomic_min
-from kernels.graph import Graph
-from kernels.problem import Run
-from kernels.sssp import check_delta, unreachable
-from kernels.sssp.cpu import CpuSolver
-from kernels.sssp.phases import wide
+from saitan.atomics import atomic_add, atomic_min
+from saitan.graph import Graph
+from saitan.problem import Run
+from saitan.sssp import check_delta, unreachable
+from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.phases import wide
 
 BLOCK = 64  # entries a block
 WINDOW = 64  # buckets from the current one on that have a chain of their own; one more chain holds what lies beyond

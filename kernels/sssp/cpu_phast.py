@@ -14,12 +14,12 @@ import time
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from kernels.graph import Graph
-from kernels.problem import Run
-from kernels.sssp import unreachable
-from kernels.sssp.cpu import CpuSolver
-from kernels.sssp.hierarchy import CORE, contract, in_type
-from kernels.sssp.phases import wide
+from saitan.graph import Graph
+from saitan.problem import Run
+from saitan.sssp import unreachable
+from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.hierarchy import CORE, contract, in_type
+from saitan.sssp.phases import wide
 
 ALONE = 8192  # a level of fewer vertices is left to one thread: waking the others costs more
 

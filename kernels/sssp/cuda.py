@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 import pycuda.driver as driver
 
-from kernels.cuda.buffers import Buffers, pointer
-from kernels.cuda.module import function
-from kernels.cuda.timing import Stopwatch
-from kernels.graph import Graph
-from kernels.problem import Invalid, Run
-from kernels.sssp.phases import Overflow, PhaseVariant, Switching, wide
-from kernels.sssp.validate import arc_message
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.timing import Stopwatch
+from saitan.graph import Graph
+from saitan.problem import Invalid, Run
+from saitan.sssp.phases import Overflow, PhaseVariant, Switching, wide
+from saitan.sssp.validate import arc_message
 
 BLOCK = 256
 # The record that phases.cu calls status.

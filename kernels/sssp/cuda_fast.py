@@ -12,17 +12,17 @@ import time
 import numpy as np
 import pycuda.driver as driver
 
-from kernels.cuda import device
-from kernels.cuda.buffers import Buffers, pointer
-from kernels.cuda.module import function
-from kernels.cuda.timing import Stopwatch
-from kernels.graph import Graph
-from kernels.problem import Run, Unavailable
-from kernels.sssp import check_delta
-from kernels.sssp.cuda import CudaSolver
-from kernels.sssp.cuda_wide import Wide
-from kernels.sssp.layout import NONE, lay_out, levels, rows_needed
-from kernels.sssp.phases import wide
+from saitan.cuda import device
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.timing import Stopwatch
+from saitan.graph import Graph
+from saitan.problem import Run, Unavailable
+from saitan.sssp import check_delta
+from saitan.sssp.cuda import CudaSolver
+from saitan.sssp.cuda_wide import Wide
+from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
+from saitan.sssp.phases import wide
 
 # Graphs of at least so many arcs a vertex, and at most so many levels, get a few phases of the whole grid.
 WIDE_DEGREE, WIDE_LEVELS = 8, 64

@@ -12,16 +12,16 @@ from functools import partial
 import numpy as np
 import pycuda.driver as driver
 
-from kernels.cuda import device
-from kernels.cuda.buffers import pointer
-from kernels.cuda.module import function
-from kernels.graph import Graph
-from kernels.problem import Run, Unavailable
-from kernels.sssp import unreachable
-from kernels.sssp.cuda import CudaSolver
-from kernels.sssp.hierarchy import CORE, contract, in_type
-from kernels.sssp.phases import wide
-from kernels.sssp.slices import WARP, slice_up
+from saitan.cuda import device
+from saitan.cuda.buffers import pointer
+from saitan.cuda.module import function
+from saitan.graph import Graph
+from saitan.problem import Run, Unavailable
+from saitan.sssp import unreachable
+from saitan.sssp.cuda import CudaSolver
+from saitan.sssp.hierarchy import CORE, contract, in_type
+from saitan.sssp.phases import wide
+from saitan.sssp.slices import WARP, slice_up
 
 # As in phast.cu.
 TOO_LONG, FULL, TIMED_OUT = 1, 2, 4

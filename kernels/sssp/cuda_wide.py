@@ -10,12 +10,12 @@ import numpy as np
 import pycuda.driver as driver
 from numba import njit, prange
 
-from kernels.cuda.buffers import Buffers, pointer
-from kernels.cuda.module import function
-from kernels.cuda.timing import Stopwatch
-from kernels.graph import Graph
-from kernels.sssp import unreachable
-from kernels.sssp.phases import wide
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.timing import Stopwatch
+from saitan.graph import Graph
+from saitan.sssp import unreachable
+from saitan.sssp.phases import wide
 
 BLOCK, GRID = 256, 132 * 8
 CHUNK = 64  # as in wide.cu

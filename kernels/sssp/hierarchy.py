@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from kernels.graph import Graph
-from kernels.problem import Unavailable
-from kernels.sssp import unreachable
+from saitan.graph import Graph
+from saitan.problem import Unavailable
+from saitan.sssp import unreachable
 
 CORE = 4096  # contraction ends when so few vertices are left: as many as have all their distances in a table
 DENSE = 32  # it ends too where the vertices left have so many neighbours each

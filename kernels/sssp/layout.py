@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from kernels.graph import Graph
+from saitan.graph import Graph
 
 WIDTH = 4  # arcs a row
 NONE = np.uint32(0xFFFFFFFF)

@@ -7,9 +7,9 @@ import time
 import numpy as np
 from scipy.sparse import csgraph
 
-from kernels.graph import Graph
-from kernels.problem import Run
-from kernels.sssp.cpu import CpuSolver
+from saitan.graph import Graph
+from saitan.problem import Run
+from saitan.sssp.cpu import CpuSolver
 
 
 def dijkstra(graph: Graph, source: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from kernels.graph import Graph
-from kernels.problem import Invalid
+from saitan.graph import Graph
+from saitan.problem import Invalid
 
 # Paper S switches up at 350 us and back at 330 us: where only the upper threshold is given, the same proportion.
 DOWN_OF_UP = 330 / 350

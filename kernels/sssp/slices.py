@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.problem import Unavailable
-from kernels.sssp.hierarchy import Hierarchy
+from saitan.problem import Unavailable
+from saitan.sssp.hierarchy import Hierarchy
 
 WARP = 32
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from kernels.atomics import atomic_min
-from kernels.graph import Graph
-from kernels.problem import Invalid
-from kernels.sssp import unreachable
+from saitan.atomics import atomic_min
+from saitan.graph import Graph
+from saitan.problem import Invalid
+from saitan.sssp import unreachable
 
 NONE = np.uint32(0xFFFFFFFF)
 

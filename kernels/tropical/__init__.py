@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.problem import Solver, Unavailable, Variant, backend_for
+from saitan.problem import Solver, Unavailable, Variant, backend_for
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from kernels.graph import Graph
-    from kernels.tropical.instances import Instance
+    from saitan.graph import Graph
+    from saitan.tropical.instances import Instance
 
 TITLE = "Tropical matrix product"
 
@@ -22,58 +22,58 @@ _SKIP = {"grain": str, "reuse": bool}
 VARIANTS = {
     "untiled": Variant(
         "an entry of C a thread, operands from device memory",
-        "kernels.tropical.cpu:Untiled",
-        "kernels.tropical.cuda:Untiled",
+        "saitan.tropical.cpu:Untiled",
+        "saitan.tropical.cuda:Untiled",
         ("tiled",),
     ),
     "tiled": Variant(
         "tiles of 32 x 32 staged in shared memory, nothing skipped",
-        "kernels.tropical.cpu:Tiled",
-        "kernels.tropical.cuda:Tiled",
+        "saitan.tropical.cpu:Tiled",
+        "saitan.tropical.cuda:Tiled",
         ("tiled",),
     ),
     "skip-infinity": Variant(
         "tiled, skipping what an infinite factor absorbs",
-        "kernels.tropical.cpu:SkipInfinity",
-        "kernels.tropical.cuda:SkipInfinity",
+        "saitan.tropical.cpu:SkipInfinity",
+        "saitan.tropical.cuda:SkipInfinity",
         ("tiled",),
         _SKIP,
     ),
     "skip-both": Variant(
         "skip-infinity, and nothing more for an entry that has reached zero",
-        "kernels.tropical.cpu:SkipBoth",
-        "kernels.tropical.cuda:SkipBoth",
+        "saitan.tropical.cpu:SkipBoth",
+        "saitan.tropical.cuda:SkipBoth",
         ("tiled",),
         {**_SKIP, "neutral": bool},
     ),
     "fast": Variant(
         "register-tiled, three-input minima, operands packed and their infinite tiles skipped",
-        "kernels.tropical.fast_cpu:Fast",
-        "kernels.tropical.fast_cuda:Fast",
+        "saitan.tropical.cpu_fast:Fast",
+        "saitan.tropical.cuda_fast:Fast",
         ("fast",),
         {"reuse": bool},
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",
-        "kernels.tropical.fast_cpu:Dense",
-        "kernels.tropical.fast_cuda:Dense",
+        "saitan.tropical.cpu_fast:Dense",
+        "saitan.tropical.cuda_fast:Dense",
         ("fast",),
         {"reuse": bool},
     ),
     "closure": Variant(
         "closure: squared by fast until nothing changes",
-        "kernels.tropical.closure_cpu:Closure",
-        "kernels.tropical.closure_cuda:Closure",
+        "saitan.tropical.cpu_closure:Closure",
+        "saitan.tropical.cuda_closure:Closure",
         ("fast", "diagonal"),
     ),
     "floyd-warshall": Variant(
         "closure: blocked Floyd-Warshall, its three phases on the inner loop of fast",
-        "kernels.tropical.closure_cpu:FloydWarshall",
-        "kernels.tropical.closure_cuda:FloydWarshall",
+        "saitan.tropical.cpu_closure:FloydWarshall",
+        "saitan.tropical.cuda_closure:FloydWarshall",
         ("fast", "diagonal"),
     ),
-    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", "kernels.tropical.peers:NumPy"),
-    "scipy": Variant("closure: SciPy's Floyd-Warshall, one core, float64", "kernels.tropical.peers:SciPy"),
+    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", "saitan.tropical.peers:NumPy"),
+    "scipy": Variant("closure: SciPy's Floyd-Warshall, one core, float64", "saitan.tropical.peers:SciPy"),
 }
 # Variants of the task "closure"; the others multiply.
 CLOSING = frozenset({"closure", "floyd-warshall", "scipy"})
@@ -102,7 +102,7 @@ METRICS = {
 
 def instance(graph: Graph | None = None, **parameters: Any) -> Instance:
     """The matrices of an experiment, parameters as in INSTANCE (kernels.tropical.instances.make has the defaults)."""
-    from kernels.tropical.instances import make
+    from saitan.tropical.instances import make
 
     return make(graph, **parameters)
 
@@ -114,7 +114,7 @@ def queries(instance: Instance, count: int, seed: int) -> list[int]:
 
 def reference(instance: Instance, query: int) -> dict[str, np.ndarray]:
     """{"rows": drawn row numbers, "c": those rows of the answer, "relative": difference allowed} by NumPy."""
-    from kernels.tropical.validate import expected_rows, sampled_rows, tolerance
+    from saitan.tropical.validate import expected_rows, sampled_rows, tolerance
 
     rows = sampled_rows(instance, query)
     return {"rows": rows, "c": expected_rows(instance, rows), "relative": tolerance(instance)}
@@ -122,7 +122,7 @@ def reference(instance: Instance, query: int) -> dict[str, np.ndarray]:
 
 def differs(reference: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> str | None:
     """Where the rows of a reference and an answer's {"c": [m, n]} differ; None when nowhere."""
-    from kernels.tropical.validate import mismatch
+    from saitan.tropical.validate import mismatch
 
     rows = reference["rows"]
     return mismatch(rows, reference["c"], answer["c"][rows], reference["relative"])
@@ -142,7 +142,7 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     Raises ValueError for operands that do not fit each other or the semiring, SumOverflow (an OverflowError) for a
     finite sum that reaches the type's infinity, Unavailable where it cannot run.
     """
-    from kernels.tropical.operands import checked_pair, checked_sums
+    from saitan.tropical.operands import checked_pair, checked_sums
 
     a, b = checked_pair(a, b, semiring)
     c = _answer(a, b, semiring, "product", variant, backend, parameters)
@@ -159,7 +159,7 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
     Raises ValueError for operands that do not fit or that the semiring cannot hold, and for an out that shares memory
     with an operand; SumOverflow for a finite sum that reaches the type's infinity.
     """
-    from kernels.tropical.multiply import multiply
+    from saitan.tropical.multiply import multiply
 
     return multiply(a, b, semiring, out, accumulate, backend_for(VARIANTS["fast"], backend))
 
@@ -187,8 +187,8 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     """
     import numpy as np
 
-    from kernels.tropical.operands import checked_square
-    from kernels.tropical.paths import walk
+    from saitan.tropical.operands import checked_square
+    from saitan.tropical.paths import walk
 
     a, closed = checked_square(a, semiring), np.asarray(closed)
     if closed.shape != a.shape or closed.dtype != a.dtype:
@@ -200,7 +200,7 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
 
 
 def _closed(a, semiring: str, variant: str, backend: str):
-    from kernels.tropical.operands import checked_square, checked_sums
+    from saitan.tropical.operands import checked_square, checked_sums
 
     a = checked_square(a, semiring)
     c = _answer(a, a, semiring, "closure", variant, backend, {})
@@ -210,7 +210,7 @@ def _closed(a, semiring: str, variant: str, backend: str):
 
 
 def _answer(a, b, semiring: str, task: str, variant: str, backend: str, parameters: dict[str, Any]):
-    from kernels.tropical.instances import Instance
+    from saitan.tropical.instances import Instance
 
     chosen = backend_for(VARIANTS[variant], backend)
     solver = prepare(Instance(a, b, semiring, task), variant, chosen, **parameters)

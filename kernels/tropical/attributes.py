@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from kernels.tropical.skipping import IDENTITY, INFINITE, MIXED, ZERO
+from saitan.tropical.skipping import IDENTITY, INFINITE, MIXED, ZERO
 
 
 @njit(cache=True)

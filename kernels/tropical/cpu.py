@@ -11,12 +11,12 @@ import time
 import numpy as np
 from numba import njit, prange
 
-from kernels.problem import Run
-from kernels.tropical.attributes import attributes
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import infinity, mirrored
-from kernels.tropical.skipping import IDENTITY, INFINITE, ZERO, Grains, occupancy
-from kernels.tropical.validate import check
+from saitan.problem import Run
+from saitan.tropical.attributes import attributes
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import infinity, mirrored
+from saitan.tropical.skipping import IDENTITY, INFINITE, ZERO, Grains, occupancy
+from saitan.tropical.validate import check
 
 TILE = 32
 

@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 
-from kernels.cuda.buffers import Buffers
-from kernels.cuda.module import function
-from kernels.cuda.timing import Laps
-from kernels.problem import Run
-from kernels.tropical.device import Solver, divided, fill
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import infinity, mirrored
-from kernels.tropical.skipping import INFINITE, Grains, occupancy
+from saitan.cuda.buffers import Buffers
+from saitan.cuda.module import function
+from saitan.cuda.timing import Laps
+from saitan.problem import Run
+from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import infinity, mirrored
+from saitan.tropical.skipping import INFINITE, Grains, occupancy
 
 TILE = 32
 BLOCK = (TILE, TILE, 1)

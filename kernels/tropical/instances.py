@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.graph import Graph
-from kernels.tropical.semiring import INFINITE, infinity, mirrored
+from saitan.graph import Graph
+from saitan.tropical.semiring import INFINITE, infinity, mirrored
 
 TASKS = ("product", "closure")
 # Rows that a generator of their own draws: threads share the work, and how many there are changes nothing.
@@ -125,7 +125,7 @@ def make(
     order: str = "bfs",
     task: str = "product",
 ) -> Instance:
-    """The instance of an experiment; `kernels.tropical.INSTANCE` lists the parameters.
+    """The instance of an experiment; `saitan.tropical.INSTANCE` lists the parameters.
 
     Without a graph two random n x n matrices (one for a closure); with one, the leading n x n block of its weight
     matrix, times itself.

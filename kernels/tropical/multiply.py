@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.tropical.operands import check_shapes, checked_pair, checked_sums
-from kernels.tropical.semiring import infinity, mirrored
+from saitan.tropical.operands import check_shapes, checked_pair, checked_sums
+from saitan.tropical.semiring import infinity, mirrored
 
 
 def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
@@ -16,7 +16,7 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
     if accumulate and out is None:
         raise ValueError("accumulate needs the out to accumulate in")
     if on_device[0]:
-        from kernels.tropical.multiply_cuda import multiply_on_device
+        from saitan.tropical.cuda_multiply import multiply_on_device
 
         return multiply_on_device(a, b, semiring, out, accumulate)
     a, b = checked_pair(a, b, semiring)
@@ -57,7 +57,7 @@ def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
 
 
 def _on_cpu(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
-    from kernels.tropical.fast_cpu import relax
+    from saitan.tropical.cpu_fast import relax
 
     x, y = (np.ascontiguousarray(mirrored(matrix, semiring)) for matrix in (a, b))
     c = np.full((a.shape[0], b.shape[1]), infinity(a.dtype), a.dtype)
@@ -68,6 +68,6 @@ def _on_cpu(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
 
 
 def _on_device(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
-    from kernels.tropical.multiply_cuda import multiply_from_host
+    from saitan.tropical.cuda_multiply import multiply_from_host
 
     return multiply_from_host(np.ascontiguousarray(a), np.ascontiguousarray(b), semiring)

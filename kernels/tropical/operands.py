@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.tropical.semiring import SumOverflow, check_operand, infinity, mirrored
+from saitan.tropical.semiring import SumOverflow, check_operand, infinity, mirrored
 
 
 def check_shapes(a, b) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import infinity, mirrored
-from kernels.tropical.validate import tolerance
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import infinity, mirrored
+from saitan.tropical.validate import tolerance
 
 
 def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring: str) -> np.ndarray:
-    """The vertices of a best path, int32, as `kernels.tropical.path` returns them.
+    """The vertices of a best path, int32, as `saitan.tropical.path` returns them.
 
     An arc is tight if it and the best way on from its end are as long as the best way from its beginning. The search
     is depth first, as arcs of weight 0 may be tight in a circle.

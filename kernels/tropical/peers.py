@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from kernels.problem import Run
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import infinity, mirrored
-from kernels.tropical.validate import check, product_rows
+from saitan.problem import Run
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import infinity, mirrored
+from saitan.tropical.validate import check, product_rows
 
 
 class NumPy:

@@ -24,7 +24,7 @@ constexpr int GROUP = 16;     // rows of C tiles that are worked on together, fo
 // What a chunk holds. Bits, so that the `and` of two chunks' kinds tells what their product needs.
 constexpr unsigned char FINITE = 1, ALL_ZERO = 2;
 // What the pre-pass found in the operands and the bits of their largest finite magnitudes; whether C became less, and
-// whether a finite sum reached infinity. kernels/tropical/fast_cuda.py knows the same.
+// whether a finite sum reached infinity. kernels/tropical/cuda_fast.py knows the same.
 constexpr unsigned NOT_A_NUMBER = 1, NEGATIVE = 2, OUT_OF_RANGE = 4;
 struct Report {
     unsigned found, largest[2], changed, overflown;

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernels.problem import Invalid
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import infinity
+from saitan.problem import Invalid
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import infinity
 
 WHOLE_PAIRS = 2**26
 ROW_PAIRS = 2**27

@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 from numba import njit, prange
 from numba.core.errors import TypingError
 
-from kernels.atomics import atomic_add, atomic_exchange, atomic_min
+from saitan.atomics import atomic_add, atomic_exchange, atomic_min
 
 
 @njit(cache=True)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from kernels.cuda import build as package_build
-from kernels.cuda import find_nvcc
-from kernels.cuda.build import OPTIONS, NvccError, build
+from saitan.cuda import build as package_build
+from saitan.cuda import find_nvcc
+from saitan.cuda.build import OPTIONS, NvccError, build
 
 # The package offers the function under the module's name.
-BUILD = sys.modules["kernels.cuda.build"]
+BUILD = sys.modules["saitan.cuda.build"]
 KERNELS = Path(__file__).parents[2] / "kernels"
 TRACKED = subprocess.run(["git", "ls-files", "*/*.cu"], cwd=KERNELS, capture_output=True, text=True, check=False).stdout
 SOURCES = sorted(KERNELS / name for name in TRACKED.split()) or sorted(KERNELS.glob("*/*.cu"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from kernels.generators import GENERATORS, draw
+from saitan.generators import GENERATORS, draw
 
 SMALL = {
     "random": {"vertices": 50, "arcs": 200, "weight_low": 1, "weight_high": 9},
@@ -148,7 +148,7 @@ def test_kronecker_has_hubs_scattered_over_the_labels():
 
 def test_kronecker_does_not_depend_on_the_number_of_threads():
     script = (
-        "import numba, zlib; numba.set_num_threads({}); from kernels.generators import GENERATORS;"
+        "import numba, zlib; numba.set_num_threads({}); from saitan.generators import GENERATORS;"
         "g = GENERATORS['kronecker'](scale=10, weight_low=1, weight_high=255, seed=2);"
         "print(zlib.crc32(g.targets), zlib.crc32(g.weights))"
     )

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
-from kernels.generators import GENERATORS
-from kernels.graph import Graph, GraphError
+from saitan.generators import GENERATORS
+from saitan.graph import Graph, GraphError
 
 
 @st.composite

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from kernels import sssp
-from kernels.generators.kronecker import kronecker
-from kernels.generators.regular import complete, grid
-from kernels.graph import Graph
-from kernels.problem import Unavailable
-from kernels.sssp import cpu_phast, hierarchy
-from kernels.sssp.cpu_phast import Phast
-from kernels.sssp.hierarchy import FAR, contract
-from kernels.sssp.slices import WARP, slice_up
+from saitan import sssp
+from saitan.generators.kronecker import kronecker
+from saitan.generators.regular import complete, grid
+from saitan.graph import Graph
+from saitan.problem import Unavailable
+from saitan.sssp import cpu_phast, hierarchy
+from saitan.sssp.cpu_phast import Phast
+from saitan.sssp.hierarchy import FAR, contract
+from saitan.sssp.slices import WARP, slice_up
 
 
 def both_ways(n, tails, heads, weights):

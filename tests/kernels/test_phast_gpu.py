@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from test_phast import both_ways, right
 
-from kernels.cuda import unusable
-from kernels.generators.regular import grid
-from kernels.graph import Graph
-from kernels.problem import Unavailable
+from saitan.cuda import unusable
+from saitan.generators.regular import grid
+from saitan.graph import Graph
+from saitan.problem import Unavailable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
 
@@ -26,7 +26,7 @@ def drawn(random: np.random.Generator) -> Graph:
 @pytest.mark.parametrize("core", [1, 40, 2048])
 @pytest.mark.parametrize("room", ["plenty", "little"])
 def test_equals_dijkstra(core, room, monkeypatch):
-    from kernels.sssp import cuda_phast
+    from saitan.sssp import cuda_phast
 
     if room == "little":  # a queue that goes on in device memory, and has to be asked for again
         monkeypatch.setattr(cuda_phast, "QUEUE", 2)
@@ -41,8 +41,8 @@ def test_equals_dijkstra(core, room, monkeypatch):
 
 
 def test_equals_the_cpu_twin_to_the_bit_and_runs_again():
-    from kernels.sssp.cpu_phast import Phast as Twin
-    from kernels.sssp.cuda_phast import Phast
+    from saitan.sssp.cpu_phast import Phast as Twin
+    from saitan.sssp.cuda_phast import Phast
 
     graph = grid(width=300, height=200, weight_low=0, weight_high=1000, seed=2)
     solver, twin = Phast(graph), Twin(graph)
@@ -57,7 +57,7 @@ def test_equals_the_cpu_twin_to_the_bit_and_runs_again():
 
 
 def test_widens_to_64_bits():
-    from kernels.sssp.cuda_phast import Phast
+    from saitan.sssp.cuda_phast import Phast
 
     n = 9
     for weight, core in ((2**32 - 1, 2048), (2**32 - 2, 1), (2**31 - 1, 8), (2**31 - 1, 1)):
@@ -73,7 +73,7 @@ def test_widens_to_64_bits():
 
 
 def test_a_block_that_does_not_come_ends_the_query(monkeypatch):
-    from kernels.sssp import cuda_phast
+    from saitan.sssp import cuda_phast
 
     monkeypatch.setattr(cuda_phast, "PATIENCE_MS", 500)
     solver = cuda_phast.Phast(grid(width=80, height=80, weight_low=1, weight_high=99, seed=1), core=100)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import kernels.cuda
-from kernels import problem
-from kernels.problem import Unavailable, Variant, backend_for
+from saitan import problem
+from saitan.problem import Unavailable, Variant, backend_for
 
 ROOT = Path(__file__).parents[2]
 VARIANTS = [(name, variant) for name in problem.names() for variant in problem.problem(name).VARIANTS]
@@ -21,7 +20,7 @@ def declared(name, variant):
 def test_problems_are_the_packages_with_variants():
     assert {"sssp", "tropical"} <= set(problem.names())
     assert not {"cuda", "generators"} & set(problem.names())
-    assert problem.problem("sssp").__name__ == "kernels.sssp"
+    assert problem.problem("sssp").__name__ == "saitan.sssp"
     with pytest.raises(KeyError, match=r"unknown problem 'ssp' \(there are: .*sssp"):
         problem.problem("ssp")
 
@@ -30,7 +29,7 @@ def test_a_problem_is_cheap_to_import():
     heavy = "numba", "pycuda", "scipy"
     code = f"""
 import sys
-from kernels import problem
+from saitan import problem
 for name in problem.names():
     problem.problem(name)
 print([module for module in {heavy!r} if module in sys.modules])
@@ -69,7 +68,7 @@ def test_a_cpu_solver_takes_the_parameters_that_its_variant_declares(name, varia
 
 
 def source_of(module):
-    path = ROOT / (module.replace(".", "/") + ".py")
+    path = ROOT / ("kernels" + module.removeprefix("saitan").replace(".", "/") + ".py")
     return ast.parse(path.read_text()) if path.exists() else None
 
 
@@ -138,7 +137,7 @@ CPU, CUDA, BOTH = Variant("x", cpu="a:B"), Variant("x", cuda="a:B"), Variant("x"
     ],
 )
 def test_auto_takes_the_gpu_where_variant_and_machine_have_one(monkeypatch, variant, unusable, chosen):
-    monkeypatch.setattr(kernels.cuda, "unusable", lambda: unusable)
+    monkeypatch.setattr("saitan.cuda.unusable", lambda: unusable)
     assert backend_for(variant) == chosen
     assert [backend_for(variant, choice) for choice in problem.BACKENDS] == list(problem.BACKENDS)
     with pytest.raises(ValueError, match=r"unknown backend 'gpu' \(there are: auto, cpu, cuda\)"):
@@ -148,8 +147,8 @@ def test_auto_takes_the_gpu_where_variant_and_machine_have_one(monkeypatch, vari
 def test_the_one_call_of_every_problem():
     import numpy as np
 
-    from kernels import sssp, tropical
-    from kernels.generators import GENERATORS
+    from saitan import sssp, tropical
+    from saitan.generators import GENERATORS
 
     ring = GENERATORS["ring"](vertices=5, weight_low=1, weight_high=1, seed=1)
     assert sssp.solve(ring, 0, backend="cpu").distances.max() in (2, 4)

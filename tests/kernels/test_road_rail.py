@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse.csgraph import connected_components
 
-from kernels.generators.road_rail import road_rail
+from saitan.generators.road_rail import road_rail
 
 PAPER = {"vertices": 1_427_876, "arcs": 4_584_822}
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import sssp
-from kernels.graph import Graph
-from kernels.problem import Invalid, Unavailable
-from kernels.sssp.phases import Thresholds, calibrate, thresholds_from
-from kernels.sssp.validate import check_distances, check_tree, tight_tree
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.problem import Invalid, Unavailable
+from saitan.sssp.phases import Thresholds, calibrate, thresholds_from
+from saitan.sssp.validate import check_distances, check_tree, tight_tree
 
 # phast, which takes integers alone, has tests of its own.
 CPU = [name for name, v in sssp.VARIANTS.items() if v.cpu and not v.missing() and name != "phast"]

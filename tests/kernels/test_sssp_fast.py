@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from kernels import sssp
-from kernels.graph import Graph
-from kernels.sssp import cpu_fast
-from kernels.sssp.cpu_fast import Fast
-from kernels.sssp.layout import NONE, lay_out, levels
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.sssp import cpu_fast
+from saitan.sssp.cpu_fast import Fast
+from saitan.sssp.layout import NONE, lay_out, levels
 
 
 @st.composite

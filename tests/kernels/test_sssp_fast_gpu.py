@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
-from kernels import sssp
-from kernels.cuda import unusable
-from kernels.graph import Graph
+from saitan import sssp
+from saitan.cuda import unusable
+from saitan.graph import Graph
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
 
@@ -37,9 +37,9 @@ def drawn(random: np.random.Generator) -> Graph:
 
 def answers(graph, sources, **parameters):
     """Distances [sources, n] of one launch, from poisoned memory."""
-    from kernels.cuda.buffers import Buffers
-    from kernels.cuda.timing import Stopwatch
-    from kernels.sssp.cuda_fast import Resident
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Stopwatch
+    from saitan.sssp.cuda_fast import Resident
 
     buffers = Buffers(0, "test")
     resident = Resident(graph, buffers, count=len(sources), **parameters)
@@ -54,7 +54,7 @@ def answers(graph, sources, **parameters):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape.values())))
 @pytest.mark.parametrize("room", ["plenty", "little"])
 def test_equals_dijkstra(shape, room, monkeypatch):
-    from kernels.sssp import cuda_fast
+    from saitan.sssp import cuda_fast
 
     monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 2000)
     if room == "little":  # queues that go on in device memory, few entries given away at a time
@@ -74,9 +74,9 @@ def test_equals_dijkstra(shape, room, monkeypatch):
 
 
 def test_a_queue_without_room_is_tried_again_larger():
-    from kernels.cuda.buffers import Buffers
-    from kernels.cuda.timing import Stopwatch
-    from kernels.sssp import cuda_fast
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Stopwatch
+    from saitan.sssp import cuda_fast
 
     random = np.random.default_rng(3)
     graph = Graph.from_arcs(3000, *random.integers(0, 3000, (2, 9000)), np.ones(9000, np.uint32))
@@ -92,10 +92,10 @@ def test_a_queue_without_room_is_tried_again_larger():
 
 
 def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
-    from kernels.cuda.buffers import Buffers
-    from kernels.cuda.timing import Stopwatch
-    from kernels.problem import Unavailable
-    from kernels.sssp import cuda_fast
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Stopwatch
+    from saitan.problem import Unavailable
+    from saitan.sssp import cuda_fast
 
     class OneLess:
         def __init__(self, kernel):
@@ -114,8 +114,8 @@ def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
 
 
 def test_many_sources_and_a_trace():
-    from kernels.generators.regular import grid
-    from kernels.sssp.cuda_fast import Fast, FastMany
+    from saitan.generators.regular import grid
+    from saitan.sssp.cuda_fast import Fast, FastMany
 
     graph = grid(width=90, height=70, weight_low=1, weight_high=1000, seed=3)
     many = FastMany(graph, sources=37)
@@ -131,9 +131,9 @@ def test_many_sources_and_a_trace():
 
 @pytest.mark.parametrize("delta", [None, 1000.0, np.inf])
 def test_whole_grid_equals_dijkstra(delta):
-    from kernels.cuda.buffers import Buffers
-    from kernels.cuda.timing import Stopwatch
-    from kernels.sssp.cuda_wide import Wide
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Stopwatch
+    from saitan.sssp.cuda_wide import Wide
 
     random = np.random.default_rng()
     for _ in range(20):
@@ -151,9 +151,9 @@ def test_whole_grid_equals_dijkstra(delta):
 
 
 def test_picks_the_whole_grid_for_a_small_world():
-    from kernels.generators.kronecker import kronecker
-    from kernels.sssp.cuda_fast import Fast
-    from kernels.sssp.cuda_wide import Wide
+    from saitan.generators.kronecker import kronecker
+    from saitan.sssp.cuda_fast import Fast
+    from saitan.sssp.cuda_wide import Wide
 
     graph = kronecker(scale=17, seed=1, weight_low=1, weight_high=255)
     solver = Fast(graph)
@@ -167,7 +167,7 @@ def test_picks_the_whole_grid_for_a_small_world():
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])
 def test_widens_to_64_bits(dtype):
-    from kernels.sssp.cuda_fast import Fast
+    from saitan.sssp.cuda_fast import Fast
 
     top = dtype(2**32 - 2) if dtype is np.uint32 else np.float32(3e38)
     graph = Graph.from_arcs(4, [0, 1, 2], [1, 2, 3], np.full(3, top, dtype))
@@ -182,7 +182,7 @@ def test_widens_to_64_bits(dtype):
 
 
 def test_a_long_path_and_the_same_answer_twice():
-    from kernels.sssp.cuda_fast import Fast
+    from saitan.sssp.cuda_fast import Fast
 
     n = 3000
     weights = np.random.default_rng(0).integers(1, 10**6, n - 1).astype(np.uint32)

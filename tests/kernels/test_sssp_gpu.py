@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from test_sssp import graphs, updated_by_numpy
 
-from kernels import sssp
-from kernels.graph import Graph
-from kernels.problem import Invalid, Unavailable
-from kernels.sssp.validate import check_tree
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.problem import Invalid, Unavailable
+from saitan.sssp.validate import check_tree
 
 pytestmark = pytest.mark.gpu
 

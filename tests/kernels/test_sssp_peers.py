@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from kernels import sssp
-from kernels.graph import Graph
-from kernels.problem import Unavailable
-from kernels.sssp.peers import Cugraph
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.problem import Unavailable
+from saitan.sssp.peers import Cugraph
 
 
 def example(dtype):

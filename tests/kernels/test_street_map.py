@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse.csgraph import connected_components
 
-from kernels.generators.street_map import street_map
+from saitan.generators.street_map import street_map
 
 NEW_YORK = {"vertices": 264_346, "arcs": 730_100}
 CHECKSUMS = [3216457164, 614057914]
@@ -74,7 +74,7 @@ def test_impossible_counts_are_refused_in_one_line(vertices, arcs, message):
 
 
 def test_streets_in_lattice_directions_do_not_cross(monkeypatch):
-    monkeypatch.setattr("kernels.generators.street_map.SLANTS", 0)
+    monkeypatch.setattr("saitan.generators.street_map.SLANTS", 0)
     graph = street_map(400, 1000, seed=3)
     one_way = graph.sources < graph.targets
     a, b = graph.coordinates[graph.sources[one_way]], graph.coordinates[graph.targets[one_way]]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kernels.cuda import device, unusable
+from saitan.cuda import device, unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason
 @pytest.mark.parametrize("gated", [False, True])
 def test_laps_leave_out_what_the_host_does_before_they_are_asked(gated):
     device()
-    from kernels.cuda.timing import Laps
+    from saitan.cuda.timing import Laps
 
     laps = Laps(3, gated)
     for _ in range(3):
@@ -29,7 +29,7 @@ def test_a_gate_that_nobody_opens_gives_up_and_the_next_waits_again():
     device()
     import pycuda.driver as driver
 
-    from kernels.cuda.timing import Gate
+    from saitan.cuda.timing import Gate
 
     gate = Gate()
     gate.shut()

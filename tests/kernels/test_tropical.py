@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import tropical
-from kernels.problem import Invalid, Unavailable
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
-from kernels.tropical.validate import product_rows, tolerance
+from saitan import tropical
+from saitan.problem import Invalid, Unavailable
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
+from saitan.tropical.validate import product_rows, tolerance
 
 DTYPES = ("float32", "int32", "uint16")
 SKIPPING = [("skip-infinity", {"grain": grain}) for grain in ("tile", "warp", "element", "tile+warp+element")] + [
@@ -141,7 +141,7 @@ def test_random_instances_meet_their_shares(by, dtype):
 
 @pytest.mark.parametrize("order", ["file", "bfs"])
 def test_weight_matrix_of_a_graph(order):
-    from kernels.graph import Graph
+    from saitan.graph import Graph
 
     rng = np.random.default_rng(2)
     path = rng.permutation(90)

@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tropical import pairs
 
-from kernels import tropical
-from kernels.cuda import unusable
-from kernels.problem import Invalid
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import INFINITE, mirrored
-from kernels.tropical.validate import product_rows
+from saitan import tropical
+from saitan.cuda import unusable
+from saitan.problem import Invalid
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import INFINITE, mirrored
+from saitan.tropical.validate import product_rows
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
 
@@ -68,7 +68,7 @@ def test_fast_on_thin_and_long_shapes(shape, dtype):
 
 
 def test_fast_takes_floats_of_either_sign_and_says_so():
-    from kernels.tropical.fast_cuda import LoopWarning
+    from saitan.tropical.cuda_fast import LoopWarning
 
     rng = np.random.default_rng(1)
     a, b = (rng.normal(size=(200, 200)).astype(np.float32) for _ in range(2))
@@ -98,7 +98,7 @@ def test_fast_refuses(dtype, entry, message):
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 def test_fast_reports_a_finite_sum_that_reaches_infinity(dtype):
-    from kernels.tropical.semiring import SumOverflow
+    from saitan.tropical.semiring import SumOverflow
 
     infinite = INFINITE[dtype]
     high = np.float32(3e38) if dtype == "float32" else infinite - 1

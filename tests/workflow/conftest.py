@@ -28,6 +28,11 @@ def project(place) -> Project:
         if (ROOT / name).exists():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, place / name)
+    # What an installation maps to the folders: the package saitan is the copy's own.
+    package = place / "site/saitan"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"__path__ = [{str(place / 'kernels')!r}, {str(package)!r}]\n")
+    (package / "workflow").symlink_to(place / "workflow")
     (place / "config/graphs.yaml").write_text(GRAPHS)
     made = Project(place)
     made.configure({"tiny": ONE_POINT})

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow import plan
-from workflow.config import RULES, ConfigError, load
-from workflow.graphs.catalogue import CATALOGUE, load_catalogue
-from workflow.published import Published
+from saitan.workflow import plan
+from saitan.workflow.config import RULES, ConfigError, load
+from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
+from saitan.workflow.published import Published
 
 ROOT = Path(__file__).parents[2]
 RUNS = sorted(
@@ -48,10 +48,10 @@ def test_every_run_is_right_and_names_its_schema(run):
 
 def test_the_schema_is_that_of_the_models():
     printed = subprocess.run(
-        [sys.executable, "-m", "workflow.config"], capture_output=True, check=True, cwd=ROOT
+        [sys.executable, "-m", "saitan.workflow.config"], capture_output=True, check=True, cwd=ROOT
     ).stdout
     written = (ROOT / "workflow/schemas/config.schema.json").read_bytes()
-    assert json.loads(written) == json.loads(printed), "write it again: python -m workflow.config"
+    assert json.loads(written) == json.loads(printed), "write it again: python -m saitan.workflow.config"
     assert written == printed
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow.figures import Drawn, specification
-from workflow.step import Failure
+from saitan.workflow.figures import Drawn, specification
+from saitan.workflow.step import Failure
 
 
 def figure(**changes):
@@ -56,7 +56,15 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
         x_title="Phase number",
         y_title=["Time (s)", "Updated vertices"],
     )
-    command = [sys.executable, "-m", "workflow.figures", "--experiment", "e", "--figure", asked.model_dump_json()]
+    command = [
+        sys.executable,
+        "-m",
+        "saitan.workflow.figures",
+        "--experiment",
+        "e",
+        "--figure",
+        asked.model_dump_json(),
+    ]
     command += ["--data", tmp_path / "data.parquet", "--svg", tmp_path / "e.svg", "--spec", tmp_path / "e.json"]
     subprocess.run(command, check=True)
     root = ET.parse(tmp_path / "e.svg").getroot()

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from kernels.graph import Graph
-from workflow.graphs import arcs
+from saitan.graph import Graph
+from saitan.workflow.graphs import arcs
 
 
 @st.composite

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from kernels.generators import GENERATORS
-from workflow.graphs.catalogue import CATALOGUE, ENTRY, load_catalogue
-from workflow.step import Failure
+from saitan.generators import GENERATORS
+from saitan.workflow.graphs.catalogue import CATALOGUE, ENTRY, load_catalogue
+from saitan.workflow.step import Failure
 
 CONFIG = Path(__file__).parents[2] / "config" / "graphs.yaml"
 FILE = {"title": "A", "file": "a.gr.gz", "format": "dimacs"}
@@ -21,7 +21,7 @@ def test_the_catalogue_is_right_and_survives_json():
 
 def test_the_schema_is_that_of_the_models():
     written = json.loads((CONFIG.parents[1] / "workflow" / "schemas" / "graphs.schema.json").read_text())
-    assert written == CATALOGUE.json_schema(), "write it again: python -m workflow.graphs.catalogue"
+    assert written == CATALOGUE.json_schema(), "write it again: python -m saitan.workflow.graphs.catalogue"
 
 
 def test_whatever_has_drawn_weights_says_so_in_title_and_note():

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from kernels.generators import GENERATORS
-from kernels.graph import Graph
-from workflow.graphs.parquet import read_graph, read_metadata, write_graph
-from workflow.step import Failure
+from saitan.generators import GENERATORS
+from saitan.graph import Graph
+from saitan.workflow.graphs.parquet import read_graph, read_metadata, write_graph
+from saitan.workflow.step import Failure
 
 
 @pytest.fixture(scope="module")

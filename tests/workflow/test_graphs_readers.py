@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import coo_array
 
-from workflow.graphs import readers
-from workflow.graphs.readers import read_coordinates, read_graph_file
-from workflow.graphs.streams import Blocks
-from workflow.step import Failure
+from saitan.workflow.graphs import readers
+from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
+from saitan.workflow.graphs.streams import Blocks
+from saitan.workflow.step import Failure
 
 DATA = Path(os.environ.get("SAITAN_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 COMPRESS = {
@@ -150,7 +150,7 @@ def test_blocks_of_any_size_give_the_same_graph(write, arcs, size):
     rows = "".join(f"a {u + 1} {v + 1} {w}\n" for u, v, w in zip(sources, targets, weights, strict=True))
     path = write(f"p sp {n} {len(sources)}\n{rows}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("workflow.graphs.streams._CHUNK", size)
+        patch.setattr("saitan.workflow.graphs.streams._CHUNK", size)
         patch.setattr(readers, "Blocks", lambda path: Blocks(path, size=64))
         assert_arcs(read_graph_file(path, "dimacs"), n, sources, targets, weights)
 

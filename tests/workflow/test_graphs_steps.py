@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 from numpy.testing import assert_array_equal
 
-from workflow.graphs.catalogue import ENTRY
-from workflow.graphs.convert import convert
-from workflow.graphs.fetch import fetch
-from workflow.graphs.generate import generate
-from workflow.graphs.parquet import read_graph, read_metadata
-from workflow.step import Failure
+from saitan.workflow.graphs.catalogue import ENTRY
+from saitan.workflow.graphs.convert import convert
+from saitan.workflow.graphs.fetch import fetch
+from saitan.workflow.graphs.generate import generate
+from saitan.workflow.graphs.parquet import read_graph, read_metadata
+from saitan.workflow.step import Failure
 
 CONTENT = b"p sp 3 4\na 1 2 5\na 2 3 6\na 3 3 1\na 1 2 4\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -143,7 +143,7 @@ def test_a_file_that_only_a_mirror_has_needs_one(tmp_path):
 
 
 def run(module, *arguments):
-    command = [sys.executable, "-m", f"workflow.graphs.{module}", *map(str, arguments)]
+    command = [sys.executable, "-m", f"saitan.workflow.graphs.{module}", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
 
 

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from workflow import lint
+from saitan.workflow import lint
 
 EXEMPT = """Lints for rule measure (line 24, workflow/rules/measure.smk):
     * Specify a conda environment or container for each rule.:

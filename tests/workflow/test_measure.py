@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.generators import GENERATORS
-from kernels.problem import Invalid, Run
-from workflow.graphs.parquet import write_graph
-from workflow.measure import measure, sample, settled
-from workflow.provenance import provenance
-from workflow.queries import draw
+from saitan.generators import GENERATORS
+from saitan.problem import Invalid, Run
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.measure import measure, sample, settled
+from saitan.workflow.provenance import provenance
+from saitan.workflow.queries import draw
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
@@ -184,7 +184,7 @@ def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
 
 
 def test_a_wrong_answer_leaves_no_file(inputs, tmp_path, monkeypatch):
-    from kernels.sssp.peers import Scipy
+    from saitan.sssp.peers import Scipy
 
     answer = Scipy.answer
     monkeypatch.setattr(Scipy, "answer", lambda self: {"distances": answer(self)["distances"] + 1})
@@ -207,7 +207,7 @@ def test_a_measured_point_costs_little_beside_the_time_it_measures(inputs, tmp_p
     """
     settings = {**SETTINGS, "variant": "conventional", "max_rounds": 1}
     output = tmp_path / "a.parquet"
-    command = [sys.executable, "-m", "workflow.measure", "--settings", json.dumps(settings), "--threads", "1"]
+    command = [sys.executable, "-m", "saitan.workflow.measure", "--settings", json.dumps(settings), "--threads", "1"]
     command += [part for name, path in inputs.items() for part in (f"--{name}", str(path))]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
 

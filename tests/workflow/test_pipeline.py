@@ -65,12 +65,12 @@ TOY = '''
 """A toy problem: the sum of the weights of a graph."""
 import time
 import numpy as np
-from kernels.problem import Invalid, Run, Variant
+from saitan.problem import Invalid, Run, Variant
 
 TITLE = "Toy sums"
 VARIANTS = {
-    "numpy": Variant("one call", cpu="kernels.toy.cpu:Sum", parameters={"repeat": int}),
-    "wrong": Variant("off by one", cpu="kernels.toy.cpu:Wrong"),
+    "numpy": Variant("one call", cpu="saitan.toy.cpu:Sum", parameters={"repeat": int}),
+    "wrong": Variant("off by one", cpu="saitan.toy.cpu:Wrong"),
 }
 INSTANCE = {"factor": int}
 METRICS = {"steps": "additions"}
@@ -94,7 +94,7 @@ def prepare(weights, variant, backend, **parameters):
 TOY_CPU = """
 import time
 import numpy as np
-from kernels.problem import Run
+from saitan.problem import Run
 
 class Sum:
     transfer, off = 0.0, 0

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import cuda, problem
-from workflow.config import load
-from workflow.graphs.catalogue import CATALOGUE
-from workflow.plan import NO_NVCC, Plan, Skipped, combinations, pattern, plan_from
+from saitan import cuda, problem
+from saitan.workflow.config import load
+from saitan.workflow.graphs.catalogue import CATALOGUE
+from saitan.workflow.plan import NO_NVCC, Plan, Skipped, combinations, pattern, plan_from
 
 ENTRIES = CATALOGUE.validate_python(
     {

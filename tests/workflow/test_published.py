@@ -8,11 +8,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workflow.config import Experiment
-from workflow.published import Published, beside_ours, printed_points, read_published
-from workflow.step import Failure
-from workflow.tabulate import tabulate
-from workflow.views import VIEWS
+from saitan.workflow.config import Experiment
+from saitan.workflow.published import Published, beside_ours, printed_points, read_published
+from saitan.workflow.step import Failure
+from saitan.workflow.tabulate import tabulate
+from saitan.workflow.views import VIEWS
 
 CONFIG = Path(__file__).parents[2] / "config"
 PRINTED = {
@@ -138,7 +138,7 @@ def test_the_same_size_is_within_two_percent(factor):
 
 
 def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
+    monkeypatch.setattr("saitan.workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
     figure = pd.DataFrame({"graph": ["ours"], "x": [5.0]})
     monkeypatch.setitem(VIEWS, "graphs", lambda experiment, inputs: (pd.DataFrame([row("ours")]), figure))
     (tmp_path / "published.yaml").write_text(yaml.safe_dump(PRINTED))

@@ -2,11 +2,11 @@ import pandas as pd
 import pytest
 import yaml
 
-from kernels.problem import names, problem
-from workflow.config import QUANTITIES
-from workflow.plan import PEERS
-from workflow.ranking import Quoted, rankings, read_quoted
-from workflow.step import Failure
+from saitan.problem import names, problem
+from saitan.workflow.config import QUANTITIES
+from saitan.workflow.plan import PEERS
+from saitan.workflow.ranking import Quoted, rankings, read_quoted
+from saitan.workflow.step import Failure
 
 QUOTED = Quoted.model_validate(
     {

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernels.graph import Graph
-from workflow.graphs.parquet import write_graph
-from workflow.graphs.plan import NO_GRAPH
-from workflow.plan import PEERS
-from workflow.ranking import Quoted
-from workflow.report import ReportPlan, page, read_plan, summary_lines
-from workflow.report_facts import NOT_RUN, failed, machines
-from workflow.report_tables import bests, digits, layout, readable
-from workflow.step import Failure
+from saitan.graph import Graph
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.plan import PEERS
+from saitan.workflow.ranking import Quoted
+from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
+from saitan.workflow.report_facts import NOT_RUN, failed, machines
+from saitan.workflow.report_tables import bests, digits, layout, readable
+from saitan.workflow.step import Failure
 
 
 def quantity(name, unit, ours, q1=None, q3=None, paper=None, samples=8):
@@ -192,7 +192,7 @@ def test_solvers_of_others_are_quoted_and_ranked(plan):
 def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     output = tmp_path / "out" / "report.html"
-    command = [sys.executable, "-m", "workflow.report", "--plan", tmp_path / "plan.json", "--peers", PEERS]
+    command = [sys.executable, "-m", "saitan.workflow.report", "--plan", tmp_path / "plan.json", "--peers", PEERS]
     command += ["--output", output]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert lines[-1] == f"report: {output}"

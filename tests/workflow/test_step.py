@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.cuda import NvccError
-from kernels.graph import GraphError
-from kernels.problem import Invalid, Unavailable
-from workflow.files import beside
-from workflow.step import Failure, progress, run_step, say
+from saitan.cuda import NvccError
+from saitan.graph import GraphError
+from saitan.problem import Invalid, Unavailable
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure, progress, run_step, say
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kernels.graph import Graph
-from workflow import views
-from workflow.config import QUANTITIES, Experiment
-from workflow.graphs.parquet import write_graph
-from workflow.provenance import provenance
-from workflow.step import Failure
-from workflow.views import VIEWS, Inputs
+from saitan.graph import Graph
+from saitan.workflow import views
+from saitan.workflow.config import QUANTITIES, Experiment
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.provenance import provenance
+from saitan.workflow.step import Failure
+from saitan.workflow.views import VIEWS, Inputs
 
 SUMMARY = {"title": "T", "problem": "sssp", "graphs": ["g", "h"]}
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.generators.draw import endpoint_weights
-from kernels.graph import Graph
+from saitan.generators.draw import endpoint_weights
+from saitan.graph import Graph
 
 
 def drop_loops(graph: Graph) -> Graph:

@@ -1,6 +1,6 @@
 """The catalogue of graphs, config/graphs.yaml: a mapping of names to entries, downloaded or generated.
 
-`python -m workflow.graphs.catalogue` prints the JSON schema that config/graphs.yaml names in its first line.
+`python -m saitan.workflow.graphs.catalogue` prints the JSON schema that config/graphs.yaml names in its first line.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from kernels.generators import GENERATORS
-from workflow.yaml_files import read_yaml
+from saitan.generators import GENERATORS
+from saitan.workflow.yaml_files import read_yaml
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Checksum = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -108,7 +108,7 @@ class Downloaded(_Source, _Graph):
 
 
 class Generated(_Graph):
-    """A graph from one of kernels.generators."""
+    """A graph from one of saitan.generators."""
 
     generator: str
     parameters: dict[str, bool | int | float]

@@ -6,10 +6,10 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from kernels.graph import Graph
-from workflow.graphs.catalogue import ENTRY, Downloaded, Generated
-from workflow.graphs.parquet import write_graph
-from workflow.step import Failure, run_step
+from saitan.graph import Graph
+from saitan.workflow.graphs.catalogue import ENTRY, Downloaded, Generated
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.step import Failure, run_step
 
 
 def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None = None) -> Graph:
@@ -17,7 +17,7 @@ def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None =
 
     Raises Failure naming file and line when a file is wrong, also when its checksum is not the entry's.
     """
-    from workflow.graphs.readers import read_coordinates, read_graph_file
+    from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
 
     graph = read_graph_file(path, entry.format)
     found = graph.metadata["checksum"]
@@ -30,7 +30,7 @@ def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None =
 
 def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
     """The options of an entry applied, and what it says about the graph put into the metadata."""
-    from workflow.graphs import arcs
+    from saitan.workflow.graphs import arcs
 
     if entry.drop_loops:
         graph = arcs.drop_loops(graph)
@@ -58,7 +58,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workflow.graphs.convert", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.convert", description=__doc__)
     parser.add_argument("--entry", required=True, help="the catalogue entry, JSON")
     parser.add_argument("--name", required=True)
     parser.add_argument("--input", type=Path, required=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from workflow.files import beside
-from workflow.graphs.streams import checksum
-from workflow.step import Failure, run_step
+from saitan.workflow.files import beside
+from saitan.workflow.graphs.streams import checksum
+from saitan.workflow.step import Failure, run_step
 
 ATTEMPTS = 3
 
@@ -130,7 +130,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workflow.graphs.fetch", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.fetch", description=__doc__)
     parser.add_argument("--url", required=True, help="address, or bare name of a file that only a mirror has")
     parser.add_argument("--mirror", help="folder or base address to take the file from, by its name")
     parser.add_argument("--sha256", help="of the decompressed content")

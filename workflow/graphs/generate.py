@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kernels.generators import GENERATORS
-from kernels.graph import Graph
-from workflow.graphs.catalogue import ENTRY, Generated
-from workflow.graphs.convert import finish
-from workflow.graphs.parquet import write_graph
-from workflow.step import Failure, run_step
+from saitan.generators import GENERATORS
+from saitan.graph import Graph
+from saitan.workflow.graphs.catalogue import ENTRY, Generated
+from saitan.workflow.graphs.convert import finish
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.step import Failure, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
@@ -27,7 +27,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workflow.graphs.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.generate", description=__doc__)
     parser.add_argument("--entry", required=True, help="the catalogue entry, JSON")
     parser.add_argument("--name", required=True)
     parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")

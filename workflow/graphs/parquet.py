@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.graph import Graph
-from workflow.files import beside
-from workflow.step import Failure
+from saitan.graph import Graph
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
 _KEY = b"saitan"

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernels.generators import GENERATORS
-from workflow.config import Config, ConfigError
-from workflow.graphs.catalogue import Coordinates, Downloaded, Generated
+from saitan.generators import GENERATORS
+from saitan.workflow.config import Config, ConfigError
+from saitan.workflow.graphs.catalogue import Coordinates, Downloaded, Generated
 
 RESULTS = "results"
 # In the place of a graph's name where an experiment has none.
@@ -56,19 +56,19 @@ class GraphFiles:
         return [f"{RESULTS}/downloads/{source.filename}" for source in sources_of(self.entries[graph])]
 
     def fetch_settings(self, file: str) -> str:
-        """Arguments of `workflow.graphs.fetch`."""
+        """Arguments of `saitan.workflow.graphs.fetch`."""
         source = next(s for name in self.downloaded for s in sources_of(self.entries[name]) if s.filename == file)
         return _options({"--url": source.address, "--sha256": source.sha256, "--mirror": self.config.mirror})
 
     def convert_settings(self, graph: str) -> str:
-        """Arguments of `workflow.graphs.convert`."""
+        """Arguments of `saitan.workflow.graphs.convert`."""
         files = self.downloads_of(graph)
         coordinates = files[1] if len(files) > 1 else None
         entry = self.entries[graph].model_dump_json()
         return _options({"--name": graph, "--entry": entry, "--input": files[0], "--coordinates": coordinates})
 
     def generate_settings(self, graph: str) -> str:
-        """Arguments of `workflow.graphs.generate`."""
+        """Arguments of `saitan.workflow.graphs.generate`."""
         return _options({"--name": graph, "--entry": self.entries[graph].model_dump_json()})
 
     def generator_modules(self, graph: str) -> list[str]:

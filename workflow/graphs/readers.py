@@ -17,9 +17,9 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
-from kernels.graph import MAX_VERTICES, Graph
-from workflow.graphs.streams import Blocks
-from workflow.step import Failure, progress
+from saitan.graph import MAX_VERTICES, Graph
+from saitan.workflow.graphs.streams import Blocks
+from saitan.workflow.step import Failure, progress
 
 _MICRODEGREE = 1e-6
 _UINT32_MAX = 2**32 - 1

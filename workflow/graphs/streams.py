@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from workflow.step import Failure
+from saitan.workflow.step import Failure
 
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20

@@ -18,5 +18,5 @@ rule compile:
         f"{RESULTS}/logs/compile/{{arch}}/{{problem}}/{{stem}}.log",
     cache: True
     shell:
-        "python -m workflow.compile --source {input.source:q} --arch {wildcards.arch}"
+        "python -m saitan.workflow.compile --source {input.source:q} --arch {wildcards.arch}"
         " --output {output.cubin:q} --resources {output.resources:q} --log {log:q}"

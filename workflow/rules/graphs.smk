@@ -15,7 +15,7 @@ rule fetch:
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),
     shell:
-        "python -m workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
 
 
 rule convert:
@@ -33,7 +33,7 @@ rule convert:
         settings=lambda wc: plan.convert_settings(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "python -m workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
 
 
 rule generate:
@@ -51,4 +51,4 @@ rule generate:
         settings=lambda wc: plan.generate_settings(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "python -m workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"

@@ -17,7 +17,7 @@ rule queries:
         settings=lambda wc: plan.query_settings(wc),
         graph=lambda wc: plan.graph_option(wc.graph),
     shell:
-        "python -m workflow.queries --settings {params.settings:q} {params.graph}"
+        "python -m saitan.workflow.queries --settings {params.settings:q} {params.graph}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
 
 
@@ -42,6 +42,6 @@ rule measure:
         graph=lambda wc: plan.graph_option(wc.graph),
         cubins=lambda wc: plan.cubin_folder(plan.point(wc)),
     shell:
-        "SAITAN_CUBINS={params.cubins:q} python -m workflow.measure --settings {params.settings:q} {params.graph}"
+        "SAITAN_CUBINS={params.cubins:q} python -m saitan.workflow.measure --settings {params.settings:q} {params.graph}"
         " --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
         " --output {output:q} --log {log:q}"

@@ -33,7 +33,7 @@ rule tabulate:
         models=lambda wc: plan.models_of(wc.experiment),
         graphs=lambda wc: [plan.graph_folder(g) for g in plan.graphs_of(wc.experiment)],
     shell:
-        "python -m workflow.tabulate --experiment {wildcards.experiment} --settings {params.settings:q}"
+        "python -m saitan.workflow.tabulate --experiment {wildcards.experiment} --settings {params.settings:q}"
         " --published {input.published:q} --models {params.models:q} --samples {input.samples:q}"
         " --graphs {params.graphs:q} --table {output.table:q} --csv {output.csv:q} --figure {output.figure:q}"
         " --log {log:q}"
@@ -55,7 +55,7 @@ rule draw:
     params:
         figure=lambda wc: plan.figure_settings(wc.experiment),
     shell:
-        "python -m workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
+        "python -m saitan.workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
         " --data {input.data:q} --svg {output.svg:q} --spec {output.spec:q} --log {log:q}"
 
 
@@ -71,7 +71,7 @@ rule outline:
         # What of this machine decides what can run: another answer is another outline.
         skipped=[(left_out.what, left_out.reason) for left_out in plan.skipped],
     shell:
-        "python -m workflow.outline --config {params.config:q} --output {output:q} --log {log:q}"
+        "python -m saitan.workflow.outline --config {params.config:q} --output {output:q} --log {log:q}"
 
 
 rule vega:
@@ -82,7 +82,7 @@ rule vega:
     log:
         f"{RESULTS}/logs/vega.log",
     shell:
-        "python -m workflow.vega --output {output:q} --log {log:q}"
+        "python -m saitan.workflow.vega --output {output:q} --log {log:q}"
 
 
 rule report:
@@ -109,5 +109,5 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     shell:
-        "python -m workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
+        "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
         " --output {output.page:q} --log {log:q} > {output.summary:q}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.tropical import cpu
-from kernels.tropical.fast_cpu import relax
-from kernels.tropical.instances import Instance
-from kernels.tropical.operands import checked_square
+from saitan.tropical import cpu
+from saitan.tropical.cpu_fast import relax
+from saitan.tropical.instances import Instance
+from saitan.tropical.operands import checked_square
 
 BLOCK = 64
 

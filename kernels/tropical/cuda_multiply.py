@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.cuda.buffers import Buffers
-from kernels.tropical import fast_cuda
-from kernels.tropical.device import fill
-from kernels.tropical.fast_cuda import Matrix
-from kernels.tropical.multiply import check_out, result_shape
-from kernels.tropical.semiring import infinity
+from saitan.cuda.buffers import Buffers
+from saitan.tropical import cuda_fast
+from saitan.tropical.cuda_common import fill
+from saitan.tropical.cuda_fast import Matrix
+from saitan.tropical.multiply import check_out, result_shape
+from saitan.tropical.semiring import infinity
 
 
 class Array(NamedTuple):
@@ -64,7 +64,7 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
     """See kernels.tropical.matmul."""
     from pycuda.gpuarray import GPUArray
 
-    from kernels.cuda import device
+    from saitan.cuda import device
 
     device()
     a, b = Array.of(a), Array.of(b)
@@ -89,9 +89,9 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
                 for row in range(m):
                     fill(matrix.pointer + row * c.strides[-2], infinite, n)
         return result
-    buffers = Buffers(fast_cuda.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
+    buffers = Buffers(cuda_fast.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
     try:
-        product = fast_cuda.Product(buffers, (m, k, n), a.dtype, semiring == "max_plus")
+        product = cuda_fast.Product(buffers, (m, k, n), a.dtype, semiring == "max_plus")
         for index in np.ndindex(batch):
             product.run(
                 c.matrix(index, batch).pointer, pitch, a.matrix(index, batch), b.matrix(index, batch), accumulate
@@ -105,7 +105,7 @@ def multiply_from_host(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarra
     """A (x) B of two contiguous NumPy matrices by way of the device."""
     from pycuda.gpuarray import to_gpu
 
-    from kernels.cuda import device
+    from saitan.cuda import device
 
     device()
     if 0 in (*a.shape, b.shape[1]):

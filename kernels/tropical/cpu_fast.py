@@ -12,9 +12,9 @@ import time
 import numpy as np
 from numba import njit, prange
 
-from kernels.tropical import cpu
-from kernels.tropical.instances import Instance
-from kernels.tropical.skipping import occupancy
+from saitan.tropical import cpu
+from saitan.tropical.instances import Instance
+from saitan.tropical.skipping import occupancy
 
 HEIGHT, DEPTH, WIDTH = 64, 16, 512
 GROUP = 8

@@ -12,13 +12,13 @@ import time
 
 import numpy as np
 
-from kernels.cuda.buffers import Buffers
-from kernels.cuda.module import function
-from kernels.cuda.timing import Laps
-from kernels.problem import Run
-from kernels.tropical import fast_cuda
-from kernels.tropical.device import Solver, divided, fill
-from kernels.tropical.fast_cuda import (
+from saitan.cuda.buffers import Buffers
+from saitan.cuda.module import function
+from saitan.cuda.timing import Laps
+from saitan.problem import Run
+from saitan.tropical import cuda_fast
+from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical.cuda_fast import (
     LINES_A,
     LINES_B,
     Matrix,
@@ -27,16 +27,16 @@ from kernels.tropical.fast_cuda import (
     columns_per_strip,
     multiprocessors,
 )
-from kernels.tropical.instances import Instance
-from kernels.tropical.operands import checked_square
-from kernels.tropical.semiring import infinity, mirrored
+from saitan.tropical.instances import Instance
+from saitan.tropical.operands import checked_square
+from saitan.tropical.semiring import infinity, mirrored
 
 # As in diagonal.cu: vertices that one block of threads closes.
 EDGE = 128
 THREADS = (32, 16, 1)
 # Kernels start in the order of their launches, so what runs beside others is cut into launches of a tile a
 # multiprocessor, on one stream more than it holds of them: the next of the others waits for no more than that.
-BESIDE = fast_cuda.BLOCKS + 1
+BESIDE = cuda_fast.BLOCKS + 1
 
 
 class Closing(Solver):
@@ -75,8 +75,8 @@ class Closure(Closing):
 
     def __init__(self, instance: Instance) -> None:
         n = len(instance.a)
-        super().__init__(instance, fast_cuda.forecast(n, n, n, instance.a.dtype))
-        self.product = fast_cuda.Product(self.buffers, (n, n, n), self.dtype, mirrored=False)
+        super().__init__(instance, cuda_fast.forecast(n, n, n, instance.a.dtype))
+        self.product = cuda_fast.Product(self.buffers, (n, n, n), self.dtype, mirrored=False)
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
     def close_matrix(self) -> tuple[float, dict[str, float]]:
@@ -122,7 +122,7 @@ class FloydWarshall(Closing):
         outer = n, self.step
         super().__init__(instance, Strips.nbytes(dtype, *inner) + 2 * Strips.nbytes(dtype, *outer))
         self._inner, *self._outer = (Strips(self.buffers, dtype, *x) for x in (inner, outer, outer))
-        self.report = self.buffers.empty(fast_cuda.REPORT.itemsize // 4, np.uint32)
+        self.report = self.buffers.empty(cuda_fast.REPORT.itemsize // 4, np.uint32)
         self.multiplier = Multiplier(dtype, self.report)
         entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
         self._close_diagonal = function("tropical", "diagonal", f"close_diagonal_{dtype.name}", f"Pii{entry}")

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.cuda.buffers import Buffers
-from kernels.cuda.module import function
-from kernels.cuda.timing import Laps
-from kernels.problem import Run
-from kernels.tropical.device import Solver, divided, fill
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import SumOverflow, infinity
-from kernels.tropical.skipping import occupancy
+from saitan.cuda.buffers import Buffers
+from saitan.cuda.module import function
+from saitan.cuda.timing import Laps
+from saitan.problem import Run
+from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import SumOverflow, infinity
+from saitan.tropical.skipping import occupancy
 
 # As in product.cuh and pack.cuh.
 LINES_A, LINES_B, DEPTH, STAGES, LISTED, BLOCKS = 64, 128, 32, 3, 1024, 3
@@ -53,7 +53,7 @@ def _kernel(name: str, arguments: str, shared_bytes: int = 0):
 def multiprocessors() -> int:
     import pycuda.driver as driver
 
-    from kernels.cuda import device
+    from saitan.cuda import device
 
     return device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
 

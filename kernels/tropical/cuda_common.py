@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.tropical.instances import Instance
-from kernels.tropical.semiring import mirrored
-from kernels.tropical.validate import check
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import mirrored
+from saitan.tropical.validate import check
 
 
 def divided(length: int, step: int) -> int:
