@@ -1,17 +1,22 @@
 """What every problem folder under `kernels/` offers, so that the workflow can measure any of them alike.
 
-A problem is a package `kernels.<name>` that is cheap to import (no Numba, no PyCUDA) and defines
+A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyCUDA, no SciPy) and defines
 
     TITLE       str, a heading
+    INPUTS      dict name -> Input: what an instance is made of ({} if parameters are all)
+    INSTANCE    dict name -> Parameter: what an experiment may set about the instance itself
+    OUTPUTS     dict name -> str: the arrays of an answer, one line each; what `keep:` may persist
+    METRICS     dict name -> Metric: the counters that Run.counters may hold
+    HEADLINE    "time" or the name of a metric: what solvers are ranked by
     VARIANTS    dict name -> Variant
-    INSTANCE    dict parameter -> type: what an experiment may set about the input itself ({} if the graph is all)
-    METRICS     dict counter -> one line: the counters that Run.counters may hold
-    instance(graph | None, **parameters) -> instance      what a solver is prepared on
-    queries(instance, count, seed) -> list of plain values  the questions asked of it; the same for all variants
-    reference(instance, query) -> dict of arrays | None    the answer by somebody else's solver
-    differs(reference, answer) -> str | None               how an answer differs from it; None when it does not
+    instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on
+    queries(instance, count, seed) -> list of JSON values  the questions asked of it; the same for all variants
+    reference(instance, query) -> Reference | None         (part of) the answer by somebody else's solver
+    differs(reference, answer) -> str | None               how an answer's rows differ from it; None when they do not
     prepare(instance, variant, backend, **parameters) -> Solver
     solve(...)                                             the one call for users of the library
+
+`instance` and `prepare` raise ValueError for parameters that are off and Unavailable for what cannot run here.
 """
 
 from __future__ import annotations
@@ -19,40 +24,130 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+
+import saitan
+from saitan import cuda
+from saitan.blocks import Block, Sink
+from saitan.errors import Invalid, Unavailable
+
+__all__ = [
+    "BACKENDS",
+    "Block",
+    "Checked",
+    "Checker",
+    "Input",
+    "Invalid",
+    "Metric",
+    "Parameter",
+    "Reference",
+    "Run",
+    "Sink",
+    "Solver",
+    "Unavailable",
+    "Variant",
+    "backend_for",
+    "check_parameters",
+    "names",
+    "problem",
+]
 
 BACKENDS = ("cpu", "cuda")
 
 
-class Invalid(Exception):
-    """An answer failed its check; the message is one line that says where."""
+@dataclass(frozen=True)
+class Input:
+    """One thing that an instance is made of: a graph of the catalogue, or an array (a file, or a kept answer)."""
+
+    kind: Literal["graph", "array"]
+    says: str
+    optional: bool = False
 
 
-class Unavailable(Exception):
-    """A variant cannot run here; the message is one line that says why and what would help."""
+@dataclass(frozen=True)
+class Parameter:
+    """What an experiment may set or sweep, and a caller may pass as a keyword.
+
+    type      bool, int, float or str
+    default   what is taken where it is not given; None where the solver chooses
+    says      one line: what it is, and its unit
+    choices   the values there are; () for any
+    above, least, most    bounds: greater than, at least, at most
+    """
+
+    type: type
+    default: Any
+    says: str
+    choices: tuple = ()
+    above: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+    def wrong(self, value: Any) -> str | None:
+        """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.
+
+        An int will do for a float; a bool is neither.
+        """
+        fits = isinstance(value, self.type) or (self.type is float and isinstance(value, int))
+        if not fits or (isinstance(value, bool) and self.type is not bool):
+            kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.type]
+            return f"must be {kind}, not {value!r}"
+        if self.choices and value not in self.choices:
+            return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
+        if isinstance(value, float) and not np.isfinite(value):
+            return f"must be finite, not {value!r}"
+        if self.above is not None and not value > self.above:
+            return f"must be greater than {self.above:g}, not {value!r}"
+        if self.least is not None and value < self.least:
+            return f"must be at least {self.least:g}, not {value!r}"
+        if self.most is not None and value > self.most:
+            return f"must be at most {self.most:g}, not {value!r}"
+        return None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A counter of Run.counters: what it counts, its unit, how samples combine, and which way is better.
+
+    unit    "" for a count, "s", "bytes", or a rate such as "TEPS", "op/s", "entries/s"
+    over    how the samples of a point become one number: "harmonic" is the mean of rates over equal work
+    better  "more" or "less" where solvers can be compared by it
+    """
+
+    says: str
+    unit: str = ""
+    over: Literal["median", "mean", "harmonic", "sum"] = "median"
+    better: Literal["more", "less"] | None = None
 
 
 @dataclass(frozen=True)
 class Variant:
     """One algorithm and where its implementations are.
 
-    cpu, cuda   "module:class" of the Solver for that backend, imported when first used; None if there is none
-    cubins      stems of the folder's .cu files that the cuda solver loads
-    parameters  keyword -> type of what an experiment may set or sweep
-    peer        module of somebody else's solver that must be importable, with the extra that installs it
+    cpu, cuda     "module:class" of the Solver for that backend, imported when first used; None if there is none
+    cubins        stems of the folder's .cu files that the cuda solver loads
+    parameters    keyword -> Parameter
+    peer          module of somebody else's solver that must be importable, with the extra that installs it
+    architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
+    graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
+    instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
     """
 
     summary: str
     cpu: str | None = None
     cuda: str | None = None
     cubins: tuple[str, ...] = ()
-    parameters: Mapping[str, type] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     peer: tuple[str, str] | None = None
+    architecture: str = ""
+    graph: tuple[str, ...] = ()
+    instance: Mapping[str, tuple] = field(default_factory=dict)
 
     def backends(self) -> tuple[str, ...]:
         """The backends this variant has an implementation for."""
@@ -70,64 +165,136 @@ class Variant:
             return f"{module} is not installed (pip install -e '.[{extra}]')"
         return None
 
+    def unfit(
+        self, backend: str, instance: Mapping[str, Any], graph: Mapping[str, Any] | None = None, arch: str | None = None
+    ) -> str | None:
+        """Why this variant cannot answer an instance; None when nothing known speaks against it.
+
+        instance: the parameters set; graph: what is known of its metadata (`directed`, `weight`); arch: the device's.
+        """
+        for name, values in self.instance.items():
+            if name in instance and instance[name] not in values:
+                return f"answers {name} {' or '.join(map(str, values))} only, not {instance[name]}"
+        if backend == "cuda" and arch and self.architecture and _generation(arch) < _generation(self.architecture):
+            return f"needs a GPU of {self.architecture} or newer, this one is {arch}"
+        about = graph or {}
+        if "undirected" in self.graph and about.get("directed") is True:
+            return "needs an undirected graph"
+        if "integer" in self.graph and about.get("weight", "uint32") not in ("uint32", None):
+            return f"needs integer weights, not {about['weight']}"
+        if "weights" in self.graph and about.get("weight", "unknown") is None:
+            return "needs a graph with weights"
+        return None
+
     def load(self, backend: str) -> Callable[..., Solver]:
         """The Solver class for a backend. Raises Unavailable when there is none or its package is missing."""
         path = getattr(self, backend)
         if path is None:
             raise Unavailable(f"no {backend} implementation (there is one for: {', '.join(self.backends())})")
-        if reason := self.missing():
+        if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
         module, name = path.split(":")
         return getattr(importlib.import_module(module), name)
+
+
+def _generation(arch: str) -> int:
+    """90 of "sm_90a"."""
+    return int(arch.removeprefix("sm_").rstrip("af"))
 
 
 @dataclass
 class Run:
     """Times and counts of one answered query.
 
-    kernel    seconds from the first to the last device operation (CUDA events), or of the loop on a CPU
-    total     seconds of the whole call, answer delivered to the host included
-    counters  name -> number, named in the problem's METRICS
-    phases    name -> array, one entry a phase: what the host knows without asking the device (may be empty)
+    kernel     seconds from the first to the last device operation (CUDA events), or of the loop on a CPU
+    total      seconds of the whole call, answer delivered to the host included
+    counters   name -> number, named in the problem's METRICS
+    phases     name -> array, one entry a phase: what the host knows without asking the device (may be empty)
+    work       kind of a ceiling (config/ceilings.yaml) -> amount that the variant must do at least, such as bytes read
+    disturbed  why this time says little (the clock moved, the gate opened by itself); "" where nothing is known
     """
 
     kernel: float
     total: float
     counters: dict[str, float] = field(default_factory=dict)
     phases: dict[str, np.ndarray] = field(default_factory=dict)
+    work: dict[str, float] = field(default_factory=dict)
+    disturbed: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a validation covered: "every vertex by a certificate"; whole is False where it was a sample."""
+
+    says: str
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Rows of an answer by somebody else's solver.
+
+    by      the solver: "SciPy's Dijkstra"
+    arrays  name -> array: what `differs` compares with
+    rows    ascending row numbers of the answer that are compared; None for all
+    """
+
+    by: str
+    arrays: dict[str, np.ndarray]
+    rows: np.ndarray | None = None
 
 
 class Solver(Protocol):
     """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked.
 
-    memory    bytes held on the device (on the CPU: in arrays of its own)
-    transfer  seconds the upload took (0 on the CPU)
+    memory    bytes that the variant holds on the device (on the CPU: in arrays of its own), without those that only
+              `validate` reads
+    transfer  seconds that uploading them took (0 on the CPU)
+    streamed  True where the answer leaves in blocks while it is made and is not there afterwards; absent otherwise
     """
 
     memory: int
     transfer: float
 
     def run(self, query: Any) -> Run:
-        """Answer one query; the answer stays where it was computed."""
+        """Answer one query; the answer stays where it was computed.
 
-    def validate(self) -> None:
-        """Check the last answer where it lies. Raises Invalid."""
+        A streamed solver takes a second argument, the sink that its blocks go to, and needs no `validate` or `blocks`.
+        """
 
-    def answer(self) -> dict[str, np.ndarray]:
-        """The last answer as host arrays."""
+    def validate(self) -> Checked:
+        """Check the last answer where it lies, all of it. Raises Invalid."""
+
+    def checker(self, query: Any) -> Checker:
+        """Of a streamed solver: a sink that checks every block of the answer to a query."""
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        """The last answer as host arrays, all of it or the given rows (ascending); memory may be reused on the way."""
 
     def count(self, query: Any) -> dict[str, np.ndarray]:
         """Counts per phase that would disturb a timed run, from a run of their own (optional)."""
+
+    def answer(self) -> dict[str, np.ndarray]:
+        """All blocks joined (`Blockwise` of saitan.blocks does it)."""
 
     def close(self) -> None:
         """Free what was allocated."""
 
 
+class Checker(Protocol):
+    """A sink that checks what it is given."""
+
+    def __call__(self, block: Block) -> None:
+        """Check a block. Raises Invalid."""
+
+    def finish(self) -> Checked:
+        """Called after the last block. Raises Invalid where something is missing."""
+
+
+@cache
 def names() -> list[str]:
     """Names of all problems: the packages under `kernels/` that define VARIANTS."""
-    import saitan
-
-    packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg]
+    packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg and p.name != "workflow"]
     return [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
 
 
@@ -138,15 +305,27 @@ def problem(name: str) -> ModuleType:
     return importlib.import_module(f"saitan.{name}")
 
 
+def check_parameters(owner: str, given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """All of `known` with the values given or their defaults.
+
+    Raises ValueError naming the parameter that `owner` (a variant, a problem) lacks or that is off.
+    """
+    for name, value in given.items():
+        if name not in known:
+            has = f"it has: {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{owner} has no parameter {name!r} ({has})")
+        if (reason := known[name].wrong(value)) and value != known[name].default:
+            raise ValueError(f"{name} {reason}")
+    return {name: given.get(name, parameter.default) for name, parameter in known.items()}
+
+
 def backend_for(variant: Variant, choice: str = "auto") -> str:
     """The backend to run a variant on. "auto": cuda where the variant has it and a device can be used, otherwise cpu.
 
     Raises ValueError for an unknown backend.
     """
-    from saitan.cuda import unusable
-
     if choice == "auto":
-        return "cuda" if variant.cuda and (variant.cpu is None or not unusable()) else "cpu"
+        return "cuda" if variant.cuda and (variant.cpu is None or not cuda.unusable()) else "cpu"
     if choice not in BACKENDS:
         raise ValueError(f"unknown backend {choice!r} (there are: auto, {', '.join(BACKENDS)})")
     return choice

@@ -6,9 +6,12 @@ Importing this package is cheap and works without PyCUDA; `unusable` says why th
 from __future__ import annotations
 
 import atexit
+import threading
 from functools import cache
 
+from saitan import ranks
 from saitan.cuda.build import NvccError, build, find_nvcc
+from saitan.errors import Unavailable
 
 __all__ = ["NvccError", "arch", "build", "describe", "device", "find_nvcc", "unusable"]
 
@@ -30,36 +33,43 @@ def unusable() -> str | None:
     return None if count else "the CUDA driver sees no device (is CUDA_VISIBLE_DEVICES empty?)"
 
 
-@cache
+_current = threading.local()
+
+
 def device():
-    """The pycuda.driver.Device in use, its primary context made current for this process.
+    """The pycuda.driver.Device in use, its primary context made current for the calling thread.
 
-    The primary context is shared with CuPy, PyTorch and Numba, so their arrays can be passed in. Raises
-    Unavailable with the reason when there is no usable device.
+    The primary context is shared with CuPy, PyTorch and Numba, so their arrays can be passed in. Ranks of one host
+    take a device each, by their local number. Raises Unavailable with the reason when there is no usable device.
     """
-    from saitan.problem import Unavailable
+    if not hasattr(_current, "device"):
+        chosen, context = _primary()
+        context.push()
+        if threading.current_thread() is threading.main_thread():
+            # PyCUDA aborts the process if its context is still current when the interpreter ends.
+            atexit.register(context.pop)
+        _current.device = chosen
+    return _current.device
 
+
+@cache
+def _primary():
+    """The device in use and its primary context."""
+    chosen = _chosen()
+    return chosen, chosen.retain_primary_context()
+
+
+def _chosen():
     if reason := unusable():
         raise Unavailable(reason)
     import pycuda.driver as driver
 
-    chosen = driver.Device(0)
-    context = chosen.retain_primary_context()
-    context.push()
-    # PyCUDA aborts the process if its context is still current when the interpreter ends.
-    atexit.register(context.pop)
-    return chosen
+    return driver.Device(ranks.current().local % driver.Device.count())
 
 
 def arch() -> str:
-    """Architecture of the device in use, as nvcc names it: "sm_90"."""
-    if reason := unusable():
-        from saitan.problem import Unavailable
-
-        raise Unavailable(reason)
-    import pycuda.driver as driver
-
-    return "sm_{}{}".format(*driver.Device(0).compute_capability())
+    """Architecture of the device in use, as nvcc names it: "sm_90". Raises Unavailable."""
+    return "sm_{}{}".format(*_chosen().compute_capability())
 
 
 def describe() -> dict[str, str | int]:

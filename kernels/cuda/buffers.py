@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from saitan.cuda import device
-from saitan.problem import Unavailable
+from saitan.errors import Unavailable
 
 GIB = 2**30
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from saitan.cuda import arch, device
 from saitan.cuda.build import HEADERS, OPTIONS, NvccError, build
+from saitan.errors import Unavailable
 
 # The workflow names its folder of cubins (<folder>/<problem>/<stem>.cubin) here, so that a measured process
 # never compiles; a user of the library leaves it unset.
@@ -22,8 +23,6 @@ def load(problem: str, stem: str):
 
     Raises Unavailable where there is no device, or where it has to be compiled and cannot be.
     """
-    from saitan.problem import Unavailable
-
     device()
     import pycuda.driver as driver
 

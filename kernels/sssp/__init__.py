@@ -10,17 +10,24 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.problem import Run, Unavailable, Variant, backend_for
+from saitan.problem import Input, Metric, Parameter, Reference, Run, Unavailable, Variant, backend_for
 
 if TYPE_CHECKING:
     from saitan.graph import Graph
 
 TITLE = "Single-source shortest paths"
+
+INPUTS = {"graph": Input("graph", "with weights")}
+
+OUTPUTS = {"distances": "[n], one a vertex"}
+
+HEADLINE = "time"
 
 VARIANTS = {
     "conventional": Variant(
@@ -40,27 +47,39 @@ VARIANTS = {
         cpu="saitan.sssp.cpu:Adaptive",
         cuda="saitan.sssp.cuda:Adaptive",
         cubins=("phases", "validate"),
-        parameters={"threshold_up": float, "threshold_down": float},
+        parameters={
+            "threshold_up": Parameter(
+                float,
+                None,
+                "phase time in us above which it starts a thread per vertex; calibrated if absent",
+                least=0,
+            ),
+            "threshold_down": Parameter(float, None, "phase time in us below which it goes back to the list", least=0),
+        },
     ),
     "fast": Variant(
         "Delta-stepping with bucket fusion on the CPU; a resident grid, or a few phases of the whole grid, on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
         cubins=("fast", "wide", "validate"),
-        parameters={"delta": float},
+        parameters={
+            "delta": Parameter(
+                float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
+            )
+        },
     ),
     "fast-many": Variant(
         "Several sources in one launch of fast's resident grid; times are a source's share",
         cuda="saitan.sssp.cuda_fast:FastMany",
         cubins=("fast", "validate"),
-        parameters={"sources": int},
+        parameters={"sources": Parameter(int, 64, "sources a launch", least=1)},
     ),
     "phast": Variant(
         "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights",
         cpu="saitan.sssp.cpu_phast:Phast",
         cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
-        parameters={"core": int},
+        parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1)},
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap, one thread",
@@ -78,22 +97,22 @@ VARIANTS = {
     ),
 }
 
-INSTANCE: dict[str, type] = {}
+INSTANCE: dict[str, Parameter] = {}
 
 METRICS = {
-    "phases": "phases until nothing changed",
-    "listed": "vertices appended to the write list, all phases together",
-    "threads": "threads started, all phases together",
-    "switches": "changes between selection and conventional",
-    "threshold_up_us": "phase time in microseconds above which the adaptive variant starts a thread per vertex",
-    "threshold_down_us": "phase time in microseconds below which it goes back to the list",
-    "rounds": "exchanges between the blocks of a resident grid",
-    "relaxations": "arcs looked at, all phases together",
-    "blocks": "blocks that worked together",
-    "delta": "how far the bound rises at a time, or the width of a bucket, in the weights' unit",
-    "shortcuts": "arcs that the contraction added",
-    "prepare_s": "seconds that the contraction took, before any query",
-    "distance_bits": "width of a distance: 64 where 32 bits overflowed",
+    "phases": Metric("phases until nothing changed"),
+    "listed": Metric("vertices appended to the write list, all phases together"),
+    "threads": Metric("threads started, all phases together"),
+    "switches": Metric("changes between selection and conventional"),
+    "threshold_up_us": Metric("phase time above which the adaptive variant starts a thread per vertex", "us"),
+    "threshold_down_us": Metric("phase time in us below which it goes back to the list", "us"),
+    "rounds": Metric("exchanges between the blocks of a resident grid"),
+    "relaxations": Metric("arcs looked at, all phases together"),
+    "blocks": Metric("blocks that worked together"),
+    "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
+    "shortcuts": Metric("arcs that the contraction added"),
+    "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
+    "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
 }
 
 
@@ -112,10 +131,9 @@ class Result:
     run: Run
 
 
-def instance(graph: Graph | None) -> Graph:
+def instance(inputs: Mapping[str, Any]) -> Graph:
     """The graph itself. Raises Unavailable for one without weights or vertices."""
-    if graph is None:
-        raise Unavailable("shortest paths need a graph")
+    graph = inputs["graph"]
     if graph.weights is None:
         raise Unavailable(f"graph {graph.name} has no weights: set `weights:` in its catalogue entry to draw some")
     if graph.n == 0:
@@ -133,17 +151,17 @@ def queries(graph: Graph, count: int, seed: int) -> list[int]:
     return [int(source) for source in drawn]
 
 
-def reference(graph: Graph, source: int) -> dict[str, np.ndarray]:
+def reference(graph: Graph, source: int) -> Reference:
     """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs."""
     from saitan.sssp.peers import dijkstra, hops
 
     distances, predecessors = dijkstra(graph, source)
-    return {"distances": distances, "hops": np.array([hops(predecessors)])}
+    return Reference("SciPy's Dijkstra", {"distances": distances, "hops": np.array([hops(predecessors)])})
 
 
-def differs(expected: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> str | None:
+def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     """How distances differ from the reference's: exact for integers, by the rounding of float32 sums for floats."""
-    got = answer["distances"]
+    expected, got = reference.arrays, answer["distances"]
     unreached = unreachable(got.dtype)
     wanted = expected["distances"]
     values = np.where(got == unreached, np.inf, got.astype(np.float64))
@@ -173,7 +191,7 @@ def check_delta(delta: float | None) -> None:
 
 def prepare(graph: Graph, variant: str, backend: str, **parameters):
     """The Solver of a variant, uploaded. Raises KeyError, Unavailable, TypeError for a parameter it lacks."""
-    return VARIANTS[variant].load(backend)(instance(graph), **parameters)
+    return VARIANTS[variant].load(backend)(instance({"graph": graph}), **parameters)
 
 
 def solve(

@@ -7,16 +7,18 @@ kernels with a loop iteration in the place of a thread.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from numba import njit, prange
 
 from saitan.atomics import atomic_add, atomic_exchange, atomic_min
+from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
-from saitan.problem import Run
+from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
 from saitan.sssp.phases import Overflow, PhaseVariant, Switching, wide
-from saitan.sssp.validate import check_distances, tight_tree
+from saitan.sssp.validate import CERTIFIED, check_distances, tight_tree
 
 # state[LENGTH]: length of the write list; state[OVERFLOW]: set when a sum did not fit the distances' type
 LENGTH, OVERFLOW = 0, 1
@@ -152,7 +154,7 @@ class CpuEngine:
         return int(self.state[LENGTH])
 
 
-class CpuSolver:
+class CpuSolver(Blockwise):
     """What all CPU variants share: the last answer as host arrays, its certificate and predecessors.
 
     A subclass sets self.source and self.distances in `run`.
@@ -165,13 +167,14 @@ class CpuSolver:
         self.source = -1
         self.distances = np.empty(0)
 
-    def validate(self) -> None:
+    def validate(self) -> Checked:
         """The certificate of validate.py. Raises Invalid."""
         check_distances(self.graph, self.source, self.distances)
         tight_tree(self.graph, self.source, self.distances)
+        return CERTIFIED
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"distances": self.distances.copy()}
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("distances", self.distances, rows)
 
     def predecessors(self) -> np.ndarray:
         """int32 [n]: a shortest-path tree of the last answer."""

@@ -7,18 +7,20 @@ every phase, waits, and reads one small status record back; its clock around tha
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import pycuda.driver as driver
 
+from saitan.blocks import Blockwise, chosen
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.cuda.timing import Stopwatch
 from saitan.graph import Graph
-from saitan.problem import Invalid, Run
+from saitan.problem import Block, Checked, Invalid, Run
 from saitan.sssp.phases import Overflow, PhaseVariant, Switching, wide
-from saitan.sssp.validate import arc_message
+from saitan.sssp.validate import CERTIFIED, arc_message
 
 BLOCK = 256
 # The record that phases.cu calls status.
@@ -198,7 +200,7 @@ class Certificate:
             self._launch("hang_from_equal", "iPPPPPP", 32 * self.n, distances, self.rooted, self.before)
 
 
-class CudaSolver:
+class CudaSolver(Blockwise):
     """What all GPU variants share: the graph on the device, the last answer's certificate, predecessors, download.
 
     A subclass passes the bytes it will allocate in self.buffers beyond the graph's, and sets self.source and
@@ -222,10 +224,11 @@ class CudaSolver:
     def memory(self) -> int:
         return self.buffers.nbytes
 
-    def validate(self) -> None:
+    def validate(self) -> Checked:
         """The certificate, on the device. Raises Invalid."""
         self._certificate.check(self.source, self.distances)
         self._certificate.tree(self.source, self.distances)
+        return CERTIFIED
 
     def deliver(self) -> None:
         """Copy the distances to the host, into page-locked memory that the next answer reuses."""
@@ -233,8 +236,8 @@ class CudaSolver:
             self._delivered = driver.pagelocked_empty(self.graph.n, self.distances.dtype)
         driver.memcpy_dtoh(self._delivered, pointer(self.distances))
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"distances": self._delivered.copy()}
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("distances", self._delivered, rows)
 
     def predecessors(self) -> np.ndarray:
         """int32 [n]: a shortest-path tree of the last answer."""

@@ -17,10 +17,11 @@ from numba import njit, prange
 
 from saitan.atomics import atomic_min
 from saitan.graph import Graph
-from saitan.problem import Invalid
+from saitan.problem import Checked, Invalid
 from saitan.sssp import unreachable
 
 NONE = np.uint32(0xFFFFFFFF)
+CERTIFIED = Checked("every vertex and arc, by a certificate")
 
 
 @njit(parallel=True, cache=True)

@@ -6,19 +6,32 @@ and blocked Floyd-Warshall on the same inner loop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from saitan.problem import Solver, Unavailable, Variant, backend_for
+import numpy as np
+
+from saitan.problem import Input, Metric, Parameter, Reference, Solver, Unavailable, Variant, backend_for
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from saitan.graph import Graph
     from saitan.tropical.instances import Instance
 
 TITLE = "Tropical matrix product"
 
-_SKIP = {"grain": str, "reuse": bool}
+INPUTS = {"graph": Input("graph", "whose weights are the matrix; random matrices without one", optional=True)}
+
+OUTPUTS = {"c": "[m, n], the product or the closure"}
+
+HEADLINE = "tops"
+
+_REUSE = {"reuse": Parameter(bool, False, "keep the tables of tiles from one product to the next")}
+_GRAINS = ("tile", "warp", "element", "tile+warp", "tile+element", "warp+element", "tile+warp+element")
+
+
+def _skipping(grain: str) -> dict[str, Parameter]:
+    return {"grain": Parameter(str, grain, "what is skipped as a whole", _GRAINS), **_REUSE}
+
+
 VARIANTS = {
     "untiled": Variant(
         "an entry of C a thread, operands from device memory",
@@ -37,28 +50,28 @@ VARIANTS = {
         "saitan.tropical.cpu:SkipInfinity",
         "saitan.tropical.cuda:SkipInfinity",
         ("tiled",),
-        _SKIP,
+        _skipping("tile"),
     ),
     "skip-both": Variant(
         "skip-infinity, and nothing more for an entry that has reached zero",
         "saitan.tropical.cpu:SkipBoth",
         "saitan.tropical.cuda:SkipBoth",
         ("tiled",),
-        {**_SKIP, "neutral": bool},
+        {**_skipping("tile+element"), "neutral": Parameter(bool, False, "also skip what zero entries leave unchanged")},
     ),
     "fast": Variant(
         "register-tiled, three-input minima, operands packed and their infinite tiles skipped",
         "saitan.tropical.cpu_fast:Fast",
         "saitan.tropical.cuda_fast:Fast",
         ("fast",),
-        {"reuse": bool},
+        _REUSE,
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",
         "saitan.tropical.cpu_fast:Dense",
         "saitan.tropical.cuda_fast:Dense",
         ("fast",),
-        {"reuse": bool},
+        _REUSE,
     ),
     "closure": Variant(
         "closure: squared by fast until nothing changes",
@@ -79,32 +92,32 @@ VARIANTS = {
 CLOSING = frozenset({"closure", "floyd-warshall", "scipy"})
 
 INSTANCE = {
-    "n": int,  # rows and columns; with a graph, of the leading block of its weight matrix
-    "infinite": float,  # share of infinite entries
-    "zero": float,  # share of zero entries among the rest
-    "by": str,  # "tile" or "element": what is infinite or zero as a whole
-    "tile": int,  # edge of those tiles
-    "dtype": str,  # "float32", "int32", "uint16"
-    "semiring": str,  # "min_plus", "max_plus"
-    "seed": int,
-    "order": str,  # of a graph's vertices: "bfs" or "file"
-    "task": str,  # "product" or "closure"
+    "n": Parameter(int, 1024, "rows and columns; with a graph, of the leading block of its weight matrix", least=1),
+    "infinite": Parameter(float, 0.0, "share of infinite entries", least=0, most=1),
+    "zero": Parameter(float, 0.0, "share of zero entries among the rest", least=0, most=1),
+    "by": Parameter(str, "tile", "what is infinite or zero as a whole", ("tile", "element")),
+    "tile": Parameter(int, 128, "edge of those tiles", least=1),
+    "dtype": Parameter(str, "float32", "of the entries", ("float32", "int32", "uint16")),
+    "semiring": Parameter(str, "min_plus", "the one to multiply over", ("min_plus", "max_plus")),
+    "seed": Parameter(int, 1, "of the random entries", least=0),
+    "order": Parameter(str, "bfs", "of a graph's vertices", ("bfs", "file")),
+    "task": Parameter(str, "product", "what is asked", ("product", "closure")),
 }
 
 METRICS = {
-    "tops": "2 m k n operations over the kernel time, 10^12 a second, whether skipped or not",
-    "prepass_s": "seconds of the pre-pass within the kernel time (0 where it is reused)",
-    "tiles_infinite": "share of the tiles of both matrices that are all infinite",
-    "tiles_skipped": "share of the tile products that an infinite tile saves",
-    "squarings": "products until the closure no longer changed",
+    "tops": Metric("2 m k n operations over the kernel time, whether skipped or not", "TOP/s", better="more"),
+    "prepass_s": Metric("the pre-pass within the kernel time (0 where it is reused)", "s"),
+    "tiles_infinite": Metric("share of the tiles of both matrices that are all infinite"),
+    "tiles_skipped": Metric("share of the tile products that an infinite tile saves"),
+    "squarings": Metric("products until the closure no longer changed"),
 }
 
 
-def instance(graph: Graph | None = None, **parameters: Any) -> Instance:
+def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The matrices of an experiment, parameters as in INSTANCE (kernels.tropical.instances.make has the defaults)."""
     from saitan.tropical.instances import make
 
-    return make(graph, **parameters)
+    return make(inputs.get("graph"), **parameters)
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
@@ -112,20 +125,20 @@ def queries(instance: Instance, count: int, seed: int) -> list[int]:
     return [seed]
 
 
-def reference(instance: Instance, query: int) -> dict[str, np.ndarray]:
-    """{"rows": drawn row numbers, "c": those rows of the answer, "relative": difference allowed} by NumPy."""
+def reference(instance: Instance, query: int) -> Reference:
+    """Drawn rows of the answer and the relative difference allowed, by NumPy."""
     from saitan.tropical.validate import expected_rows, sampled_rows, tolerance
 
     rows = sampled_rows(instance, query)
-    return {"rows": rows, "c": expected_rows(instance, rows), "relative": tolerance(instance)}
+    arrays = {"c": expected_rows(instance, rows), "relative": np.array(tolerance(instance))}
+    return Reference("NumPy", arrays, rows)
 
 
-def differs(reference: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> str | None:
-    """Where the rows of a reference and an answer's {"c": [m, n]} differ; None when nowhere."""
+def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
+    """Where the rows of a reference and the same rows of an answer's "c" differ; None when nowhere."""
     from saitan.tropical.validate import mismatch
 
-    rows = reference["rows"]
-    return mismatch(rows, reference["c"], answer["c"][rows], reference["relative"])
+    return mismatch(reference.rows, reference.arrays["c"], answer["c"], float(reference.arrays["relative"]))
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
@@ -185,8 +198,6 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     then takes O(n) a vertex of the path; nothing is kept beside the two. Raises ValueError for what they refuse, for a
     vertex that is none, for matrices that do not belong together.
     """
-    import numpy as np
-
     from saitan.tropical.operands import checked_square
     from saitan.tropical.paths import walk
 

@@ -7,11 +7,13 @@ an element.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from numba import njit, prange
 
-from saitan.problem import Run
+from saitan.blocks import Blockwise, chosen
+from saitan.problem import Block, Checked, Run
 from saitan.tropical.attributes import attributes
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
@@ -89,7 +91,7 @@ def _tiled(c, a, b, infinite, table_a, table_b, by_tile, by_row, by_element, zer
                 break
 
 
-class Product:
+class Product(Blockwise):
     """What the CPU solvers share: the operands as (min, +) takes them, and the answer."""
 
     transfer = 0.0
@@ -114,11 +116,12 @@ class Product:
         """Write A (x) B to c; returns counters."""
         raise NotImplementedError
 
-    def validate(self) -> None:
-        check(self.instance, lambda rows: mirrored(self.c[rows], self.instance.semiring), self._seed)
+    def validate(self) -> Checked:
+        return check(self.instance, lambda rows: mirrored(self.c[rows], self.instance.semiring), self._seed)
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": mirrored(self.c, self.instance.semiring)}
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        for name, first, c in chosen("c", self.c, rows):
+            yield Block(name, first, mirrored(c, self.instance.semiring))
 
     def close(self) -> None:
         pass

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from saitan.blocks import Block, Blockwise, chosen_rows
+from saitan.problem import Checked
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import mirrored
 from saitan.tropical.validate import check
@@ -31,7 +35,7 @@ def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
     return out
 
 
-class Solver:
+class Solver(Blockwise):
     """What the CUDA solvers share: the answer is `c`, a GPUArray in `buffers`, over (min, +) if not said otherwise."""
 
     def __init__(self, instance: Instance) -> None:
@@ -41,11 +45,14 @@ class Solver:
     def _as_asked(self, c: np.ndarray) -> np.ndarray:
         return mirrored(c, self.instance.semiring)
 
-    def validate(self) -> None:
-        check(self.instance, lambda rows: self._as_asked(fetch_rows(self.c, rows)), self._seed)
+    def validate(self) -> Checked:
+        return check(self.instance, lambda rows: self._as_asked(fetch_rows(self.c, rows)), self._seed)
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": self._as_asked(self.c.get())}
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        if rows is None:
+            yield Block("c", 0, self._as_asked(self.c.get()))
+        else:
+            yield from chosen_rows("c", rows, self._as_asked(fetch_rows(self.c, rows)))
 
     def close(self) -> None:
         self.buffers.free()

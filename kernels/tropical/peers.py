@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
-from saitan.problem import Run
+from saitan.blocks import Blockwise, chosen
+from saitan.problem import Block, Checked, Run
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.validate import check, product_rows
 
 
-class NumPy:
+class NumPy(Blockwise):
     """C row by row; integers in 64 bits, cut off at infinity."""
 
     memory = 0
@@ -30,11 +32,11 @@ class NumPy:
         seconds = time.perf_counter() - start
         return Run(seconds, seconds, {"tops": 2 * self.instance.pairs / seconds / 1e12})
 
-    def validate(self) -> None:
-        check(self.instance, lambda rows: self._c[rows], self._seed)
+    def validate(self) -> Checked:
+        return check(self.instance, lambda rows: self._c[rows], self._seed)
 
-    def answer(self) -> dict[str, np.ndarray]:
-        return {"c": self._c}
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("c", self._c, rows)
 
     def close(self) -> None:
         self._c = None

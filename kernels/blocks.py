@@ -1,0 +1,155 @@
+"""An answer in blocks of rows: what carries it from a solver to whoever checks, compares, digests or writes it.
+
+A sink is called with one Block after another, in any order; the array's memory may be reused when the call returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Block(NamedTuple):
+    """Some neighbouring rows of one output.
+
+    name   of the output, as in the problem's OUTPUTS
+    first  number of the first row
+    array  [rows, ...]: a NumPy array, or one on the device (with __cuda_array_interface__)
+    """
+
+    name: str
+    first: int
+    array: Any
+
+
+Sink = Callable[[Block], None]
+
+
+def chosen(name: str, array: np.ndarray, rows: np.ndarray | None) -> Iterator[Block]:
+    """Blocks of a host array that holds a whole output: one, or a block of a row for each of the given rows."""
+    if rows is None:
+        yield Block(name, 0, array)
+    else:
+        yield from chosen_rows(name, rows, array[rows])
+
+
+def chosen_rows(name: str, rows: np.ndarray, values: np.ndarray) -> Iterator[Block]:
+    """Blocks of single rows: values [len(rows), ...] are those with the given numbers."""
+    for place, row in enumerate(rows):
+        yield Block(name, int(row), values[place : place + 1])
+
+
+class Blockwise:
+    """A solver whose `blocks` give its last answer."""
+
+    def answer(self) -> dict[str, np.ndarray]:
+        """The last answer as host arrays, by output."""
+        return joined(self.blocks())
+
+
+def joined(blocks: Iterable[Block]) -> dict[str, np.ndarray]:
+    """Output name -> the rows of all its blocks, in the order of their numbers, as one NumPy array."""
+    parts: dict[str, list[tuple[int, np.ndarray]]] = {}
+    for name, first, array in blocks:
+        parts.setdefault(name, []).append((first, np.array(on_host(array))))
+    ordered = {name: sorted(rows, key=lambda part: part[0]) for name, rows in parts.items()}
+    return {
+        name: rows[0][1] if len(rows) == 1 else np.concatenate([array for _, array in rows])
+        for name, rows in ordered.items()
+    }
+
+
+def on_host(array: Any) -> np.ndarray:
+    """A block's array as a NumPy array: itself, or a copy from the device."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def both(*sinks: Sink) -> Sink:
+    """A sink that hands every block to each of several."""
+
+    def take(block: Block) -> None:
+        for sink in sinks:
+            sink(block)
+
+    return take
+
+
+class Rows:
+    """A sink that copies chosen rows (ascending numbers; None: all) to the host; `answer` gives them by output."""
+
+    def __init__(self, rows: np.ndarray | None = None) -> None:
+        self._rows = rows
+        self._kept: list[Block] = []
+
+    def __call__(self, block: Block) -> None:
+        name, first, array = block
+        if self._rows is None:
+            self._kept.append(Block(name, first, np.array(on_host(array))))
+            return
+        low, high = np.searchsorted(self._rows, [first, first + len(array)])
+        for row in self._rows[low:high]:
+            place = int(row) - first
+            self._kept.append(Block(name, int(row), np.array(on_host(array[place : place + 1]))))
+
+    def answer(self) -> dict[str, np.ndarray]:
+        return joined(self._kept)
+
+
+class Digest:
+    """A sink that adds up a 64-bit hash of every entry with its place; equal answers have equal digests.
+
+    The sum does not depend on the order or the size of the blocks. An entry's hash is mix(bits ^ mix(place)), where
+    `place` is its number in the whole output counted row by row, `bits` its bit pattern, zero-extended, and mix the
+    finaliser of splitmix64; sums wrap at 2^64. Floats that compare equal but differ in bits (0 and -0) differ.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[str, int] = {}
+        self.entries: dict[str, int] = {}
+
+    def __call__(self, block: Block) -> None:
+        name, first, array = block
+        width = int(np.prod(array.shape[1:], dtype=np.int64))
+        if isinstance(array, np.ndarray):
+            total = _digest(array, first * width)
+        else:
+            from saitan.cuda.digest import digest
+
+            total = digest(array, first * width)
+        self.sums[name] = (self.sums.get(name, 0) + total) % 2**64
+        self.entries[name] = self.entries.get(name, 0) + int(array.size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Digest) and (self.sums, self.entries) == (other.sums, other.entries)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {total:016x} of {self.entries[name]:,}" for name, total in self.sums.items())
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64, in place, uint64."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+# Entries hashed at a time: the temporaries stay in the cache.
+_STEP = 1 << 16
+
+
+def _digest(array: np.ndarray, place: int) -> int:
+    """The sum of the hashes of an array whose first entry has this place."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    bits = flat.view(f"u{flat.itemsize}")
+    total = 0
+    for low in range(0, len(bits), _STEP):
+        part = bits[low : low + _STEP]
+        places = np.arange(place + low, place + low + len(part), dtype=np.uint64)
+        total += int(_mix(part.astype(np.uint64) ^ _mix(places)).sum(dtype=np.uint64))
+    return total % 2**64
