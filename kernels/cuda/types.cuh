@@ -1,4 +1,4 @@
-// The number types of SSSP: D distances, W weights, O offsets.
+// The number types of shortest paths: D distances, W weights, O offsets.
 //
 // Distances are unsigned integers or non-negative floats; both order as their bits do, so one atomic minimum on the
 // bits serves all. The type's maximum (integers) or infinity (floats) is "unreached"; a sum that reaches it overflows.
@@ -46,12 +46,15 @@ __device__ inline uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
 __device__ inline float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
 
 // FOR_EACH_TYPE(X) expands X(suffix, D, W, O) for every combination the host asks for; the suffix is
-// <distances>_<weights>_<offsets>, see kernels/sssp/cuda.py.
-#define FOR_EACH_TYPE(X)                  \
+// <distances>_<weights>_<offsets>. FOR_EACH_SHORT_TYPE(X) does for those whose offsets have 32 bits.
+#define FOR_EACH_SHORT_TYPE(X)               \
     X(u4_u4_i4, uint32_t, uint32_t, int32_t) \
     X(u8_u4_i4, uint64_t, uint32_t, int32_t) \
     X(f4_f4_i4, float, float, int32_t)       \
-    X(f8_f4_i4, double, float, int32_t)      \
+    X(f8_f4_i4, double, float, int32_t)
+
+#define FOR_EACH_TYPE(X)                     \
+    FOR_EACH_SHORT_TYPE(X)                   \
     X(u4_u4_i8, uint32_t, uint32_t, int64_t) \
     X(u8_u4_i8, uint64_t, uint32_t, int64_t) \
     X(f4_f4_i8, float, float, int64_t)       \
