@@ -1,4 +1,8 @@
-"""A graph in memory: compressed sparse rows (CSR), the layout of every paper implemented here."""
+"""A graph in memory: compressed sparse rows (CSR), the layout of every paper implemented here.
+
+Graphs of other libraries come in by `from_scipy`, `from_networkx`, `from_pandas` (importers.py), plain arrays by
+`from_arcs`; what they must be is checked in graph_input.py; the sorts are in csr.py.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-MAX_VERTICES = 2**31 - 1
+from saitan import csr
+from saitan.graph_input import (
+    MAX_VERTICES,
+    GraphError,
+    arc_weights,
+    plane,
+    row_offsets,
+    vertex_count,
+    vertex_labels,
+    vertices,
+)
+
+__all__ = ["MAX_VERTICES", "Graph", "GraphError"]
 
 
-class GraphError(ValueError):
-    """The arrays are no graph; the message is one line that says why."""
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A directed graph in CSR; an undirected one holds each edge as two arcs.
 
@@ -24,8 +36,11 @@ class Graph:
     weights      uint32 or float32 [m], finite and non-negative; None where the graph has no weights
     coordinates  float64 [n, 2]: longitude and latitude in degrees (or any plane's x and y); None if unknown
     metadata     name, directed, origin, checksum, generator, seed, synthetic, ...: plain JSON values
+    labels       int64 or str [n]: what vertices are called where they come from; None where that is their number
 
-    Raises GraphError when the arrays do not fit together.
+    Arrays of other types are converted if that keeps every value, by position. Weights become uint32 from integers and
+    float32 from real numbers. Arrays that are right already are not copied.
+    Raises GraphError, which says what is wrong, when the arrays do not fit together.
     """
 
     offsets: np.ndarray
@@ -33,27 +48,31 @@ class Graph:
     weights: np.ndarray | None = None
     coordinates: np.ndarray | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    labels: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        if self.offsets.dtype != np.int64 or self.offsets.ndim != 1 or len(self.offsets) == 0:
-            raise GraphError("offsets must be a non-empty one-dimensional int64 array")
-        if self.targets.dtype != np.int32 or self.targets.ndim != 1:
-            raise GraphError("targets must be a one-dimensional int32 array")
-        if self.n > MAX_VERTICES:
-            raise GraphError(f"{self.n:,} vertices: int32 ids hold at most {MAX_VERTICES:,}")
-        if self.offsets[0] != 0 or self.offsets[-1] != self.m or np.any(np.diff(self.offsets) < 0):
-            raise GraphError(f"offsets must ascend from 0 to the number of arcs, {self.m:,}")
-        if self.m and (self.targets.min() < 0 or self.targets.max() >= self.n):
-            raise GraphError(f"every target must be in [0, {self.n:,})")
-        if self.weights is not None:
-            if self.weights.dtype not in (np.uint32, np.float32) or self.weights.shape != self.targets.shape:
-                raise GraphError("weights must be uint32 or float32, one an arc")
-            if self.weights.dtype == np.float32 and not (
-                np.all(np.isfinite(self.weights)) and np.all(self.weights >= 0)
-            ):
-                raise GraphError("weights must be finite and non-negative")
-        if self.coordinates is not None and self.coordinates.shape != (self.n, 2):
-            raise GraphError(f"coordinates must have the shape ({self.n}, 2)")
+        offsets = row_offsets(self.offsets)
+        n = len(offsets) - 1
+        targets = vertices(self.targets, n, "target")
+        m = len(targets)
+        if offsets[-1] != m:
+            raise GraphError(f"offsets end with {offsets[-1]:,}: the number of arcs, {m:,}, is right")
+        self._set(
+            offsets=offsets,
+            targets=targets,
+            weights=None if self.weights is None else arc_weights(self.weights, m),
+            coordinates=None if self.coordinates is None else plane(self.coordinates, n),
+            labels=None if self.labels is None else vertex_labels(self.labels, n),
+        )
+
+    def _set(self, **arrays: np.ndarray | None) -> None:
+        for name, array in arrays.items():
+            object.__setattr__(self, name, array)
+
+    def __repr__(self) -> str:
+        kind = "no weights" if self.weights is None else f"{self.weights.dtype} weights"
+        way = "directed" if self.directed else "undirected"
+        return f"<Graph {self.name!r}: {self.n:,} vertices, {self.m:,} arcs, {way}, {kind}>"
 
     @property
     def n(self) -> int:
@@ -69,6 +88,11 @@ class Graph:
     def name(self) -> str:
         return str(self.metadata.get("name", "unnamed"))
 
+    @property
+    def directed(self) -> bool:
+        """What the metadata says; False means that every arc is there both ways, with the same weight."""
+        return bool(self.metadata.get("directed", True))
+
     @cached_property
     def degrees(self) -> np.ndarray:
         """Out-degree of every vertex, int64 [n]."""
@@ -76,8 +100,8 @@ class Graph:
 
     @cached_property
     def sources(self) -> np.ndarray:
-        """Tail of every arc, int32 [m]."""
-        return np.repeat(np.arange(self.n, dtype=np.int32), self.degrees)
+        """Tail of every arc, int32 [m]; kept with the graph once asked for."""
+        return csr.tails(self.offsets)
 
     @property
     def mean_weight(self) -> float:
@@ -88,80 +112,93 @@ class Graph:
     def from_arcs(
         cls,
         n: int,
-        sources: np.ndarray,
-        targets: np.ndarray,
-        weights: np.ndarray | None = None,
+        sources: Any,
+        targets: Any,
+        weights: Any = None,
         *,
-        coordinates: np.ndarray | None = None,
+        coordinates: Any = None,
         metadata: dict[str, Any] | None = None,
+        labels: Any = None,
     ) -> Graph:
         """The graph of n vertices with the given arcs; a row keeps its arcs in the order given.
 
-        sources, targets: integers [m] in [0, n); weights: uint32 or float32 [m] or None.
-        Raises GraphError for an arc out of range.
+        sources, targets: whole numbers [m] in [0, n); weights: [m] or None. Any array, Series or list will do, by
+        position; types as for Graph itself. Raises GraphError that names the first arc that is off.
         """
-        from scipy.sparse import _sparsetools
+        n = vertex_count(n)
+        tails, heads = vertices(sources, n, "source"), vertices(targets, n, "target")
+        if len(tails) != len(heads):
+            raise GraphError(f"{len(tails):,} sources for {len(heads):,} targets")
+        drawn = None if weights is None else arc_weights(weights, len(tails))
+        return cls(*csr.by_row(n, tails, heads, drawn), coordinates, dict(metadata or {}), labels)
 
-        sources, targets = np.asarray(sources), np.asarray(targets)
-        if len(sources) != len(targets):
-            raise GraphError(f"{len(sources)} sources for {len(targets)} targets")
-        for side, ends in (("source", sources), ("target", targets)):
-            if len(ends) and (ends.min() < 0 or ends.max() >= n):
-                worst = int(np.flatnonzero((ends < 0) | (ends >= n))[0])
-                raise GraphError(f"arc {worst}: {side} {int(ends[worst])} is not in [0, {n:,})")
-        m = len(sources)
-        index = np.int32 if max(m, n) <= MAX_VERTICES else np.int64
-        offsets, order, columns = np.empty(n + 1, index), np.empty(m, index), np.empty(m, index)
-        # SciPy's counting sort; it is stable and moves one value an arc: the arc's number.
-        _sparsetools.coo_tocsr(
-            n,
-            n,
-            m,
-            sources.astype(index),
-            targets.astype(index),
-            np.arange(m, dtype=index),
-            offsets,
-            columns,
-            order,
-        )
-        return cls(
-            offsets.astype(np.int64),
-            columns.astype(np.int32, copy=False),
-            None if weights is None else weights[order],
-            coordinates,
-            dict(metadata or {}),
-        )
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> Graph:
+        """The graph of a square scipy.sparse matrix: see `saitan.importers.from_scipy`."""
+        from saitan import importers
+
+        return importers.from_scipy(matrix)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, weight: str = "weight") -> Graph:
+        """The graph of a networkx graph: see `saitan.importers.from_networkx`."""
+        from saitan import importers
+
+        return importers.from_networkx(graph, weight)
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, source: str = "source", target: str = "target", weight: str | None = None
+    ) -> Graph:
+        """The graph of a frame with a row an arc: see `saitan.importers.from_pandas`."""
+        from saitan import importers
+
+        return importers.from_pandas(frame, source, target, weight)
 
     def with_metadata(self, **changes: Any) -> Graph:
         """The same arrays with metadata entries added or replaced."""
         return replace(self, metadata={**self.metadata, **changes})
 
+    def without_weights(self) -> Graph:
+        """The same arcs without weights."""
+        return self if self.weights is None else replace(self, weights=None)
+
     def transposed(self) -> Graph:
-        """Every arc turned round."""
-        return Graph.from_arcs(
-            self.n,
-            self.targets,
-            self.sources,
-            self.weights,
-            coordinates=self.coordinates,
-            metadata=self.metadata,
+        """Every arc turned round; the targets of a row ascend, those of parallel arcs stay in their order."""
+        return Graph(
+            *csr.transposed(self.offsets, self.targets, self.weights), self.coordinates, self.metadata, self.labels
         )
+
+    def is_symmetric(self) -> bool:
+        """Whether every arc is there both ways, equally often and with the same weights."""
+        turned = csr.transposed(self.offsets, self.targets, self.weights)
+        if not np.array_equal(turned[0], self.offsets):
+            return False
+        offsets, targets, weights = csr.transposed(*turned)
+        if not np.array_equal(turned[1], targets):
+            return False
+        if weights is None:
+            return True
+        # Parallel arcs may stand in another order: within each bundle the weights that differ must be the same.
+        off = np.flatnonzero(turned[2] != weights)
+        rows = np.searchsorted(offsets, off, side="right")
+        one, other = (np.lexsort((values[off], targets[off], rows)) for values in (turned[2], weights))
+        return np.array_equal(turned[2][off[one]], weights[off[other]])
 
     def components(self, connection: Literal["weak", "strong"]) -> np.ndarray:
         """The number of every vertex's weakly or strongly connected component, int32 [n]."""
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
+        from saitan import components
 
-        shape = (self.n, self.n)
-        arcs = csr_array((np.ones(self.m, bool), self.targets, self.offsets), shape=shape, copy=connection == "strong")
-        if connection == "strong":
-            # SciPy's search for strong components may not end where arcs are parallel (seen with 1.17).
-            arcs.sum_duplicates()
-        return connected_components(arcs, connection=connection)[1]
+        return getattr(components, connection)(self.offsets, self.targets)
 
     def to_scipy(self):
-        """The weights as a scipy.sparse.csr_array of float64 (exact for uint32), zeros and parallel arcs kept."""
+        """The weights as a scipy.sparse.csr_array of float64 (exact for uint32), zeros and parallel arcs kept.
+
+        Takes 8 bytes an arc for them; the targets are shared with the graph.
+        """
         from scipy.sparse import csr_array
 
         weights = np.ones(self.m) if self.weights is None else self.weights.astype(np.float64)
-        return csr_array((weights, self.targets, self.offsets), shape=(self.n, self.n))
+        # With offsets of another type than the targets SciPy would copy those.
+        offsets = self.offsets.astype(np.int32) if self.m <= MAX_VERTICES else self.offsets
+        return csr_array((weights, self.targets, offsets), shape=(self.n, self.n))

@@ -1,0 +1,201 @@
+"""Arrays from outside, checked and converted before any compiled code sees them.
+
+Whatever NumPy can take is accepted by position (a pandas Series too, whose labels say nothing here). A conversion keeps
+every value or is refused with one line that names the first value that is off. Checks go block by block, so that they
+need no second array of all arcs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MAX_VERTICES = 2**31 - 1
+MAX_WEIGHT = 2**32 - 1
+_BLOCK = 1 << 20
+
+
+class GraphError(ValueError):
+    """The arrays are no graph; the message is one line that says why."""
+
+
+def vertex_count(n: Any) -> int:
+    """n as an int. Raises GraphError unless it is a whole number from 0 to MAX_VERTICES."""
+    try:
+        count = operator.index(n)
+    except TypeError:
+        count = None
+    if count is None or isinstance(n, (bool, np.bool_)):
+        raise GraphError(f"n, the number of vertices, must be a whole number, not {_shown(n)}")
+    if count < 0:
+        raise GraphError(f"n, the number of vertices, must be at least 0, not {count}")
+    if count > MAX_VERTICES:
+        raise GraphError(f"{count:,} vertices: int32 ids hold at most {MAX_VERTICES:,}")
+    return count
+
+
+def vertices(values: Any, n: int, side: str) -> np.ndarray:
+    """int32 [m]: the ends of arcs, `side` of which ("source", "target") they are.
+
+    Raises GraphError unless they are whole numbers in [0, n).
+    """
+    array = _numbers(values, f"{side}s")
+    whole = array.dtype.kind != "f"
+    with np.errstate(invalid="ignore"):
+        arc = _first(array, lambda v: ~((v >= 0) & (v < n) & (whole or v == np.floor(v))))
+    if arc is not None:
+        value = array[arc].item()
+        if not np.isinf(value) and value % 1 != 0:
+            raise GraphError(f"arc {arc}: {side} {value} is not a whole number")
+        raise GraphError(f"arc {arc}: {side} {value} is not in [0, {n:,})")
+    return np.ascontiguousarray(array, np.int32)
+
+
+def row_offsets(values: Any) -> np.ndarray:
+    """int64 [n + 1]. Raises GraphError unless the values ascend from 0 and are at least one."""
+    array = _numbers(values, "offsets")
+    if array.dtype.kind == "f" and (place := _first(array, lambda v: v != np.floor(v))) is not None:
+        raise GraphError(f"offsets[{place}] is {array[place].item()}: a whole number is right")
+    if not len(array):
+        raise GraphError("offsets must have an entry more than there are vertices, at least one")
+    if len(array) - 1 > MAX_VERTICES:
+        raise GraphError(f"{len(array) - 1:,} vertices: int32 ids hold at most {MAX_VERTICES:,}")
+    if array[0] != 0:
+        raise GraphError(f"offsets[0] is {array[0].item()}: 0 is right")
+    falls = array[1:] < array[:-1]
+    if falls.any():
+        place = int(falls.argmax()) + 1
+        raise GraphError(
+            f"offsets[{place}] is {array[place].item()}, less than offsets[{place - 1}], {array[place - 1].item()}"
+        )
+    if not float(array[-1]) < 2**62:
+        raise GraphError(f"offsets end with {array[-1].item()}, more arcs than there can be")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def arc_weights(values: Any, m: int) -> np.ndarray:
+    """uint32 (from integers) or float32 (from real numbers) [m].
+
+    Raises GraphError unless there is one an arc, finite, non-negative, and kept exactly by that type.
+    """
+    array = _numbers(values, "weights")
+    if len(array) != m:
+        raise GraphError(f"{len(array):,} weights for {m:,} arcs")
+    if array.dtype == np.uint32:
+        return np.ascontiguousarray(array, np.uint32)
+    if array.dtype.kind in "iu":
+        _refuse(array, lambda w: (w < 0) | (w > MAX_WEIGHT), f"a whole number from 0 to {MAX_WEIGHT} is right")
+        return np.ascontiguousarray(array, np.uint32)
+    _check_reals(array)
+    _refuse(
+        array,
+        lambda w: w.astype(np.float32) != w,
+        "float32 does not hold it exactly; weights.astype(numpy.float32) rounds",
+    )
+    return np.ascontiguousarray(array, np.float32)
+
+
+def rounded_weights(values: Any) -> tuple[np.ndarray, dict[str, float] | None]:
+    """Real numbers of any type as float32 [m], and how far that is from them, None where it is exact.
+
+    "count" says how many weights are changed, "relative" by how much at most (1 where one becomes 0).
+    Raises GraphError for weights that are negative, not finite or beyond float32.
+    """
+    array = _numbers(values, "weights")
+    _check_reals(array)
+    rounded = np.ascontiguousarray(array, np.float32)
+    inexact = None
+    for start in range(0, len(array), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        inexact = joined_inexact(inexact, rounding(array[block], rounded[block]))
+    return rounded, inexact
+
+
+def rounding(values: np.ndarray, rounded: np.ndarray) -> dict[str, float] | None:
+    """How many of `rounded` differ from `values`, and by how much at most, relative; None where none does."""
+    off = np.flatnonzero(rounded != values)
+    if not len(off):
+        return None
+    apart = np.abs(rounded[off].astype(np.float64) - values[off]) / values[off]
+    return {"count": len(off), "relative": float(apart.max())}
+
+
+def joined_inexact(one: dict[str, float] | None, other: dict[str, float] | None) -> dict[str, float] | None:
+    """What `rounding` says of two blocks together."""
+    if one is None or other is None:
+        return one or other
+    return {"count": one["count"] + other["count"], "relative": max(one["relative"], other["relative"])}
+
+
+def plane(values: Any, n: int) -> np.ndarray:
+    """float64 [n, 2]: coordinates. Raises GraphError for another shape or what is no number."""
+    array = _array(values, "coordinates")
+    if array.shape != (n, 2):
+        raise GraphError(f"coordinates must have the shape ({n}, 2), not {array.shape}")
+    if array.dtype.kind not in "iuf":
+        raise GraphError(f"coordinates must be numbers, not {array.dtype}")
+    return np.ascontiguousarray(array, np.float64)
+
+
+def vertex_labels(values: Any, n: int) -> np.ndarray:
+    """int64 or str [n]. Raises GraphError for anything else."""
+    array = _array(values, "labels")
+    if array.shape != (n,) or array.dtype.kind not in "iuU":
+        raise GraphError(f"labels must be {n:,} whole numbers or texts, not {array.dtype} of shape {array.shape}")
+    return array if array.dtype.kind == "U" else np.ascontiguousarray(array, np.int64)
+
+
+def _check_reals(array: np.ndarray) -> None:
+    _refuse(array, lambda w: ~((w >= 0) & (w < np.inf)), "a finite number of at least 0 is right")
+    largest = np.finfo(np.float32).max
+    _refuse(array, lambda w: w > largest, f"float32 holds at most {largest:.8g}")
+
+
+def _refuse(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], right: str) -> None:
+    """Raise GraphError for the first weight that is wrong."""
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        arc = _first(array, wrong)
+    if arc is not None:
+        raise GraphError(f"arc {arc}: the weight is {array[arc].item()}: {right}")
+
+
+def _first(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray]) -> int | None:
+    """Number of the first entry that is wrong; None if none is."""
+    for start in range(0, len(array), _BLOCK):
+        found = wrong(array[start : start + _BLOCK])
+        if found.any():
+            return start + int(found.argmax())
+    return None
+
+
+def _numbers(values: Any, what: str) -> np.ndarray:
+    """A one-dimensional array of integers or real numbers, in the machine's byte order."""
+    array = _array(values, what)
+    if array.dtype == object:
+        # Python numbers beside each other, such as a column of pandas that lost its type.
+        array = _array(array.tolist(), what)
+    if array.ndim != 1:
+        raise GraphError(f"{what} must be one-dimensional, not of shape {array.shape}")
+    if not len(array) and array.dtype.kind not in "iuf":
+        return np.empty(0, np.int64)
+    if array.dtype.kind not in "iuf":
+        kind = "something that is missing or no number" if array.dtype == object else array.dtype
+        raise GraphError(f"{what} must be numbers, not {kind}")
+    return array
+
+
+def _array(values: Any, what: str) -> np.ndarray:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise GraphError(f"{what}: {int(values.mask.sum())} of them are masked: fill them or leave them out")
+    try:
+        return np.asarray(values)
+    except Exception as error:  # other people's __array__ may raise anything
+        raise GraphError(f"{what} cannot become an array: {str(error).partition(chr(10))[0]}") from error
+
+
+def _shown(value: Any) -> str:
+    text = repr(value).partition("\n")[0]
+    return text if len(text) <= 60 else text[:57] + "..."

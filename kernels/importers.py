@@ -1,0 +1,125 @@
+"""Graphs of SciPy, NetworkX and pandas as Graph.
+
+Integer weights become uint32 and must fit it. Real weights are rounded to float32: where that changes any, a warning
+says so, and the metadata under "inexact" (how many, and by how much at most). The metadata's `directed` is False
+where every arc is there both ways with the same weight.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from saitan.graph import Graph
+from saitan.graph_input import MAX_VERTICES, GraphError, arc_weights, rounded_weights, vertices
+
+
+def from_scipy(matrix: Any) -> Graph:
+    """The graph of a square scipy.sparse matrix or array: entry (i, j) is the weight of an arc from i to j.
+
+    Every stored entry is an arc, zeros too (call `matrix.eliminate_zeros()` before where they mean no arc), and an
+    entry stored twice is two parallel arcs. A matrix of bool has no weights.
+    Raises GraphError for what is no such matrix, and for weights that are negative, not finite or too large.
+    """
+    from scipy.sparse import issparse
+
+    if not issparse(matrix):
+        raise GraphError(f"a scipy.sparse matrix is right, not {type(matrix).__name__}: scipy.sparse.csr_array(...)")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphError(f"the matrix has the shape {matrix.shape}: a graph's is square")
+    if matrix.format == "csr":
+        m = matrix.indptr[-1]  # the arrays may be longer
+        weights, metadata = _weights(matrix.data[:m])
+        graph = Graph(matrix.indptr, matrix.indices[:m], weights, metadata=metadata)
+    else:
+        arcs = matrix.tocoo()
+        weights, metadata = _weights(arcs.data)
+        graph = Graph.from_arcs(matrix.shape[0], arcs.row, arcs.col, weights, metadata=metadata)
+    return _with_direction(graph)
+
+
+def from_networkx(graph: Any, weight: str = "weight") -> Graph:
+    """The graph of a networkx graph; vertices are numbered in the order of its nodes, which become the labels.
+
+    weight: the attribute that holds the weights; a graph in which no edge has it has no weights. An undirected edge
+    becomes two arcs, a self-loop one; the edges of a multigraph are all kept.
+    Raises GraphError where only some edges have a weight, and for weights that are negative, not finite or too large.
+    """
+    nodes = list(graph)
+    number = {node: place for place, node in enumerate(nodes)}
+    edges = list(graph.edges(data=weight))
+    ends = np.array([(number[u], number[v]) for u, v, _ in edges], np.int32).reshape(-1, 2)
+    drawn = [value for _, _, value in edges]
+    weights, metadata = None, {}
+    if any(value is not None for value in drawn):
+        if None in drawn:
+            u, v, _ = edges[drawn.index(None)]
+            raise GraphError(f"the edge ({u!r}, {v!r}) has no {weight!r}, others have: give it to all or to none")
+        weights, metadata = _weights(drawn)
+    sources, targets = ends.T
+    if not graph.is_directed():
+        other = sources != targets
+        sources, targets = np.r_[sources, targets[other]], np.r_[targets, sources[other]]
+        weights = None if weights is None else np.r_[weights, weights[other]]
+    metadata["directed"] = bool(graph.is_directed())
+    return Graph.from_arcs(len(nodes), sources, targets, weights, metadata=metadata, labels=_labels(nodes))
+
+
+def from_pandas(frame: Any, source: str = "source", target: str = "target", weight: str | None = None) -> Graph:
+    """The graph of a frame with a row an arc; source, target, weight: names of its columns.
+
+    Whole numbers are vertex numbers, the largest the last vertex. Anything else is a name: vertices are numbered as the
+    names appear, first among the sources, and the names become the labels. An undirected edge is two rows.
+    Raises GraphError naming a column that is not there, and for what Graph.from_arcs refuses.
+    """
+    import pandas as pd
+
+    for column in (source, target, weight):
+        if column is not None and column not in frame.columns:
+            has = ", ".join(map(repr, frame.columns))
+            raise GraphError(f"the frame has no column {column!r} (it has: {has})")
+    ends, labels = [frame[source], frame[target]], None
+    weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
+    if all(pd.api.types.is_numeric_dtype(side) for side in ends):
+        tails, heads = vertices(ends[0], MAX_VERTICES, "source"), vertices(ends[1], MAX_VERTICES, "target")
+        n = 1 + int(max(tails.max(), heads.max())) if len(frame) else 0
+    else:
+        codes, names = pd.factorize(pd.concat([side.astype(object) for side in ends], ignore_index=True))
+        if (codes < 0).any():
+            side, row = divmod(int((codes < 0).argmax()), len(frame))
+            raise GraphError(f"row {row}: the {('source', 'target')[side]} is missing")
+        tails, heads = codes[: len(frame)], codes[len(frame) :]
+        n, labels = len(names), _labels(names)
+    return _with_direction(Graph.from_arcs(n, tails, heads, weights, metadata=metadata, labels=labels))
+
+
+def _with_direction(graph: Graph) -> Graph:
+    return graph.with_metadata(directed=not graph.is_symmetric())
+
+
+def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """The weights and what the metadata says of them; none for bool."""
+    array = np.asarray(values)
+    if array.dtype == bool:
+        return None, {}
+    if array.dtype.kind in "iu":
+        return arc_weights(array, len(array)), {}
+    rounded, inexact = rounded_weights(values)
+    if inexact is None:
+        return rounded, {}
+    warnings.warn(
+        f"{inexact['count']:,} of {len(rounded):,} weights are rounded to float32, "
+        f"by {inexact['relative']:.2g} of their value at most; whole numbers up to 2^32 - 1 stay exact as integers",
+        stacklevel=4,
+    )
+    return rounded, {"inexact": inexact}
+
+
+def _labels(names: Any) -> np.ndarray | None:
+    """The names as labels: numbers where all are, otherwise texts; None where they are 0, 1, 2, ..."""
+    names = list(names)
+    if all(type(name) is int and abs(name) < 2**63 for name in names):
+        return None if names == list(range(len(names))) else np.array(names, np.int64)
+    return np.array([str(name) for name in names])

@@ -1,0 +1,178 @@
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from saitan.graph import Graph, GraphError
+
+TOP = 2**32 - 1
+
+
+def listed(graph):
+    weights = [None] * graph.m if graph.weights is None else graph.weights.tolist()
+    return sorted(zip(graph.sources.tolist(), graph.targets.tolist(), weights, strict=True), key=str)
+
+
+@given(
+    st.integers(1, 8),
+    st.integers(0, 20),
+    st.sampled_from(["csr", "csc", "coo", "lil", "dok", "bsr"]),
+    st.sampled_from([np.int64, np.uint8, np.float32, np.float64, bool]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_scipy_matrices_of_every_format_and_type(n, m, format, dtype, as_array, seed):
+    random = np.random.default_rng(seed)
+    dense = np.zeros((n, n), dtype)
+    dense.flat[random.integers(0, n * n, m)] = random.integers(1, 100, m)
+    matrix = (sparse.csr_array if as_array else sparse.csr_matrix)(dense).asformat(format)
+    if format == "bsr":
+        matrix.eliminate_zeros()
+    graph = Graph.from_scipy(matrix)
+    rows, columns = np.nonzero(dense)
+    weights = [None] * len(rows) if dtype is bool else dense[rows, columns].tolist()
+    if format == "bsr":  # whole blocks are stored, zeros among them
+        kept = {(u, v): w for u, v, w in listed(graph) if w}
+        assert dtype is bool or kept == dict(zip(zip(rows, columns, strict=True), weights, strict=True))
+    else:
+        assert listed(graph) == sorted(zip(rows.tolist(), columns.tolist(), weights, strict=True), key=str)
+        assert graph.directed == (not np.array_equal(dense, dense.T))
+    if graph.weights is not None:
+        assert graph.weights.dtype == (np.float32 if np.dtype(dtype).kind == "f" else np.uint32)
+
+
+def test_stored_zeros_and_entries_stored_twice_are_arcs():
+    matrix = sparse.coo_array(([0, 5, 6], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
+    assert listed(Graph.from_scipy(matrix)) == [(0, 1, 0), (1, 2, 5), (1, 2, 6)]
+    graph = Graph.from_arcs(3, [0, 1, 1], [1, 2, 2], [0, 5, 6])
+    assert listed(Graph.from_scipy(graph.to_scipy())) == listed(graph)
+
+
+def test_a_csr_matrix_whose_arrays_are_longer_than_its_entries():
+    matrix = sparse.csr_array((np.array([1.0, 2.0]), [1, 0], [0, 1, 2]), shape=(2, 2))
+    matrix.data, matrix.indices = np.r_[matrix.data, -1.0], np.r_[matrix.indices, 9]
+    assert listed(Graph.from_scipy(matrix)) == [(0, 1, 1), (1, 0, 2)]
+
+
+def square(value, dtype=None):
+    return sparse.csr_array((np.array([value], dtype), [1], [0, 1, 1]), shape=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(2), "a scipy.sparse matrix is right, not ndarray: scipy.sparse.csr_array(...)"),
+        (sparse.coo_array([1, 2]), "the matrix has the shape (2,): a graph's is square"),
+        (sparse.csr_array((2, 3)), "the matrix has the shape (2, 3): a graph's is square"),
+        (square(-3), "arc 0: the weight is -3: a whole number from 0 to 4294967295 is right"),
+        (square(2**40), "arc 0: the weight is 1099511627776: a whole number from 0 to 4294967295 is right"),
+        (square(-0.5), "arc 0: the weight is -0.5: a finite number of at least 0 is right"),
+        (square(np.nan), "arc 0: the weight is nan: a finite number of at least 0 is right"),
+        (square(1e39), "arc 0: the weight is 1e+39: float32 holds at most 3.4028235e+38"),
+        (square(1j), "weights must be numbers, not complex128"),
+    ],
+)
+def test_matrices_that_are_no_graphs(matrix, message):
+    with pytest.raises(GraphError) as error:
+        Graph.from_scipy(matrix)
+    assert str(error.value) == message
+
+
+def test_integers_up_to_the_limit_stay_exact():
+    assert Graph.from_scipy(square(TOP)).weights.tolist() == [TOP]
+
+
+@pytest.mark.parametrize(("value", "relative"), [(0.1, 1.4901161e-8), (2**24 + 1.0, 5.96e-8), (1e-50, 1.0)])
+def test_rounded_weights_are_said(value, relative):
+    with pytest.warns(UserWarning, match="1 of 1 weights are rounded to float32") as caught:
+        graph = Graph.from_scipy(square(value))
+    assert caught[0].filename.endswith(("graph.py", "importers.py", "test_importers.py"))
+    assert graph.weights.tolist() == [np.float32(value)]
+    assert graph.metadata["inexact"] == {"count": 1, "relative": pytest.approx(relative, rel=1e-3)}
+    assert "inexact" not in Graph.from_scipy(square(0.5)).metadata
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_networkx_graphs_of_every_kind(kind, weighted):
+    theirs = kind()
+    theirs.add_nodes_from(["z", "a", "lonely"])
+    for u, v, w in [("a", "z", 3), ("z", "a", 4), ("a", "a", 5), ("a", "z", 6)]:
+        theirs.add_edge(u, v, **({"weight": w} if weighted else {}))
+    graph = Graph.from_networkx(theirs)
+    assert graph.labels.tolist() == ["z", "a", "lonely"]
+    assert graph.directed == theirs.is_directed()
+    expected = []
+    for u, v, w in theirs.edges(data="weight"):
+        ends = ("z", "a", "lonely").index(u), ("z", "a", "lonely").index(v)
+        expected.append((*ends, w))
+        if not theirs.is_directed() and u != v:
+            expected.append((*ends[::-1], w))
+    assert listed(graph) == sorted(expected, key=str)
+    assert graph.directed or graph.is_symmetric()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels"),
+    [([0, 1, 2], None), ([2, 0, 1], [2, 0, 1]), ([5, 2**70], ["5", str(2**70)]), ([(0, 1), "a"], ["(0, 1)", "a"])],
+)
+def test_networkx_nodes_become_labels(nodes, labels):
+    theirs = nx.DiGraph()
+    theirs.add_nodes_from(nodes)
+    theirs.add_edge(nodes[0], nodes[1], cost=7)
+    graph = Graph.from_networkx(theirs, weight="cost")
+    assert (graph.n, listed(graph)) == (len(nodes), [(0, 1, 7)])
+    assert (None if graph.labels is None else graph.labels.tolist()) == labels
+
+
+def test_networkx_edges_that_lack_a_weight_are_named():
+    theirs = nx.path_graph(3)
+    theirs.edges[0, 1]["weight"] = 2
+    with pytest.raises(GraphError, match=r"the edge \(1, 2\) has no 'weight', others have"):
+        Graph.from_networkx(theirs)
+
+
+def test_a_frame_with_numbers_for_vertices():
+    frame = pd.DataFrame({"source": [5, 0], "target": [2, 5], "cost": [1, TOP]}).sort_values("source")
+    graph = Graph.from_pandas(frame, weight="cost")
+    assert (graph.n, graph.labels, graph.directed) == (6, None, True)
+    assert listed(graph) == [(0, 5, TOP), (5, 2, 1)]
+    assert Graph.from_pandas(frame).weights is None
+    assert Graph.from_pandas(frame[:0]).n == 0
+
+
+def test_a_frame_with_names_for_vertices():
+    frame = pd.DataFrame({"from": ["x", "y", "x"], "to": ["y", "x", "z"]}, index=[7, 7, 7])
+    graph = Graph.from_pandas(frame, source="from", target="to")
+    assert graph.labels.tolist() == ["x", "y", "z"]
+    assert listed(graph) == [(0, 1, None), (0, 2, None), (1, 0, None)]
+    assert not Graph.from_pandas(frame[:2], "from", "to").directed
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "message"),
+    [
+        ({"a": [1], "b": [2]}, ("a", "c"), "the frame has no column 'c' (it has: 'a', 'b')"),
+        ({"a": [1], "b": [2]}, ("a", "b", "w"), "the frame has no column 'w' (it has: 'a', 'b')"),
+        ({"a": [1, np.nan], "b": [2, 0]}, ("a", "b"), "arc 1: source nan is not a whole number"),
+        ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
+        ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
+        ({"a": [1], "b": [2**40]}, ("a", "b"), "arc 0: target 1099511627776 is not in [0, 2,147,483,647)"),
+        ({"a": [1], "b": [2], "w": [-1]}, ("a", "b", "w"), "arc 0: the weight is -1: a whole number from 0"),
+        ({"a": [1], "b": [2], "w": ["1"]}, ("a", "b", "w"), "weights must be numbers, not "),
+    ],
+)
+def test_frames_that_are_no_graphs(columns, names, message):
+    with pytest.raises(GraphError) as error:
+        Graph.from_pandas(pd.DataFrame(columns), *names)
+    assert str(error.value).startswith(message)
+
+
+def test_labels_follow_their_vertices():
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], [1, 2], labels=["a", "b", "c"])
+    for same in (graph.transposed(), graph.with_metadata(name="x"), graph.without_weights()):
+        assert_array_equal(same.labels, graph.labels)
