@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.problem import Input, Metric, Parameter, Reference, Solver, Unavailable, Variant, backend_for
+from saitan.problem import (
+    Input,
+    Metric,
+    Parameter,
+    Reference,
+    Solver,
+    Unavailable,
+    Variant,
+    backend_for,
+    check_parameters,
+)
 
 if TYPE_CHECKING:
     from saitan.tropical.instances import Instance
@@ -32,64 +42,78 @@ def _skipping(grain: str) -> dict[str, Parameter]:
     return {"grain": Parameter(str, grain, "what is skipped as a whole", _GRAINS), **_REUSE}
 
 
+_PRODUCT = {"task": ("product",)}
+_CLOSURE = {"task": ("closure",)}
+
 VARIANTS = {
     "untiled": Variant(
         "an entry of C a thread, operands from device memory",
-        "saitan.tropical.cpu:Untiled",
-        "saitan.tropical.cuda:Untiled",
-        ("tiled",),
+        cpu="saitan.tropical.cpu:Untiled",
+        cuda="saitan.tropical.cuda:Untiled",
+        cubins=("tiled", "validate"),
+        instance=_PRODUCT,
     ),
     "tiled": Variant(
         "tiles of 32 x 32 staged in shared memory, nothing skipped",
-        "saitan.tropical.cpu:Tiled",
-        "saitan.tropical.cuda:Tiled",
-        ("tiled",),
+        cpu="saitan.tropical.cpu:Tiled",
+        cuda="saitan.tropical.cuda:Tiled",
+        cubins=("tiled", "validate"),
+        instance=_PRODUCT,
     ),
     "skip-infinity": Variant(
         "tiled, skipping what an infinite factor absorbs",
-        "saitan.tropical.cpu:SkipInfinity",
-        "saitan.tropical.cuda:SkipInfinity",
-        ("tiled",),
-        _skipping("tile"),
+        cpu="saitan.tropical.cpu:SkipInfinity",
+        cuda="saitan.tropical.cuda:SkipInfinity",
+        cubins=("tiled", "validate"),
+        parameters=_skipping("tile"),
+        instance=_PRODUCT,
     ),
     "skip-both": Variant(
         "skip-infinity, and nothing more for an entry that has reached zero",
-        "saitan.tropical.cpu:SkipBoth",
-        "saitan.tropical.cuda:SkipBoth",
-        ("tiled",),
-        {**_skipping("tile+element"), "neutral": Parameter(bool, False, "also skip what zero entries leave unchanged")},
+        cpu="saitan.tropical.cpu:SkipBoth",
+        cuda="saitan.tropical.cuda:SkipBoth",
+        cubins=("tiled", "validate"),
+        parameters={
+            **_skipping("tile+element"),
+            "neutral": Parameter(bool, False, "a tile that is the identity is a copy of the other factor"),
+        },
+        instance=_PRODUCT,
     ),
     "fast": Variant(
         "register-tiled, three-input minima, operands packed and their infinite tiles skipped",
-        "saitan.tropical.cpu_fast:Fast",
-        "saitan.tropical.cuda_fast:Fast",
-        ("fast",),
-        _REUSE,
+        cpu="saitan.tropical.cpu_fast:Fast",
+        cuda="saitan.tropical.cuda_fast:Fast",
+        cubins=("fast", "validate"),
+        parameters=_REUSE,
+        instance=_PRODUCT,
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",
-        "saitan.tropical.cpu_fast:Dense",
-        "saitan.tropical.cuda_fast:Dense",
-        ("fast",),
-        _REUSE,
+        cpu="saitan.tropical.cpu_fast:Dense",
+        cuda="saitan.tropical.cuda_fast:Dense",
+        cubins=("fast", "validate"),
+        parameters=_REUSE,
+        instance=_PRODUCT,
     ),
     "closure": Variant(
         "closure: squared by fast until nothing changes",
-        "saitan.tropical.cpu_closure:Closure",
-        "saitan.tropical.cuda_closure:Closure",
-        ("fast", "diagonal"),
+        cpu="saitan.tropical.cpu_closure:Closure",
+        cuda="saitan.tropical.cuda_closure:Closure",
+        cubins=("fast", "diagonal", "validate"),
+        instance=_CLOSURE,
     ),
     "floyd-warshall": Variant(
         "closure: blocked Floyd-Warshall, its three phases on the inner loop of fast",
-        "saitan.tropical.cpu_closure:FloydWarshall",
-        "saitan.tropical.cuda_closure:FloydWarshall",
-        ("fast", "diagonal"),
+        cpu="saitan.tropical.cpu_closure:FloydWarshall",
+        cuda="saitan.tropical.cuda_closure:FloydWarshall",
+        cubins=("fast", "diagonal", "validate"),
+        instance=_CLOSURE,
     ),
-    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", "saitan.tropical.peers:NumPy"),
-    "scipy": Variant("closure: SciPy's Floyd-Warshall, one core, float64", "saitan.tropical.peers:SciPy"),
+    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", cpu="saitan.tropical.peers:NumPy", instance=_PRODUCT),
+    "scipy": Variant(
+        "closure: SciPy's Floyd-Warshall, one core, float64", cpu="saitan.tropical.peers:SciPy", instance=_CLOSURE
+    ),
 }
-# Variants of the task "closure"; the others multiply.
-CLOSING = frozenset({"closure", "floyd-warshall", "scipy"})
 
 INSTANCE = {
     "n": Parameter(int, 1024, "rows and columns; with a graph, of the leading block of its weight matrix", least=1),
@@ -114,10 +138,13 @@ METRICS = {
 
 
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
-    """The matrices of an experiment, parameters as in INSTANCE (kernels.tropical.instances.make has the defaults)."""
+    """The matrices of an experiment: random ones, or with a graph the leading block of its weights times itself.
+
+    Raises ValueError naming the parameter (of INSTANCE) that is off, or a weight that the type cannot hold.
+    """
     from saitan.tropical.instances import make
 
-    return make(inputs.get("graph"), **parameters)
+    return make(inputs.get("graph"), **check_parameters("tropical", parameters, INSTANCE))
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
@@ -127,10 +154,10 @@ def queries(instance: Instance, count: int, seed: int) -> list[int]:
 
 def reference(instance: Instance, query: int) -> Reference:
     """Drawn rows of the answer and the relative difference allowed, by NumPy."""
-    from saitan.tropical.validate import expected_rows, sampled_rows, tolerance
+    from saitan.tropical.validate import drawn_rows, expected_rows, row_tolerance
 
-    rows = sampled_rows(instance, query)
-    arrays = {"c": expected_rows(instance, rows), "relative": np.array(tolerance(instance))}
+    rows = drawn_rows(instance, query)
+    arrays = {"c": expected_rows(instance, rows), "relative": np.array(row_tolerance(instance))}
     return Reference("NumPy", arrays, rows)
 
 
@@ -138,15 +165,26 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     """Where the rows of a reference and the same rows of an answer's "c" differ; None when nowhere."""
     from saitan.tropical.validate import mismatch
 
-    return mismatch(reference.rows, reference.arrays["c"], answer["c"], float(reference.arrays["relative"]))
+    relative = float(reference.arrays["relative"])
+    return mismatch(reference.rows, reference.arrays["c"], answer["c"], relative, relative)
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The solver of a variant on "cpu" or "cuda". Raises Unavailable where it cannot run or answers another task."""
-    if (variant in CLOSING) != (instance.task == "closure"):
-        able = sorted(CLOSING if instance.task == "closure" else VARIANTS.keys() - CLOSING)
-        raise Unavailable(f"{variant} does not answer the task {instance.task!r} (these do: {', '.join(able)})")
-    return VARIANTS[variant].load(backend)(instance, **parameters)
+    """The solver of a variant on "cpu" or "cuda".
+
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run or answers
+    another task.
+    """
+    chosen = _variant(variant)
+    if reason := chosen.unfit(backend, {"task": instance.task}):
+        raise Unavailable(f"{variant} {reason}")
+    return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
+
+
+def _variant(name: str) -> Variant:
+    if name not in VARIANTS:
+        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(VARIANTS)})")
+    return VARIANTS[name]
 
 
 def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str = "auto", **parameters: Any):
@@ -223,7 +261,7 @@ def _closed(a, semiring: str, variant: str, backend: str):
 def _answer(a, b, semiring: str, task: str, variant: str, backend: str, parameters: dict[str, Any]):
     from saitan.tropical.instances import Instance
 
-    chosen = backend_for(VARIANTS[variant], backend)
+    chosen = backend_for(_variant(variant), backend)
     solver = prepare(Instance(a, b, semiring, task), variant, chosen, **parameters)
     try:
         solver.run(0)

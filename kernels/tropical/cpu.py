@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit, prange
 
-from saitan.blocks import Blockwise, chosen
-from saitan.problem import Block, Checked, Run
+from saitan.blocks import chosen
+from saitan.problem import Block, Run
 from saitan.tropical.attributes import attributes
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.skipping import IDENTITY, INFINITE, ZERO, Grains, occupancy
-from saitan.tropical.validate import check
+from saitan.tropical.validate import Validated
 
 TILE = 32
 
@@ -91,7 +91,7 @@ def _tiled(c, a, b, infinite, table_a, table_b, by_tile, by_row, by_element, zer
                 break
 
 
-class Product(Blockwise):
+class Product(Validated):
     """What the CPU solvers share: the operands as (min, +) takes them, and the answer."""
 
     transfer = 0.0
@@ -103,10 +103,8 @@ class Product(Blockwise):
         self.b = self.a if instance.b is instance.a else np.ascontiguousarray(mirrored(instance.b, instance.semiring))
         self.c = np.empty((instance.shape[0], instance.shape[2]), instance.a.dtype)
         self.memory = self.c.nbytes
-        self._seed = 0
 
     def run(self, query: int) -> Run:
-        self._seed = query
         start = time.perf_counter()
         counters = self.multiply()
         seconds = time.perf_counter() - start
@@ -116,15 +114,9 @@ class Product(Blockwise):
         """Write A (x) B to c; returns counters."""
         raise NotImplementedError
 
-    def validate(self) -> Checked:
-        return check(self.instance, lambda rows: mirrored(self.c[rows], self.instance.semiring), self._seed)
-
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         for name, first, c in chosen("c", self.c, rows):
             yield Block(name, first, mirrored(c, self.instance.semiring))
-
-    def close(self) -> None:
-        pass
 
 
 class Untiled(Product):

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from saitan.tropical import cpu
+from saitan.tropical.closure_check import HostCheck
 from saitan.tropical.cpu_fast import relax
 from saitan.tropical.instances import Instance
 from saitan.tropical.operands import checked_square
@@ -24,6 +25,9 @@ class Closing(cpu.Product):
         self.c[:] = self.a
         np.fill_diagonal(self.c, 0)
         return self.c
+
+    def make_check(self) -> HostCheck:
+        return HostCheck(self.instance)
 
 
 class Closure(Closing):

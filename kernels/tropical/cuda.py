@@ -48,7 +48,6 @@ class Product(Solver):
         return function("tropical", "tiled", f"{name}_{self.instance.a.dtype.name}", arguments)
 
     def run(self, query: int) -> Run:
-        self._seed = query
         start = time.perf_counter()
         counters = {}
         seconds = 0.0

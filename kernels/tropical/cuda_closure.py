@@ -17,6 +17,7 @@ from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
 from saitan.tropical import cuda_fast
+from saitan.tropical.closure_check import DeviceCheck
 from saitan.tropical.cuda_common import Solver, divided, fill
 from saitan.tropical.cuda_fast import (
     LINES_A,
@@ -53,11 +54,13 @@ class Closing(Solver):
         self._zero = function("tropical", "diagonal", f"zero_diagonal_{self.dtype.name}", "Pi")
 
     def run(self, query: int) -> Run:
-        self._seed = query
         start = time.perf_counter()
         seconds, counters = self.close_matrix()
         total = time.perf_counter() - start
         return Run(seconds, total, {"tops": 2 * self.instance.pairs / seconds / 1e12, **counters})
+
+    def make_check(self) -> DeviceCheck:
+        return DeviceCheck(self.instance)
 
     def start(self) -> None:
         import pycuda.driver as driver

@@ -10,7 +10,6 @@ from saitan.blocks import Block, Blockwise, chosen_rows
 from saitan.problem import Checked
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import mirrored
-from saitan.tropical.validate import check
 
 
 def divided(length: int, step: int) -> int:
@@ -38,21 +37,31 @@ def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
 class Solver(Blockwise):
     """What the CUDA solvers share: the answer is `c`, a GPUArray in `buffers`, over (min, +) if not said otherwise."""
 
+    # Whether c is over the instance's own semiring.
+    own_semiring = False
+
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self._seed = 0
+        self._check = None
 
-    def _as_asked(self, c: np.ndarray) -> np.ndarray:
-        return mirrored(c, self.instance.semiring)
+    def make_check(self):
+        """What `validate` hands the matrix of every answer to; made at the first."""
+        from saitan.tropical.cuda_validate import Check
+
+        return Check(self.instance, self.own_semiring and self.instance.semiring == "max_plus")
 
     def validate(self) -> Checked:
-        return check(self.instance, lambda rows: self._as_asked(fetch_rows(self.c, rows)), self._seed)
+        self._check = self._check or self.make_check()
+        return self._check(self.c)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        if rows is None:
-            yield Block("c", 0, self._as_asked(self.c.get()))
-        else:
-            yield from chosen_rows("c", rows, self._as_asked(fetch_rows(self.c, rows)))
+        c = self.c.get() if rows is None else fetch_rows(self.c, rows)
+        if not self.own_semiring:
+            c = mirrored(c, self.instance.semiring)
+        yield from [Block("c", 0, c)] if rows is None else chosen_rows("c", rows, c)
 
     def close(self) -> None:
         self.buffers.free()
+        if self._check:
+            self._check.close()
+            self._check = None

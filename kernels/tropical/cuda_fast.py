@@ -347,6 +347,7 @@ class Fast(Solver):
     """
 
     skip = True
+    own_semiring = True
 
     def __init__(self, instance: Instance, *, reuse: bool = False) -> None:
         super().__init__(instance)
@@ -362,12 +363,7 @@ class Fast(Solver):
         self.product = Product(self.buffers, instance.shape, dtype, instance.semiring == "max_plus", gated=True)
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
-    def _as_asked(self, c: np.ndarray) -> np.ndarray:
-        # The kernels read and write (max, +) as it is.
-        return c
-
     def run(self, query: int) -> Run:
-        self._seed = query
         start = time.perf_counter()
         if not self.instance.pairs:
             fill(int(self.c.gpudata), infinity(self.c.dtype, self.instance.semiring), self.c.size)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
-from saitan.tropical.validate import tolerance
+from saitan.tropical.validate import closing_additions, rounded
 
 
 def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring: str) -> np.ndarray:
@@ -19,8 +18,8 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
     finite = closure[:, target] != infinity(a.dtype, semiring)
     if source == target or not finite[source]:
         return np.array([source] if source == target else [], np.int32)
-    # Sums of float32 round in an order of the closure's own.
-    slack = tolerance(Instance(a, a, semiring, "closure"))
+    # The closure's entries at both ends of an arc round in an order of their own, the longer is at least as large.
+    slack = 2 * rounded(closing_additions(len(a))) if a.dtype == np.float32 else 0.0
     before = np.full(len(a), -1, np.int64)
     before[source], open_ends = source, [source]
     while open_ends:

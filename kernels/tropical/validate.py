@@ -1,4 +1,9 @@
-"""Is this product right? Recomputed with NumPy: the whole where cheap, else rows and entries drawn at random."""
+"""The right answers by NumPy, and what every check says of a wrong entry.
+
+`reference` compares drawn rows of an answer with NumPy's. All entries of every timed answer are compared with a plain
+product of the backend's own (cpu_validate.py; cuda_validate.py and validate.cu), for a closure with repeated squaring
+by that product (closure_check.py). None of these shares code with a solver.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from saitan.problem import Checked, Invalid
+from saitan.blocks import Blockwise
+from saitan.problem import Checked
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity
 
-WHOLE_PAIRS = 2**26
+# Pairs that a reference takes at most, unless a single row is more: half a second of NumPy.
 ROW_PAIRS = 2**27
-ENTRIES = 256
+# Entries of the temporary sums of a row.
 BLOCK = 2**22
+# Half a unit in the last place of float32: the relative error of a rounded sum is at most this.
+UNIT = 2.0**-24
 
 
 def product_rows(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
@@ -36,12 +44,11 @@ def closure_rows(a: np.ndarray, rows: np.ndarray, semiring: str) -> np.ndarray:
     best = np.minimum if semiring == "min_plus" else np.maximum
     found = a[rows].copy()
     found[np.arange(len(rows)), rows] = 0
-    for _ in range(len(a)):
+    while True:
         longer = best(found, product_rows(found, a, semiring))
         if np.array_equal(longer, found):
-            break
+            return found
         found = longer
-    return found
 
 
 def expected_rows(instance: Instance, rows: np.ndarray) -> np.ndarray:
@@ -51,54 +58,92 @@ def expected_rows(instance: Instance, rows: np.ndarray) -> np.ndarray:
     return product_rows(instance.a[rows], instance.b, instance.semiring)
 
 
-def tolerance(instance: Instance) -> float:
-    """Relative difference allowed: paths of float32 round once an arc, in an order of each variant's own."""
-    rounds = instance.task == "closure" and instance.a.dtype == np.float32
-    return len(instance.a) * 2.0**-24 if rounds else 0.0
-
-
-def sampled_rows(instance: Instance, seed: int) -> np.ndarray:
-    """Rows to check, ascending: all where the answer is cheap, else as many as ROW_PAIRS allows, at least one."""
+def drawn_rows(instance: Instance, seed: int) -> np.ndarray:
+    """Rows to compare, ascending: as many as ROW_PAIRS allows, at least one, all where that is enough."""
     m, k, n = instance.shape
     passes = 16 if instance.task == "closure" else 1
-    if instance.pairs * passes <= WHOLE_PAIRS:
-        return np.arange(m)
-    count = min(m, max(1, ROW_PAIRS // (passes * k * n)))
+    count = min(m, max(1, ROW_PAIRS // max(1, passes * k * n)))
     return np.sort(np.random.default_rng(seed).choice(m, count, replace=False))
 
 
-def mismatch(rows: np.ndarray, expected: np.ndarray, found: np.ndarray, relative: float = 0.0) -> str | None:
-    """One line on the first entry that differs (by more than a relative difference), None when none does."""
-    wrong = np.argwhere(~np.isclose(found, expected, rtol=relative, atol=0) if relative else expected != found)
-    if not len(wrong):
-        return None
-    row, column = (int(x) for x in wrong[0])
-    return (
-        f"row {int(rows[row])}, column {column}: {found[row, column]} where {expected[row, column]} is right "
-        f"({len(wrong):,} of {expected.size:,} entries looked at differ)"
-    )
+def rounded(additions: float) -> float:
+    """The most by which `additions` rounded additions of float32, one after the other, change a sum, as a share of it.
 
-
-def check(instance: Instance, fetch_rows: Callable[[np.ndarray], np.ndarray], seed: int) -> Checked:
-    """Raise Invalid unless the answer is right in every row drawn and, of a product, in ENTRIES entries beyond them.
-
-    fetch_rows(ascending row numbers) -> those rows of C, [count, n].
+    Terms have one sign, so each addition changes the sum by a factor within 1 +- u, u = UNIT, and r of them by one
+    within 1 +- r u / (1 - r u) (Higham, Accuracy and Stability of Numerical Algorithms, Lemma 3.1).
     """
-    m, _, n = instance.shape
-    if m == 0 or n == 0:
-        return Checked("nothing: the product is empty")
-    rows = sampled_rows(instance, seed)
-    if wrong := mismatch(rows, expected_rows(instance, rows), fetch_rows(rows), tolerance(instance)):
-        raise Invalid(wrong)
-    if len(rows) == m:
-        return Checked("every entry, by NumPy")
-    if instance.task == "closure":
-        return Checked(f"{len(rows):,} rows, by NumPy", whole=False)
-    rng = np.random.default_rng(seed + 1)
-    rows, columns = np.sort(rng.choice(m, min(m, ENTRIES), replace=False)), rng.integers(0, n, min(m, ENTRIES))
-    found = fetch_rows(rows)[np.arange(len(rows)), columns]
-    for row, column, value in zip(rows, columns, found, strict=True):
-        right = product_rows(instance.a[row : row + 1], instance.b[:, column : column + 1], instance.semiring)[0, 0]
-        if value != right:
-            raise Invalid(f"row {int(row)}, column {int(column)}: {value} where {right} is right")
-    return Checked(f"{len(rows):,} rows and {ENTRIES:,} entries, by NumPy", whole=False)
+    return additions * UNIT / (1 - additions * UNIT)
+
+
+def row_tolerance(instance: Instance) -> float:
+    """The relative difference allowed between an answer and `expected_rows`: 0 but for closures of floats.
+
+    Each adds up a path in an order of its own. One variant's value takes at most `closing_additions` additions, NumPy's
+    one for every arc of a path, of which there are fewer than n.
+    """
+    if instance.task != "closure" or instance.a.dtype != np.float32:
+        return 0.0
+    return rounded(closing_additions(len(instance.a)) + len(instance.a))
+
+
+def closing_additions(n: int) -> int:
+    """The most rounded additions, one after the other, behind an entry of a closure of n vertices, by any variant.
+
+    Blocked Floyd-Warshall takes one for every vertex that a path may go through, and two more for every block of at
+    least 64 vertices, of which there are two sizes. Squaring takes one a squaring, SciPy (in float64) one in all.
+    """
+    return n + 4 * -(-n // 64)
+
+
+def outside(found: np.ndarray, expected: np.ndarray, below: float = 0.0, above: float = 0.0) -> np.ndarray:
+    """Which entries differ; bool, of the arrays' shape.
+
+    below, above: the share of an expected magnitude by which one found, of the same sign, may be less or more. An
+    infinity equals itself only, NaN nothing; 0 and -0 are equal.
+    """
+    wrong = ~(found == expected)
+    if below or above:
+        right = np.abs(expected.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            near = (np.abs(found) >= right * (1 - below)) & (np.abs(found) <= right * (1 + above))
+        wrong &= ~(near & np.isfinite(expected) & (np.signbit(found) == np.signbit(expected)))
+    return wrong
+
+
+def complaint(row: int, column: int, found, right, wrong: int, of: int) -> str:
+    """One line on the first entry that differs and how many do."""
+    return f"row {row}, column {column}: {found} where {right} is right ({wrong:,} of {of:,} entries looked at differ)"
+
+
+def mismatch(
+    rows: np.ndarray, expected: np.ndarray, found: np.ndarray, below: float = 0.0, above: float = 0.0
+) -> str | None:
+    """`complaint` of the first entry that is `outside`, None when none is. rows: the numbers of the arrays' rows."""
+    if found.shape != expected.shape:
+        return f"{found.shape} entries where {expected.shape} are right"
+    wrong = outside(found, expected, below, above)
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return None
+    row, column = (int(x) for x in np.unravel_index(int(wrong.argmax()), wrong.shape))
+    return complaint(int(rows[row]), column, found[row, column], expected[row, column], count, expected.size)
+
+
+class Validated(Blockwise):
+    """A solver on the CPU that hands every answer to a check, which is made at the first."""
+
+    instance: Instance
+    _check: Callable[..., Checked] | None = None
+
+    def make_check(self) -> Callable[..., Checked]:
+        """What takes the blocks of an answer."""
+        from saitan.tropical.cpu_validate import Check
+
+        return Check(self.instance)
+
+    def validate(self) -> Checked:
+        self._check = self._check or self.make_check()
+        return self._check(self.blocks())
+
+    def close(self) -> None:
+        self._check = None

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saitan import tropical
-from saitan.problem import Invalid, Unavailable
+from saitan.blocks import joined
+from saitan.problem import Unavailable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
-from saitan.tropical.validate import product_rows, tolerance
+from saitan.tropical.validate import closing_additions, product_rows, rounded
 
 DTYPES = ("float32", "int32", "uint16")
 SKIPPING = [("skip-infinity", {"grain": grain}) for grain in ("tile", "warp", "element", "tile+warp+element")] + [
@@ -80,7 +81,8 @@ def test_every_variant_equals_numpy(instance, choice):
     solver.validate()
     answer = solver.answer()
     np.testing.assert_array_equal(answer["c"], product_rows(instance.a, instance.b, instance.semiring))
-    assert tropical.differs(tropical.reference(instance, 3), answer) is None
+    reference = tropical.reference(instance, 3)
+    assert tropical.differs(reference, joined(solver.blocks(reference.rows))) is None
     assert set(run.counters) <= set(tropical.METRICS)
 
 
@@ -102,19 +104,8 @@ def test_fast_leaves_out_nothing_finite(variant, dtype):
         np.testing.assert_array_equal(solver.answer()["c"], product_rows(a, b, "min_plus"), err_msg=f"{m} {k} {n}")
 
 
-@pytest.mark.parametrize("variant", sorted(tropical.VARIANTS.keys() - tropical.CLOSING - {"numpy"}))
-def test_validation_sees_one_wrong_entry(variant):
-    solver = tropical.prepare(tropical.instance(n=50, infinite=0.5), variant, "cpu")
-    solver.run(0)
-    solver.c[17, 31] += 1
-    solver.c[17, 31] = min(solver.c[17, 31], 5)
-    with pytest.raises(Invalid, match="row 17, column 31"):
-        solver.validate()
-    assert "row 17, column 31" in tropical.differs(tropical.reference(solver.instance, 0), solver.answer())
-
-
 def test_counters_tell_what_infinite_tiles_save():
-    instance = tropical.instance(n=256, infinite=0.75, by="tile", tile=32, seed=5)
+    instance = tropical.instance({}, n=256, infinite=0.75, by="tile", tile=32, seed=5)
     counters = tropical.prepare(instance, "skip-infinity", "cpu").run(0).counters
     blocks = [np.isfinite(x).reshape(8, 32, 8, 32).any(axis=(1, 3)) for x in (instance.a, instance.b)]
     left = sum(blocks[0][i, k] and blocks[1][k, j] for i in range(8) for j in range(8) for k in range(8))
@@ -131,7 +122,7 @@ def test_counters_tell_what_infinite_tiles_save():
 @pytest.mark.parametrize("by", ["tile", "element"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_random_instances_meet_their_shares(by, dtype):
-    instance = tropical.instance(n=400, infinite=0.75, zero=0.5, by=by, tile=25, dtype=dtype)
+    instance = tropical.instance({}, n=400, infinite=0.75, zero=0.5, by=by, tile=25, dtype=dtype)
     for matrix in (instance.a, instance.b):
         infinite = matrix == INFINITE[dtype]
         assert infinite.mean() == pytest.approx(0.75, abs=0.01)
@@ -151,7 +142,7 @@ def test_weight_matrix_of_a_graph(order):
     graph = Graph.from_arcs(
         90, np.append(sources, sources[0]), np.append(targets, targets[0]), np.append(weights, np.uint32(1000))
     )
-    matrix = tropical.instance(graph, n=60, order=order, dtype="int32").a
+    matrix = tropical.instance({"graph": graph}, n=60, order=order, dtype="int32").a
     finite = matrix != INFINITE["int32"]
     assert matrix.shape == (60, 60)
     assert (np.diag(matrix) == 0).all()
@@ -170,23 +161,24 @@ def test_weight_matrix_of_a_graph(order):
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"infinite": 1.5}, "infinite is 1.5"),
-        ({"n": 0}, "n is 0"),
-        ({"by": "row"}, "by is 'row'"),
-        ({"order": "degree"}, "order is 'degree'"),
+        ({"infinite": 1.5}, "infinite must be at most 1, not 1.5"),
+        ({"n": 0}, "n must be at least 1, not 0"),
+        ({"by": "row"}, "by must be one of tile, element, not 'row'"),
+        ({"order": "degree"}, "order must be one of bfs, file"),
         ({"dtype": "float64"}, "float64"),
         ({"dtype": "uint16", "semiring": "max_plus"}, "no minus infinity"),
-        ({"semiring": "plus_times"}, "plus_times"),
+        ({"semiring": "plus_times"}, "semiring must be one of"),
+        ({"size": 4}, "tropical has no parameter 'size'"),
     ],
 )
 def test_bad_instance_is_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        tropical.instance(**parameters)
+        tropical.instance({}, **parameters)
 
 
 def test_bad_grain_is_named():
-    with pytest.raises(ValueError, match="'block' is none"):
-        tropical.prepare(tropical.instance(n=8), "skip-infinity", "cpu", grain="tile+block")
+    with pytest.raises(ValueError, match=r"grain must be one of tile, .*not 'tile.block'"):
+        tropical.prepare(tropical.instance({}, n=8), "skip-infinity", "cpu", grain="tile+block")
 
 
 @st.composite
@@ -211,22 +203,11 @@ def test_closure_equals_scipy(digraph, call):
     np.testing.assert_array_equal(found, peer.answer()["c"])
 
 
-@pytest.mark.parametrize("variant", sorted(tropical.CLOSING))
-def test_closing_solvers_validate_and_see_one_wrong_entry(variant):
-    solver = tropical.prepare(tropical.instance(n=60, infinite=0.9, by="element", task="closure"), variant, "cpu")
-    solver.run(0)
-    solver.validate()
-    assert tropical.differs(tropical.reference(solver.instance, 0), solver.answer()) is None
-    answer = solver.answer()["c"]
-    answer[17, 31] *= 1.001
-    assert "row 17, column 31" in tropical.differs(tropical.reference(solver.instance, 0), {"c": answer})
-
-
 def test_a_variant_of_another_task_is_refused():
-    with pytest.raises(Unavailable, match="fast does not answer the task 'closure'"):
-        tropical.prepare(tropical.instance(n=8, task="closure"), "fast", "cpu")
-    with pytest.raises(Unavailable, match="floyd-warshall does not answer the task 'product'"):
-        tropical.prepare(tropical.instance(n=8), "floyd-warshall", "cpu")
+    with pytest.raises(Unavailable, match="fast answers task product only, not closure"):
+        tropical.prepare(tropical.instance({}, n=8, task="closure"), "fast", "cpu")
+    with pytest.raises(Unavailable, match="floyd-warshall answers task closure only, not product"):
+        tropical.prepare(tropical.instance({}, n=8), "floyd-warshall", "cpu")
 
 
 @settings(max_examples=25, deadline=None)
@@ -321,7 +302,8 @@ def test_closure_refuses():
 def test_paths_are_as_long_as_the_closure_says(digraph, call):
     a, semiring = digraph
     closed = getattr(tropical, call)(a, semiring, backend="cpu")
-    relative = tolerance(Instance(a, a, semiring, "closure"))
+    # Every arc of a path may be longer than a tight one by what its two ends are rounded.
+    slack = 2 * len(a) * rounded(closing_additions(len(a))) if a.dtype == np.float32 else 0
     for source in range(min(len(a), 6)):
         for target in range(len(a)):
             route = tropical.path(a, closed, source, target, semiring)
@@ -330,7 +312,7 @@ def test_paths_are_as_long_as_the_closure_says(digraph, call):
                 continue
             assert route[0] == source and route[-1] == target and len(set(route)) == len(route)
             length = sum(float(a[u, v]) for u, v in pairwise(route))
-            assert np.isclose(length, float(closed[source, target]), rtol=len(a) * relative, atol=0)
+            assert np.isclose(length, float(closed[source, target]), rtol=slack, atol=0)
 
 
 def test_path_through_a_circle_of_zeros_and_what_it_refuses():
@@ -349,7 +331,7 @@ def test_path_through_a_circle_of_zeros_and_what_it_refuses():
 
 
 def test_paths_of_sums_that_round():
-    a = tropical.instance(n=80, infinite=0.9, by="element", task="closure", seed=5).a
+    a = tropical.instance({}, n=80, infinite=0.9, by="element", task="closure", seed=5).a
     closed = tropical.floyd_warshall(a, backend="cpu")
     for target in range(80):
         route = tropical.path(a, closed, 3, target)

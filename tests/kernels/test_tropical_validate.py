@@ -1,0 +1,231 @@
+"""Every check of a product or closure: right answers pass, and the least that can be wrong is refused and named."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saitan import tropical
+from saitan.blocks import Block, joined
+from saitan.problem import Invalid
+from saitan.tropical import validate
+from saitan.tropical.closure_check import bounds, squared
+from saitan.tropical.cpu_validate import Check, plain_product
+from saitan.tropical.instances import Instance
+from saitan.tropical.semiring import INFINITE, infinity, mirrored
+from saitan.tropical.validate import UNIT, closing_additions, outside, product_rows, rounded
+
+DTYPES = ("float32", "int32", "uint16")
+PRODUCTS = ("untiled", "tiled", "skip-infinity", "skip-both", "fast", "dense", "numpy")
+CLOSURES = ("closure", "floyd-warshall", "scipy")
+# No multiples of 32, 64, 128 or eight, but one.
+SIZES = (1, 31, 65, 100, 129, 256)
+
+
+@st.composite
+def instances(draw, task="product", sizes=SIZES):
+    """Random entries from none to nearly the largest, a third of them infinite, zeros among them."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m, k, n = (draw(st.sampled_from(sizes)) for _ in range(3))
+
+    def matrix(rows, columns):
+        # Sums of two stay finite; paths of a closure as well.
+        high = 1e30 if dtype == np.float32 else int(INFINITE[dtype.name]) // (2 if task == "product" else 300)
+        out = (rng.random((rows, columns)) * high).astype(dtype)
+        out[rng.random(out.shape) < 0.1] = 0
+        out[rng.random(out.shape) < 0.3] = INFINITE[dtype.name]
+        return mirrored(out, semiring)
+
+    if task == "closure":
+        a = matrix(n, n)
+        return Instance(a, a, semiring, task)
+    return Instance(matrix(m, k), matrix(k, n), semiring)
+
+
+@st.composite
+def spoilings(draw):
+    """Where one entry is spoiled (a share of the rows and columns), and how."""
+    share = st.sampled_from((0.0, 0.3, 0.7, 1.0))
+    return draw(share), draw(share), draw(st.sampled_from(("up", "down", "infinity", "zero", "random")))
+
+
+def spoil(c, spoiling, infinite, up=0.0, down=0.0):
+    """Change one entry of c in place, and say which: by the least that is wrong, or to or from infinity.
+
+    up, down: the shares by which an entry may be off, of non-negative entries.
+    """
+    row, column = (round(share * (size - 1)) for share, size in zip(spoiling[:2], c.shape, strict=True))
+    right, how = c[row, column], spoiling[2]
+    if right == infinite:
+        wrong = c.dtype.type(0) if how == "zero" else np.nextafter(right, 0) if c.dtype.kind == "f" else right - 1
+    elif how == "infinity":
+        wrong = infinite
+    elif c.dtype.kind == "f":
+        edge, beyond = np.float64(right) * (1 + up if how == "up" else 1 - down), 3e38 if how == "up" else -3e38
+        wrong = np.float32(edge)
+        # To the next float32 outside, from wherever rounding the edge has led.
+        while not (wrong > edge if how == "up" else wrong < edge):
+            wrong = np.nextafter(wrong, np.float32(beyond))
+    else:
+        wrong = right + 1 if how == "up" or right == 0 else right - 1
+    c[row, column] = wrong
+    return row, column
+
+
+def reference_rows(solver, query=0):
+    reference = tropical.reference(solver.instance, query)
+    return reference, joined(solver.blocks(reference.rows))
+
+
+@settings(max_examples=60)
+@given(instances(), st.sampled_from(PRODUCTS), spoilings())
+def test_a_spoiled_product_is_refused(instance, variant, spoiling):
+    solver = tropical.prepare(instance, variant, "cpu")
+    solver.run(0)
+    assert solver.validate().whole and "every entry" in solver.validate().says
+    c = solver._c if variant == "numpy" else solver.c
+    semiring = instance.semiring if variant == "numpy" else "min_plus"
+    assert tropical.differs(*reference_rows(solver)) is None
+    row, column = spoil(c, spoiling, infinity(c.dtype, semiring))
+    place = re.escape(f"row {row}, column {column}: ")
+    with pytest.raises(Invalid, match=place + rf".*\(1 of {min(256, len(c) - row // 256 * 256) * c.shape[1]:,} entr"):
+        solver.validate()
+    if variant != "numpy":
+        assert re.match(place, tropical.differs(*reference_rows(solver)))
+
+
+@settings(max_examples=60)
+@given(instances(task="closure"), st.sampled_from(CLOSURES), spoilings())
+def test_a_spoiled_closure_is_refused(instance, variant, spoiling):
+    solver = tropical.prepare(instance, variant, "cpu")
+    solver.run(0)
+    assert solver.validate().whole
+    assert tropical.differs(*reference_rows(solver)) is None
+    c = solver._c if variant == "scipy" else solver.c
+    semiring = instance.semiring if variant == "scipy" else "min_plus"
+    check = solver._check
+    # From the expected entry, which the answer's own may be off by a little.
+    c[:] = check.expected if variant == "scipy" else mirrored(check.expected, instance.semiring)
+    solver.validate()
+    if semiring == "max_plus":
+        spoiling = (*spoiling[:2], "infinity")
+    row, column = spoil(c, spoiling, infinity(c.dtype, semiring), check.above, check.below)
+    with pytest.raises(Invalid, match=f"row {row}, column {column}: "):
+        solver.validate()
+
+
+@pytest.mark.parametrize("variant", ["closure", "floyd-warshall"])
+def test_a_closure_with_rows_of_zeros_is_refused(variant):
+    solver = tropical.prepare(tropical.instance({}, n=300, task="closure"), variant, "cpu")
+    solver.run(0)
+    solver.validate()
+    solver.c[1:-1] = 0
+    with pytest.raises(Invalid, match=r"row 1, column 0: 0\.0 where"):
+        solver.validate()
+
+
+def test_a_block_left_out_is_refused():
+    instance = tropical.instance({}, n=40)
+    check = Check(instance)
+    c = product_rows(instance.a, instance.b, "min_plus")
+    check([Block("c", 0, c[:30]), Block("c", 30, c[30:])])
+    with pytest.raises(Invalid, match="39 rows where 40 are right"):
+        check([Block("c", 0, c[:39])])
+    with pytest.raises(Invalid, match="row 30 follows row 28"):
+        check([Block("c", 0, c[:29]), Block("c", 30, c[30:])])
+    with pytest.raises(Invalid, match=r"\(40, 39\) entries where \(40, 40\)"):
+        check([Block("c", 0, c[:, :39])])
+
+
+@settings(max_examples=30)
+@given(instances())
+def test_the_plain_product_is_numpys(instance):
+    a, b = (mirrored(x, instance.semiring) for x in (instance.a, instance.b))
+    np.testing.assert_array_equal(plain_product(a, b), product_rows(a, b, "min_plus"))
+
+
+def test_what_lies_outside_and_what_inside():
+    right = np.float32([1, 1, 0, 0, np.inf, 8, 8, -8, -8, np.inf, 3])
+    found = np.float32(
+        [1, np.nextafter(np.float32(1), np.float32(2)), -0.0, 1e-45, np.inf, np.inf, np.nan, -8, 8, 3e38, 4]
+    )
+    expected = [False, True, False, True, False, True, True, False, True, True, True]
+    assert outside(found, right).tolist() == expected
+    # A share of 2^-20 above and 2^-21 below: in, in, out, out.
+    found = np.float32([1 + 2.0**-20, 1 - 2.0**-21, 1 + 2.0**-20 + 2.0**-23, 1 - 2.0**-21 - 2.0**-24])
+    for sign in (1, -1):
+        assert outside(sign * found, sign * np.ones(4, np.float32), 2.0**-21, 2.0**-20).tolist() == [
+            False,
+            False,
+            True,
+            True,
+        ]
+    assert outside(np.float32([np.inf, 3e38, np.nan, 1e-45, -1]), np.float32([3e38, np.inf, 1, 0, 1]), 0.5, 0.5).all()
+    assert not outside(np.float32([np.inf, 0, -0.0]), np.float32([np.inf, 0, 0]), 0.5, 0.5).any()
+
+
+@pytest.mark.parametrize("additions", [1, 7, 1000, 100_000])
+def test_rounded_additions_stay_within_the_bound_and_nearly_reach_it(additions):
+    # Every addition of a little less than half a unit in the last place to 1 is lost.
+    little = np.nextafter(np.float32(UNIT), np.float32(0))
+    total = np.float32(1)
+    for _ in range(min(additions, 1000)):
+        total += little
+    exact = 1 + min(additions, 1000) * float(little)
+    assert total == 1 and abs(exact - 1) <= rounded(min(additions, 1000)) * exact
+    assert additions * UNIT <= rounded(additions) <= 1.01 * additions * UNIT
+
+
+def test_bounds_of_a_closure():
+    assert bounds(500, np.dtype(np.int32), 9) == bounds(500, np.dtype(np.uint16), 9) == (0.0, 0.0)
+    # 6 squarings: paths of at most 32 arcs; the longest order is that of Floyd-Warshall on 8 blocks of 64.
+    below, above = bounds(500, np.dtype(np.float32), 6)
+    assert above == rounded(32 + 6) and below == rounded(500 + 32 + 10)
+    assert bounds(5, np.dtype(np.float32), 6)[1] == rounded(5 + 6)
+    assert closing_additions(64) == 68 and closing_additions(65) == 73
+
+
+def test_squaring_ends_when_nothing_changes():
+    path = np.full((100, 100), INFINITE["int32"])
+    np.fill_diagonal(path, 0)
+    path[np.arange(99), np.arange(1, 100)] = 1
+    closed, squarings = squared(path, lambda c: plain_product(c, c), np.array_equal)
+    # 2^7 arcs are enough for 99, and one squaring sees that.
+    assert squarings == 8
+    np.testing.assert_array_equal(closed[0], np.arange(100))
+    assert (closed[50, :50] == INFINITE["int32"]).all()
+
+
+@pytest.mark.parametrize("task", ["product", "closure"])
+def test_a_reference_of_few_rows_sees_each_of_them(task, monkeypatch):
+    monkeypatch.setattr(validate, "ROW_PAIRS", (16 if task == "closure" else 1) * 50 * 50 * 4)
+    variant = "fast" if task == "product" else "closure"
+    solver = tropical.prepare(tropical.instance({}, n=50, dtype="int32", task=task), variant, "cpu")
+    solver.run(0)
+    reference, answer = reference_rows(solver, query=7)
+    assert len(reference.rows) == 4 and (np.diff(reference.rows) > 0).all()
+    assert tropical.differs(reference, answer) is None
+    for row in reference.rows:
+        for column, change in ((0, 1), (49, 1), (49, -1)):
+            spoiled = solver.c.copy()
+            spoiled[row, column] += change
+            assert f"row {row}, column {column}: " in tropical.differs(reference, {"c": spoiled[reference.rows]})
+    drawn = {tuple(tropical.reference(solver.instance, seed).rows) for seed in range(5)}
+    assert len(drawn) > 1
+
+
+def test_a_reference_of_all_rows_where_that_is_cheap():
+    assert len(tropical.reference(tropical.instance({}, n=40), 0).rows) == 40
+    # A row at least, even of the largest.
+    assert len(validate.drawn_rows(Instance(np.empty((3, 2**14)), np.empty((2**14, 2**14))), 0)) == 1
+
+
+def test_a_tolerance_is_for_closures_of_floats():
+    closing = {"n": 100, "task": "closure"}
+    assert validate.row_tolerance(tropical.instance({}, n=100)) == 0
+    assert validate.row_tolerance(tropical.instance({}, dtype="int32", **closing)) == 0
+    assert validate.row_tolerance(tropical.instance({}, **closing)) == rounded(100 + 8 + 100)
