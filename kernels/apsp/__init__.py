@@ -1,0 +1,170 @@
+"""All-pairs shortest paths on non-negative weights: the matrix of distances from every source to every vertex.
+
+    from saitan import apsp
+    distances = apsp.solve(graph)                           # [n, n]
+    distances = apsp.solve(graph, sources=range(100, 200))  # [100, n]
+
+The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP) and other people's solvers,
+on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Read instances.py (what is asked),
+batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and floyd_warshall.cu, then validate.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saitan.problem import Input, Metric, Parameter, Reference, Solver, Variant, backend_for
+
+if TYPE_CHECKING:
+    from saitan.apsp.instances import Instance
+    from saitan.graph import Graph
+
+TITLE = "All-pairs shortest paths"
+
+INPUTS = {"graph": Input("graph", "with weights")}
+
+OUTPUTS = {"distances": "[sources, n], a row a source"}
+
+HEADLINE = "entries_s"
+
+_TASKS = {"tasks": Parameter(int, 32, "sources that advance together (the paper's P)", (8, 16, 32, 64, 128))}
+
+VARIANTS = {
+    "iterated": Variant(
+        "one source at a time, one thread per vertex in every phase (Harish and Narayanan; paper O, section 3)",
+        cpu="saitan.apsp.cpu:Iterated",
+        cuda="saitan.apsp.cuda:Iterated",
+        cubins=("batched", "validate"),
+    ),
+    "batched": Variant(
+        "tasks advance together, their vertex's arcs staged in shared memory (paper O, section 4)",
+        cpu="saitan.apsp.cpu:Batched",
+        cuda="saitan.apsp.cuda:Batched",
+        cubins=("batched", "validate"),
+        parameters=_TASKS,
+    ),
+    "batched-unshared": Variant(
+        "tasks advance together, each reading the arcs for itself (paper O, Table 1)",
+        cpu="saitan.apsp.cpu:BatchedUnshared",
+        cuda="saitan.apsp.cuda:BatchedUnshared",
+        cubins=("batched", "validate"),
+        parameters=_TASKS,
+    ),
+    "floyd-warshall": Variant(
+        "a block per row, rows skipped whose pivot entry is infinite (paper O, section 5); integer weights",
+        cpu="saitan.apsp.cpu:FloydWarshall",
+        cuda="saitan.apsp.cuda:FloydWarshall",
+        cubins=("floyd_warshall", "validate"),
+        graph=("integer",),
+    ),
+    "scipy": Variant(
+        "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
+        cpu="saitan.apsp.peers:Scipy",
+    ),
+    "networkit": Variant(
+        "NetworKit's Dijkstra from every source, a source a thread",
+        cpu="saitan.apsp.peers:Networkit",
+        peer=("networkit", "peers"),
+    ),
+}
+
+INSTANCE = {"sources": Parameter(int, 0, "how many vertices are sources, from vertex 0 on; 0 for all", least=0)}
+
+METRICS = {
+    "entries_s": Metric("entries of the matrix a second", "entries/s", over="harmonic", better="more"),
+    "phases": Metric("phases (a pair of kernels each), all sources together"),
+    "launches": Metric("phases started, a source"),
+    "work_bytes": Metric("memory of the graph and the work arrays, without the matrix", "bytes", better="less"),
+    "paper_bytes": Metric(
+        "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
+    ),
+    "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
+}
+
+
+def instance(inputs: Mapping[str, Any], sources: int = 0) -> Instance:
+    """The graph and how many leading vertices are sources.
+
+    Raises ValueError for more sources than vertices, Unavailable for a graph without weights or vertices.
+    """
+    from saitan.apsp.instances import Instance
+
+    graph = inputs["graph"]
+    if sources > graph.n:
+        raise ValueError(f"sources must be at most {graph.n:,}, the vertices of {graph.name}, not {sources:,}")
+    return Instance(graph, sources or graph.n)
+
+
+def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
+    """One question, however many are wanted: all sources as one range, [first source, number of sources]."""
+    return [[0, instance.sources]]
+
+
+def reference(instance: Instance, query: list[int]) -> Reference:
+    """SciPy's Dijkstra on up to eight rows, the first and the last among them.
+
+    distances float64 [rows, n] (inf where not reached) and hops int64 [1], the most arcs of any of their paths.
+    """
+    from saitan.apsp.peers import expected_rows
+
+    first, count = query
+    rows = np.unique(np.linspace(0, count - 1, min(count, 8)).astype(np.int64))
+    distances, hops = expected_rows(instance.graph, first + rows)
+    return Reference("SciPy's Dijkstra", {"distances": distances, "hops": np.array([hops])}, rows)
+
+
+def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
+    """How the rows of a reference and the same rows of an answer differ; None when they do not.
+
+    Exact for integers. A float32 sum of h non-negative terms is rounded by a factor within 1 +- h u, whatever their
+    order, and two paths may differ: floats may differ by a factor of 2 h u.
+    """
+    from saitan.sssp import unreachable
+
+    got, wanted = answer["distances"], reference.arrays["distances"]
+    values = np.where(got == unreachable(got.dtype), np.inf, got.astype(np.float64))
+    if np.issubdtype(got.dtype, np.integer):
+        wrong = values != wanted
+    else:
+        slack = 2 * max(1, int(reference.arrays["hops"][0])) * np.finfo(np.float32).eps
+        wrong = ~np.isclose(values, wanted, rtol=slack, atol=0)
+    if not wrong.any():
+        return None
+    place, vertex = (int(x) for x in np.argwhere(wrong)[0])
+    row = place if reference.rows is None else int(reference.rows[place])
+    return (
+        f"{int(wrong.sum()):,} distances differ, the first in row {row} at vertex {vertex}: "
+        f"{got[place, vertex]}, not {wanted[place, vertex]:g}"
+    )
+
+
+def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
+    """The Solver of a variant, uploaded. Raises KeyError, Unavailable, ValueError for a parameter that is off."""
+    return VARIANTS[variant].load(backend)(instance, **parameters)
+
+
+def solve(
+    graph: Graph, sources: range | None = None, variant: str = "batched", backend: str = "auto", **parameters: Any
+) -> np.ndarray:
+    """Distances from a range of sources (all, if None) to every vertex, as a NumPy array [sources, n].
+
+    They have the weights' dtype (64 bits wide where 32 overflowed); the dtype's maximum or infinity stands where a
+    source does not lead. Raises ValueError for an unknown variant or backend and for sources that are no neighbouring
+    vertices, Unavailable where the variant cannot run here.
+    """
+    from saitan.apsp.instances import Instance
+
+    if variant not in VARIANTS:
+        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
+    chosen = range(graph.n) if sources is None else sources
+    if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
+        raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")
+    solver = prepare(Instance(graph, len(chosen)), variant, backend_for(VARIANTS[variant], backend), **parameters)
+    try:
+        solver.run([chosen.start, len(chosen)])
+        return solver.answer()["distances"]
+    finally:
+        solver.close()

@@ -1,0 +1,53 @@
+"""What is asked: the distances from a range of sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from saitan.graph import Graph
+from saitan.problem import Parameter, Unavailable
+
+# Arcs are numbered by 32 bits on the device.
+MAX_ARCS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A graph and how many rows an answer has at most. A query is [first source, number of sources].
+
+    Raises Unavailable for a graph without weights or vertices, or with more than MAX_ARCS arcs.
+    """
+
+    graph: Graph
+    sources: int
+
+    def __post_init__(self) -> None:
+        name = self.graph.name
+        if self.graph.weights is None:
+            raise Unavailable(f"graph {name} has no weights: set `weights:` in its catalogue entry to draw some")
+        if self.graph.n == 0:
+            raise Unavailable(f"graph {name} has no vertices")
+        if self.graph.m > MAX_ARCS:
+            raise Unavailable(f"graph {name} has {self.graph.m:,} arcs; all-pairs shortest paths take {MAX_ARCS:,}")
+
+    def range_of(self, query: list[int]) -> tuple[int, int]:
+        """First source and number of sources. Raises ValueError for a range that the instance does not have."""
+        first, count = query
+        if not (0 < count <= self.sources and 0 <= first <= self.graph.n - count):
+            raise ValueError(
+                f"{count:,} sources from {first:,} on: there are {self.graph.n:,} vertices, and this solver was "
+                f"prepared for up to {self.sources:,} sources"
+            )
+        return first, count
+
+
+def checked_tasks(tasks: int, parameter: Parameter) -> int:
+    """The number of tasks. Raises ValueError for one that the kernels do not have."""
+    if reason := parameter.wrong(tasks):
+        raise ValueError(f"tasks {reason}")
+    return tasks
+
+
+def paper_bytes(graph: Graph, tasks: int) -> int:
+    """Paper O, section 4.3: (3 P + 1) |V| + 2 |E| words of 4 bytes, which is 4 |V| + 2 |E| for a single task."""
+    return 4 * ((3 * tasks + 1) * graph.n + 2 * graph.m)

@@ -1,0 +1,71 @@
+"""Other people's solvers of the same problem behind the same contract."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.sparse import csgraph
+
+from saitan.apsp.batches import counters
+from saitan.apsp.cpu import CpuSolver
+from saitan.apsp.instances import Instance
+from saitan.graph import Graph
+from saitan.problem import Run
+from saitan.sssp.peers import hops
+
+
+def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
+    """SciPy's Dijkstra: distances float64 [sources, n] (inf: not reached), and the most arcs of any of their paths."""
+    distances, before = csgraph.dijkstra(graph.to_scipy(), indices=sources, return_predecessors=True)
+    return distances, max(hops(row) for row in before)
+
+
+class Scipy(CpuSolver):
+    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand. Answers are float64."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance)
+        self.matrix = self.graph.to_scipy()
+        self.memory = self.matrix.data.nbytes + 8 * instance.sources * self.graph.n
+
+    def run(self, query: list[int]) -> Run:
+        """Answer one range of sources."""
+        first, count = self.instance.range_of(query)
+        start = time.perf_counter()
+        self.distances = csgraph.dijkstra(self.matrix, indices=np.arange(first, first + count))
+        seconds = time.perf_counter() - start
+        self.first = first
+        counted = counters(self.instance, count, seconds, self.distances.dtype, self.matrix.data.nbytes)
+        return Run(seconds, seconds, counted)
+
+
+class Networkit(CpuSolver):
+    """networkit.distance.SPSP (a Dijkstra a source, sources in parallel), its graph made beforehand; float64."""
+
+    def __init__(self, instance: Instance) -> None:
+        import networkit
+
+        super().__init__(instance)
+        graph = self.graph
+        # 64-bit ids: with int32 ones its reader walks past the end.
+        ends = (graph.sources.astype(np.int64), graph.targets.astype(np.int64))
+        self.peer = networkit.GraphFromCoo(
+            (graph.weights.astype(np.float64), ends), n=graph.n, weighted=True, directed=True
+        )
+        self.solver = networkit.distance.SPSP
+        # Its own arrays are hidden; these are what it was given, and the answer.
+        self.memory = graph.m * 24 + 8 * instance.sources * graph.n
+
+    def run(self, query: list[int]) -> Run:
+        """Answer one range of sources; its mark for unreached, the largest double, becomes infinity after the time."""
+        first, count = self.instance.range_of(query)
+        start = time.perf_counter()
+        solver = self.solver(self.peer, list(range(first, first + count)))
+        solver.run()
+        kernel = time.perf_counter() - start
+        distances = np.asarray(solver.getDistances(True))
+        total = time.perf_counter() - start
+        distances[distances == np.finfo(np.float64).max] = np.inf
+        self.first, self.distances = first, distances
+        return Run(kernel, total, counters(self.instance, count, kernel, distances.dtype, self.graph.m * 24))
