@@ -69,3 +69,16 @@ def atomic_exchange(typing_context, array, index, value):
         return builder.atomic_rmw("xchg", pointer, new, "monotonic")
 
     return array.dtype(array, index, value), generate
+
+
+@intrinsic
+def atomic_or(typing_context, array, index, value):
+    """Set the bits of an integer in array[index]; returns what stood there before."""
+    _check(array, index, value)
+
+    def generate(context, builder, signature, arguments):
+        pointer = _element(context, builder, signature.args[0], *arguments[:2])
+        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        return builder.atomic_rmw("or", pointer, new, "monotonic")
+
+    return array.dtype(array, index, value), generate

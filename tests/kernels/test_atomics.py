@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 from numba import njit, prange
 from numba.core.errors import TypingError
 
-from saitan.atomics import atomic_add, atomic_exchange, atomic_min
+from saitan.atomics import atomic_add, atomic_exchange, atomic_min, atomic_or
 
 
 @njit(cache=True)
@@ -41,6 +41,12 @@ def all_add(array, indices, before):
 def all_exchange(array, tokens, before):
     for i in prange(len(tokens)):
         before[i] = atomic_exchange(array, 0, tokens[i])
+
+
+@njit(parallel=True, cache=True)
+def all_or(array, bits, before):
+    for i in prange(len(bits)):
+        before[i] = atomic_or(array, 1, bits[i])
 
 
 LIMITS = {"uint32": 2**32 - 1, "uint64": 2**64 - 1}
@@ -126,3 +132,12 @@ def test_there_is_more_than_one_thread_to_race_with():
     if numba.config.NUMBA_NUM_THREADS == 1:
         pytest.skip("one core: the parallel tests above run without a race")
     assert numba.get_num_threads() > 1
+
+
+def test_every_bit_is_set_and_exactly_one_caller_sets_it():
+    bits = np.repeat(np.uint32(1) << np.arange(32, dtype=np.uint32), 200)
+    array, before = np.array([5, 1 << 31, 5], np.uint32), np.empty(len(bits), np.uint32)
+    all_or(array, bits, before)
+    assert array.tolist() == [5, 2**32 - 1, 5]
+    fresh = bits[(before & bits) == 0]
+    assert sorted(fresh.tolist()) == [1 << b for b in range(31)]

@@ -1,0 +1,117 @@
+"""A level over a block of the adjacency matrix on the CPU: the twins of level.cu's kernels, by Numba on all cores.
+
+A block holds the arcs from some tails to some heads, both numbered from 0 in the block. Sets are bitmaps of 32-bit
+words; vertex v is bit v % 32 of word v // 32. A step takes the frontier (tails) and the visited heads, and gives the
+next frontier (heads) and its parents. Work is handed out in pieces of some words by a ticket, as rows differ in length.
+
+Both steps take words [first, last): of the frontier top-down, of the heads bottom-up, so that a level can be shared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from saitan.atomics import atomic_add, atomic_or
+
+WORD = 32
+PIECE = 64  # words that a ticket stands for
+
+
+def words(vertices: int) -> int:
+    """Words of a bitmap."""
+    return -(-vertices // WORD)
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def top_down(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket, threads):
+    """Paper H, Fig 1, with `next` taking v: the heads of the frontier's arcs that are not visited join `following`.
+
+    following: cleared; parents: of its vertices, tail + first_tail. Returns arcs looked at.
+    """
+    ticket[0] = 0
+    inspected = 0
+    for _ in prange(threads):
+        seen = 0
+        while True:
+            low = first + atomic_add(ticket, 0, 1) * PIECE
+            if low >= last:
+                break
+            for w in range(low, min(low + PIECE, last)):
+                if frontier[w] == 0:
+                    continue
+                for b in range(WORD):
+                    if (frontier[w] >> b) & 1:
+                        u = w * WORD + b
+                        seen += offsets[u + 1] - offsets[u]
+                        for i in range(offsets[u], offsets[u + 1]):
+                            v = targets[i]
+                            bit = np.uint32(1 << (v & 31))
+                            fresh = ((visited[v >> 5] | following[v >> 5]) & bit) == 0
+                            if fresh and atomic_or(following, v >> 5, bit) & bit == 0:
+                                parents[v] = u + first_tail
+        inspected += seen
+    return inspected
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def bottom_up(offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket, threads):
+    """Paper H, Fig 2, with u in the frontier as the condition: every head that is not visited looks for a tail there.
+
+    offsets, sources: tails of every head. following: words [first, last) are written whole. Returns arcs looked at.
+    """
+    ticket[0] = 0
+    inspected = 0
+    for _ in prange(threads):
+        seen = 0
+        while True:
+            low = first + atomic_add(ticket, 0, 1) * PIECE
+            if low >= last:
+                break
+            for w in range(low, min(low + PIECE, last)):
+                found = np.uint32(0)
+                wanted = ~visited[w]
+                if wanted != 0:
+                    for b in range(WORD):
+                        if (wanted >> b) & 1:
+                            v = w * WORD + b
+                            for i in range(offsets[v], offsets[v + 1]):
+                                seen += 1
+                                u = sources[i]
+                                if (frontier[u >> 5] >> (u & 31)) & 1:
+                                    parents[v] = u + first_tail
+                                    found |= np.uint32(1 << b)
+                                    break
+                following[w] = found
+        inspected += seen
+    return inspected
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def commit(following, visited, levels, offsets, level):
+    """Mark what a level found: visited, and its number. Returns its vertices and the arcs that leave them."""
+    vertices, arcs = 0, 0
+    for w in prange(len(following)):
+        found, leaving = 0, 0
+        if following[w]:
+            visited[w] |= following[w]
+            for b in range(WORD):
+                if (following[w] >> b) & 1:
+                    v = w * WORD + b
+                    levels[v] = level
+                    found += 1
+                    leaving += offsets[v + 1] - offsets[v]
+        vertices += found
+        arcs += leaving
+    return vertices, arcs
+
+
+@njit(parallel=True, cache=True)
+def clear(levels, parents, visited, frontier, following):
+    """No vertex reached; bits beyond the last vertex count as visited, so that no step looks at them."""
+    for w in prange(len(visited)):
+        visited[w], frontier[w], following[w] = 0, 0, 0
+        for v in range(w * WORD, min((w + 1) * WORD, len(levels))):
+            levels[v], parents[v] = -1, -1
+    if len(levels) % WORD:
+        visited[-1] = np.uint32(0xFFFFFFFF) << np.uint32(len(levels) % WORD)

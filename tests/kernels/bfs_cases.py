@@ -1,0 +1,98 @@
+"""Graphs and spoiled answers that the tests of bfs share."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from saitan.graph import Graph
+
+
+def undirected(n, ends, once=False):
+    """The graph of n vertices with each (u, v) as two arcs; loops too, or once where asked for."""
+    pairs = np.array(ends, np.int64).reshape(-1, 2)
+    turned = pairs[pairs[:, 0] != pairs[:, 1]] if once else pairs
+    arcs = np.concatenate([pairs, turned[:, ::-1]])
+    return Graph.from_arcs(n, arcs[:, 0], arcs[:, 1], metadata={"directed": False, "name": "drawn"})
+
+
+def directed(n, ends):
+    pairs = np.array(ends, np.int64).reshape(-1, 2)
+    return Graph.from_arcs(n, pairs[:, 0], pairs[:, 1], metadata={"directed": True, "name": "drawn"})
+
+
+def path(n):
+    return undirected(n, np.stack([np.arange(n - 1), np.arange(1, n)], 1))
+
+
+def star(leaves):
+    return undirected(leaves + 1, np.stack([np.zeros(leaves, np.int64), np.arange(1, leaves + 1)], 1))
+
+
+@st.composite
+def cases(draw, most=70):
+    """(graph, root): loops, parallel arcs, unreachable parts; n about the multiples of 32; at least one usable root."""
+    n = draw(st.one_of(st.sampled_from([2, 31, 32, 33, 63, 64, 65]), st.integers(2, most)))
+    vertex = st.integers(0, n - 1)
+    ends = draw(st.lists(st.tuples(vertex, vertex), max_size=3 * n))
+    root = draw(vertex)
+    ends.append((root, (root + draw(st.integers(1, n - 1))) % n))
+    make = draw(st.sampled_from([undirected, directed]))
+    return make(n, ends), root
+
+
+def spoiled(graph, root, levels, parents):
+    """Every way to spoil a right answer by one entry or a few: (what, levels, parents)."""
+    tails, heads = graph.sources, graph.targets
+    arcs = set(zip(tails.tolist(), heads.tolist(), strict=True))
+    reached = np.flatnonzero(levels >= 0)
+    below = [int(v) for v in reached if v != root]
+
+    def changed(what, vertex, level=None, parent=None):
+        new = levels.copy(), parents.copy()
+        if level is not None:
+            new[0][vertex] = level
+        if parent is not None:
+            new[1][vertex] = parent
+        return what, *new
+
+    yield changed("root with another parent", root, parent=below[0])
+    yield changed("root without parent", root, parent=-1)
+    yield changed("root on level 1", root, level=1)
+    yield changed("root not reached", root, level=-1, parent=-1)
+    for v in {below[0], below[-1]}:
+        yield changed("a level more", v, level=levels[v] + 1)
+        yield changed("a level less", v, level=levels[v] - 1)
+        yield changed("reached called unreached", v, level=-1, parent=-1)
+        yield changed("level without parent", v, parent=-1)
+        yield changed("parent without level", v, level=-1)
+        yield changed("its own parent", v, parent=v)
+        yield changed("a parent beyond the last vertex", v, parent=graph.n)
+        yield changed("a negative parent", v, parent=-2)
+        for u in reached[levels[reached] == levels[v] - 1].tolist():
+            if (u, v) not in arcs:
+                yield changed("a parent that is no neighbour", v, parent=u)
+        for u in reached[levels[reached] == levels[v]].tolist():
+            if u != v and (u, v) in arcs:
+                yield changed("a parent on the same level", v, parent=u)
+                cycle = changed("a cycle", v, parent=u)
+                cycle[2][u] = v
+                yield cycle
+        for u in reached.tolist():
+            if (u, v) in arcs and levels[u] > levels[v]:
+                yield changed("a parent below", v, parent=u, level=levels[u] + 1)
+    for v in np.flatnonzero(levels < 0)[[0, -1]].tolist() if (levels < 0).any() else []:
+        yield changed("unreached called reached", v, level=1, parent=root)
+        yield changed("unreached with a level", v, level=1)
+        yield changed("unreached with a parent", v, parent=root)
+        yield changed("a level below -1", v, level=-2)
+    deepest = int(levels.max())
+    last = np.flatnonzero(levels == deepest)
+    yield (
+        "the last level called unreached",
+        np.where(levels == deepest, -1, levels).astype(np.int32),
+        np.where(levels == deepest, -1, parents).astype(np.int32),
+    )
+    if deepest > 1:
+        # The subtree hangs right in itself; only its arcs from above are too long.
+        level, parent = levels.copy(), parents.copy()
+        level[last] += 1
+        yield "the last level one down", level, parent

@@ -1,0 +1,189 @@
+"""The GPU variants of BFS against SciPy, their CPU twins and the validator; needs a CUDA device."""
+
+import numpy as np
+import pytest
+from bfs_cases import cases, directed, path, spoiled, star, undirected
+from hypothesis import given, settings
+
+from saitan import bfs
+from saitan.bfs.validate import check
+from saitan.generators import GENERATORS
+from saitan.problem import Invalid, Unavailable
+
+pytestmark = pytest.mark.gpu
+
+GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign]
+# Their answer is on the device, where their validator looks.
+THERE = [name for name in GPU if name != "cpu-gpu"]
+PAPERS = ["hybrid", "top-down", "bottom-up"]
+
+
+def kronecker(scale, seed=3):
+    return GENERATORS["kronecker"](scale=scale, seed=seed)
+
+
+def random_directed(n, m, seed):
+    return directed(n, np.random.default_rng(seed).integers(0, n, (m, 2)))
+
+
+def poison(solver):
+    """Garbage where the last answer was."""
+    for name in ("levels", "parents"):
+        getattr(solver, name).fill(77)
+
+
+@pytest.mark.parametrize("variant", GPU)
+@settings(max_examples=25)
+@given(case=cases())
+def test_equals_scipy_and_is_valid(variant, case):
+    graph, root = case
+    solver = bfs.prepare(graph, variant, "cuda")
+    solver.run(root)
+    poison(solver)
+    solver.run(root)
+    solver.validate()
+    answer = solver.answer()
+    solver.close()
+    assert bfs.differs(bfs.reference(graph, root), answer) is None
+    check(graph, root, answer["levels"], answer["parents"])
+
+
+GRAPHS = {
+    "kronecker": lambda: kronecker(14),
+    "directed": lambda: random_directed(30_000, 400_000, 1),
+    "sparse": lambda: random_directed(30_000, 36_000, 2),
+    "road": lambda: GENERATORS["road_rail"](vertices=20_000, arcs=64_200, seed=2),
+    "star": lambda: star(100_000),
+    "short path": lambda: path(300),
+    # A warp's width and the tile's at their edges, in rows of a block's width, a warp's, and one less.
+    "rows": lambda: undirected(
+        4000,
+        [(0, v) for v in range(1, 9)]
+        + [
+            (v, 100 + i)
+            for v, d in zip(range(1, 9), (1, 31, 32, 33, 255, 256, 257, 3000), strict=True)
+            for i in range(d)
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("variant", GPU)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_levels_are_the_cpu_twins_and_parents_valid(variant, name):
+    graph = GRAPHS[name]()
+    solver = bfs.prepare(graph, variant, "cuda")
+    for root in bfs.queries(graph, 4, 7):
+        run = solver.run(root)
+        solver.validate()
+        answer = solver.answer()
+        twin = bfs.solve(graph, root, "fast", "cpu")
+        assert np.array_equal(answer["levels"], twin.levels)
+        check(graph, root, answer["levels"], answer["parents"])
+        assert run.counters["edges"] == twin.run.counters["edges"]
+        assert run.counters["levels"] == twin.levels.max() + 1
+    solver.close()
+
+
+@pytest.mark.parametrize("variant", PAPERS)
+def test_the_trace_is_the_twins(variant):
+    for graph in (kronecker(12), random_directed(5000, 60_000, 4)):
+        for root in bfs.queries(graph, 3, 1):
+            ours, twin = (bfs.solve(graph, root, variant, backend).run.phases for backend in ("cuda", "cpu"))
+            assert ours["direction"].tolist() == twin["direction"].tolist()
+            assert ours["frontier"].tolist() == twin["frontier"].tolist()
+            # A warp looks at 32 arcs at a time, a thread at one.
+            for way, mine, theirs in zip(ours["direction"], ours["inspected"], twin["inspected"], strict=True):
+                assert mine == theirs if way == "top-down" else theirs <= mine <= graph.m
+
+
+def test_bottom_up_of_small_degrees_looks_at_what_its_twin_does():
+    graph = GENERATORS["road_rail"](vertices=3000, arcs=9600, seed=2)
+    ours, twin = (bfs.solve(graph, 5, "bottom-up", backend).run for backend in ("cuda", "cpu"))
+    assert ours.phases["inspected"].tolist() == twin.phases["inspected"].tolist()
+
+
+@pytest.mark.parametrize("variant", GPU)
+def test_offsets_of_64_bits(variant, monkeypatch):
+    from saitan.bfs import cuda_step
+
+    monkeypatch.setattr(cuda_step, "WIDE_ARCS", 1000)
+    for graph in (kronecker(11), random_directed(3000, 40_000, 5)):
+        solver = bfs.prepare(graph, variant, "cuda")
+        root = bfs.queries(graph, 1, 1)[0]
+        solver.run(root)
+        solver.validate()
+        assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
+        solver.close()
+
+
+@pytest.mark.parametrize("ratio", ["0:1", "1:3", "1:1", "measured"])
+def test_cpu_and_gpu_together(ratio):
+    for graph in (kronecker(15), random_directed(40_000, 300_000, 6)):
+        solver = bfs.prepare(graph, "cpu-gpu", "cuda", ratio=ratio)
+        for root in bfs.queries(graph, 6, 1):
+            run = solver.run(root)
+            solver.validate()
+            assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
+            share = run.counters["cpu_share"]
+            wanted = {"0:1": 0, "1:3": 0.25, "1:1": 0.5}.get(ratio)
+            assert 0 < share < 1 if wanted is None else abs(share - wanted) < 0.01
+        solver.close()
+
+
+@pytest.mark.parametrize("variant", THERE)
+def test_the_validator_on_the_device(variant):
+    graphs = [(kronecker(8), None), (undirected(70, [(0, 1), (1, 2), (0, 3), (3, 69), (68, 67), (3, 1), (2, 3)]), 0)]
+    for graph, root in graphs:
+        root = bfs.queries(graph, 1, 2)[0] if root is None else root
+        solver = bfs.prepare(graph, variant, "cuda")
+        solver.run(root)
+        solver.validate()
+        right = solver.levels.get(), solver.parents.get()
+        for what, levels, parents in spoiled(graph, root, *right):
+            solver.levels.set(levels)
+            solver.parents.set(parents)
+            with pytest.raises(Invalid):
+                solver.validate()
+                print(what)
+        solver.levels.set(right[0])
+        solver.parents.set(right[1])
+        solver.validate()
+        solver.close()
+
+
+def test_a_path_of_200_000_vertices():
+    graph = path(200_000)
+    result = bfs.solve(graph, 0, "fast", "cuda")
+    assert np.array_equal(result.levels, np.arange(200_000))
+    check(graph, 0, result.levels, result.parents)
+
+
+@pytest.mark.parametrize("variant", GPU)
+def test_a_star_of_a_million_leaves(variant):
+    graph = star(1_000_000)
+    for root in (0, 1_000_000):
+        result = bfs.solve(graph, root, variant, "cuda")
+        check(graph, root, result.levels, result.parents)
+
+
+def test_a_graph_too_large_is_refused_before_any_upload(monkeypatch):
+    import pycuda.driver as driver
+
+    graph = kronecker(8)
+    monkeypatch.setattr(driver, "mem_get_info", lambda: (1000, 2**34))
+    for variant in GPU:
+        with pytest.raises(Unavailable, match=r"needs 0\.00 GiB of GPU memory, 0\.00 GiB of 16\.00 GiB are free"):
+            bfs.prepare(graph, variant, "cuda")
+
+
+def test_memory_is_given_back():
+    import pycuda.driver as driver
+
+    graph = kronecker(12)
+    for variant in GPU:
+        bfs.solve(graph, bfs.queries(graph, 1, 1)[0], variant, "cuda")
+    before = driver.mem_get_info()[0]
+    for variant in GPU:
+        bfs.solve(graph, bfs.queries(graph, 1, 1)[0], variant, "cuda")
+    assert driver.mem_get_info()[0] == before
