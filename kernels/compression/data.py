@@ -1,0 +1,116 @@
+"""What is compressed: arrays given, and state vectors of quantum circuits by closed forms, filled in by Numba
+(cpu_data.py) and on a device (data.cu).
+
+A state vector of q qubits has 2^q complex amplitudes, laid out as NumPy's complex128 and Qiskit have them: real and
+imaginary part alternate. N = 2^q, j numbers the amplitudes:
+
+    qft               exp(2 pi i s j / N) / sqrt(N): the Fourier transform of basis state s, by default odd, random
+    phase-estimation  exp(i pi (f - d)) sin(pi f) / (N sin(pi d)) with d = (a - j + f) / N, of the phase (a + f) / N
+                      whose a and f are random
+    ghz               1 / sqrt(2) at the first and the last, 0 elsewhere
+    random            normal components of variance 1 / 2N: the direction is uniform, the norm 1 up to 1 / sqrt(N)
+    normal            standard normal numbers (no state)
+    bits              uniformly random 64-bit patterns, NaNs among them (no state)
+
+Random numbers come from splitmix64 of (seed, index), so that every value can be made by itself. The backends round
+sines and logarithms differently in the last place: their arrays agree within a few units of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+KINDS = ("qft", "phase-estimation", "ghz", "random", "normal", "bits")
+STATES = frozenset({"qft", "phase-estimation", "ghz", "random"})
+TYPES = ("float64", "float32", "uint64", "uint32", "int32", "uint16")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the seed decides about generated data, and all that a kernel needs to fill it in.
+
+    kind        index in KINDS
+    qubits, key 2^(qubits + 1) doubles; key of the random numbers
+    whole       qft: the basis state; phase-estimation: a
+    fraction    phase-estimation: f
+    """
+
+    kind: int
+    qubits: int
+    key: int
+    whole: int
+    fraction: float
+
+
+@dataclass(eq=False)
+class Instance:
+    """The array of an experiment, flat.
+
+    name        of its kind
+    count       values (a complex number is two)
+    dtype       of a value
+    components  2 where real and imaginary parts alternate, otherwise 1
+    drawn       how it is generated; None where the array is given
+    """
+
+    name: str
+    count: int
+    dtype: np.dtype
+    components: int
+    drawn: Drawn | None = None
+    _host: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
+
+    def host(self) -> np.ndarray:
+        """The array, [count]; not to be written to."""
+        if self._host is None:
+            self._host = np.empty(self.count, np.float64)
+            from saitan.compression.cpu_data import fill
+
+            fill(self._host, self.drawn)
+        return self._host
+
+
+def make(
+    values: np.ndarray | None,
+    *,
+    data: str = "qft",
+    qubits: int = 16,
+    seed: int = 1,
+    basis: int | None = None,
+) -> Instance:
+    """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters, `values` overrides them.
+
+    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each) or a parameter that is off.
+    """
+    if values is not None:
+        components = 2 if values.dtype.kind == "c" else 1
+        flat = np.ascontiguousarray(values).reshape(-1)
+        if components == 2:
+            flat = flat.view(f"f{flat.itemsize // 2}")
+        if flat.dtype.name not in TYPES or not flat.dtype.isnative:
+            raise ValueError(
+                f"an array of {values.dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})"
+            )
+        return Instance("array", flat.size, flat.dtype, components, _host=flat)
+    if data not in KINDS:
+        raise ValueError(f"data is {data!r} (there are: {', '.join(KINDS)})")
+    if basis is not None and data != "qft":
+        raise ValueError(f"basis goes with data qft, not {data}")
+    n = 2**qubits
+    if basis is not None and not 0 <= basis < n:
+        raise ValueError(f"basis is {basis}, a state of {qubits} qubits is in [0, {n:,})")
+    rng = np.random.default_rng(seed)
+    key = int(rng.integers(2**63))
+    whole = int(rng.integers(n))
+    if data == "qft":
+        whole = whole | 1 if basis is None else basis
+    # Away from 0 and 1, where the amplitudes would be one and nothing.
+    fraction = float(rng.uniform(0.1, 0.9))
+    drawn = Drawn(KINDS.index(data), qubits, key, whole, fraction)
+    return Instance(data, 2 * n, np.dtype(np.float64), 2 if data in STATES else 1, drawn)

@@ -1,0 +1,60 @@
+// Where a block's output begins when every block's length is known only to itself: a single-pass scan by decoupled
+// look-back (Merrill and Garland, 2016). Blocks take their numbers from a ticket in the order in which they start, so that
+// all before a waiting block run or are done.
+#pragma once
+
+typedef unsigned long long u64;
+
+// A block's word of `status`: 0 nothing yet; LENGTH | its own length; PREFIX | the length of all blocks up to it.
+constexpr u64 LENGTH = 1ull << 62, PREFIX = 2ull << 62, AMOUNT = LENGTH - 1;
+
+__device__ inline u64 load_acquire(const u64 *word) {
+    u64 value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+__device__ inline void store_release(u64 *word, u64 value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+// The number of this block, the same in all its threads, which call it once. slot: in shared memory.
+__device__ inline unsigned take_ticket(unsigned *ticket, unsigned *slot) {
+    if (threadIdx.x == 0) {
+        *slot = atomicAdd(ticket, 1);
+    }
+    __syncthreads();
+    return *slot;
+}
+
+// Sum of the lengths before block `number`, to all lanes of the one warp that calls it. status: zeros before the launch.
+__device__ inline u64 before(u64 *status, unsigned number, u64 length) {
+    const unsigned lane = threadIdx.x & 31;
+    if (lane == 0) {
+        store_release(status + number, (number == 0 ? PREFIX : LENGTH) | length);
+    }
+    u64 sum = 0;
+    for (long long nearest = (long long)number - 1; nearest >= 0; nearest -= 32) {
+        const long long other = nearest - lane;
+        u64 word = PREFIX;
+        if (other >= 0) {
+            do {
+                word = load_acquire(status + other);
+            } while (word == 0);
+        }
+        const unsigned prefixes = __ballot_sync(~0u, word >= PREFIX);
+        const int last = prefixes ? __ffs(prefixes) - 1 : 31;
+        u64 part = int(lane) <= last ? word & AMOUNT : 0;
+        for (int step = 16; step; step >>= 1) {
+            part += __shfl_xor_sync(~0u, part, step);
+        }
+        sum += part;
+        if (prefixes) {
+            break;
+        }
+    }
+    if (lane == 0 && number) {
+        store_release(status + number, PREFIX | (sum + length));
+    }
+    return sum;
+}

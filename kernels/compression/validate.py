@@ -1,0 +1,20 @@
+"""Are the decompressed values within their bound? All of them, on either backend (errors.py, errors.cu)."""
+
+from __future__ import annotations
+
+from saitan.compression.errors import Errors
+from saitan.problem import Checked, Invalid
+
+
+def judge(errors: Errors, kept: int, mantissa: int, count: int) -> Checked:
+    """What was checked. kept as in `errors.compare`; mantissa: the type's bits (0 for integers).
+
+    Raises Invalid naming the place of the first wrong value.
+    """
+    exact = kept == mantissa or mantissa == 0
+    bound = "differ" if exact else f"are off by more than 2^-{kept + 1} of the value, or are special values that differ"
+    if errors.wrong:
+        raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {bound}")
+    if kept < 0:
+        return Checked("nothing: a fixed rate has no bound")
+    return Checked("every value, to the bit" if exact else f"every value, relative error at most 2^-{kept + 1}")

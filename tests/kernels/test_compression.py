@@ -1,0 +1,278 @@
+"""The paper's ladder on the CPU; what the tests on a device share."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from saitan import compression
+from saitan.compression import ladder
+from saitan.compression.data import make
+from saitan.problem import Invalid, Unavailable
+
+LADDER = ("fpc", "c1", "c1c2", "c1c2c3")
+CHUNK = ladder.CHUNK
+LENGTHS = (0, 1, 2, 15, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5)
+SPECIAL = np.array(
+    [
+        0x0000000000000000,  # 0 and -0
+        0x8000000000000000,
+        0x7FF0000000000000,  # both infinities
+        0xFFF0000000000000,
+        0x7FF0000000000001,  # NaNs: signalling, with a full payload, negative
+        0x7FFFFFFFFFFFFFFF,
+        0xFFF8000000000123,
+        0x0000000000000001,  # denormals, the least normal number
+        0x800FFFFFFFFFFFFF,
+        0x0010000000000000,
+        0x0010000000000001,
+        0x7FEFFFFFFFFFFFFF,  # the largest number, which rounds up to infinity
+        0x3FEFFFFFFFFFFFFF,  # rounds up to the next power of two
+    ],
+    np.uint64,
+).view(np.float64)
+
+
+def bound_holds(a: np.ndarray, b: np.ndarray, kept: int) -> bool:
+    """Whether b is a with `kept` mantissa bits: by Python's exact fractions, one value after another."""
+    from fractions import Fraction
+
+    for x, y in zip(a, b, strict=True):
+        if x.tobytes() == y.tobytes():
+            continue
+        if kept == 52 or not np.isfinite(x) or not np.isfinite(y) or abs(x) < np.finfo(np.float64).tiny:
+            return False
+        x, y = Fraction(float(x)), Fraction(float(y))
+        if abs(y - x) * 2 ** (kept + 1) > abs(x):
+            return False
+    return True
+
+
+def mixed(count: int, seed: int) -> np.ndarray:
+    """Doubles of which some chunks shrink and others do not: near values, random bits, special values, zeros."""
+    rng = np.random.default_rng(seed)
+    out = np.ones(count)
+    for low in range(0, count, CHUNK // 2):
+        part = out[low : low + CHUNK // 2]
+        match rng.integers(5):
+            case 0:
+                part[:] = rng.integers(0, 2**64, part.size, dtype=np.uint64).view(np.float64)
+            case 1:
+                part[:] = 1.5 + rng.normal(size=part.size) * 1e-6
+            case 2:
+                part[:] = rng.choice(SPECIAL, part.size)
+            case 3:
+                part[:] = 0
+            case 4:
+                part[:] = rng.normal(size=part.size)
+    return out
+
+
+def round_trip(array: np.ndarray, variant: str, backend: str, **parameters):
+    """(stream, values, counters) of the second of two runs, the outputs overwritten before each; validated."""
+    solver = compression.prepare(make(array), variant, backend, **parameters)
+    try:
+        for _ in range(2):
+            run = solver.run(0)
+            solver.validate()
+        answer = solver.answer()
+    finally:
+        solver.close()
+    assert set(run.counters) <= set(compression.METRICS)
+    return answer["stream"], answer["values"], run.counters
+
+
+doubles = arrays(np.uint64, st.sampled_from(LENGTHS), elements=st.integers(0, 2**64 - 1)).map(
+    lambda bits: bits.view(np.float64)
+)
+
+
+@pytest.mark.parametrize("variant", LADDER)
+@pytest.mark.parametrize("kept", [52, 51, 44, 43, 20, 1, 0])
+def test_every_length_and_special_value_within_the_bound(variant, kept):
+    for length in LENGTHS:
+        a = mixed(length, length)
+        stream, values, counters = round_trip(a, variant, "cpu", keep_bits=kept)
+        assert bound_holds(a, values, kept)
+        if length:
+            assert counters["ratio"] == a.nbytes / len(stream)
+    stream, values, _ = round_trip(SPECIAL, variant, "cpu", keep_bits=kept)
+    assert bound_holds(SPECIAL, values, kept)
+
+
+@given(doubles, st.sampled_from(LADDER), st.integers(0, 52))
+def test_any_bits_within_the_bound(a, variant, kept):
+    _, values, _ = round_trip(a, variant, "cpu", keep_bits=kept)
+    assert bound_holds(a, values, kept)
+
+
+@pytest.mark.parametrize("kept", [52, 20])
+def test_what_codes_alike_makes_the_same_stream(kept):
+    a = mixed(20 * CHUNK + 3, 1)
+    first, *others = (round_trip(a, variant, "cpu", keep_bits=kept)[0] for variant in LADDER[1:])
+    assert all(np.array_equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize("variant", LADDER)
+def test_incompressible_data_grow_by_head_and_offsets_only(variant):
+    a = np.random.default_rng(3).integers(0, 2**64, 40 * CHUNK + 7, dtype=np.uint64).view(np.float64)
+    stream, values, _ = round_trip(a, variant, "cpu")
+    assert len(stream) == ladder.stream_bytes(a.size, a.nbytes)
+    assert values.tobytes() == a.tobytes()
+
+
+def test_a_constant_chunk_and_what_fpc_predicts_shrink():
+    count = 8 * CHUNK
+    for a, ratios in ((np.ones(count), (15, 14)), (np.arange(count) * 2.0**-20 + 1, (10, 1.2))):
+        fpc, first = (round_trip(a, variant, "cpu")[2]["ratio"] for variant in ("fpc", "c1"))
+        assert (fpc > ratios[0]) and (first > ratios[1])
+
+
+def test_complex_numbers_have_a_reference_a_component():
+    z = np.full(4 * CHUNK, 0.25 - 3.0j)
+    assert round_trip(z, "c1", "cpu")[2]["ratio"] > 14
+    assert round_trip(z.view(np.float64), "c1", "cpu")[2]["ratio"] < 3
+    result = compression.solve(z.reshape(4, -1), "c1c2c3", "cpu", keep_bits=20)
+    assert result.values.shape == (4, CHUNK) and result.values.dtype == z.dtype
+
+
+SPOILED = {"value": 0.3, "payload of a NaN": np.nan, "-0": -0.0, "infinity": np.inf, "denormal": 5e-324, "0": 0.0}
+
+
+def spoil(solver, place: int, bit: int) -> None:
+    values = solver.values.view(np.uint64)
+    values[place] ^= np.uint64(1) << np.uint64(bit)
+
+
+@pytest.mark.parametrize("kept", [52, 20])
+@pytest.mark.parametrize("what", SPOILED)
+def test_validation_sees_one_spoiled_bit(what, kept):
+    a = np.ones(3 * CHUNK + 11)
+    a[[5, -1]] = SPOILED[what]
+    solver = compression.prepare(make(a), "c1c2", "cpu", keep_bits=kept)
+    solver.run(0)
+    solver.validate()
+    # The bits below half of the last one kept stay within the bound for ordinary values only.
+    for place in (5, a.size - 1):
+        for bit in (63, 52, 52 - kept, 0 if what != "value" or kept == 52 else 40):
+            spoil(solver, place, bit)
+            with pytest.raises(Invalid, match=f"value {place:,}: 1 of"):
+                solver.validate()
+            spoil(solver, place, bit)
+    solver.close()
+
+
+def test_the_bound_itself_is_allowed_and_one_unit_beyond_is_not():
+    """Of 1 with k = 20 the bound is 2^-21: bit 31 of the mantissa alone; bit 31 and bit 0 are more."""
+    solver = compression.prepare(make(np.ones(CHUNK)), "fpc", "cpu", keep_bits=20)
+    solver.run(0)
+    spoil(solver, 7, 31)
+    solver.validate()
+    spoil(solver, 7, 0)
+    with pytest.raises(Invalid, match=r"value 7: .*2\^-21"):
+        solver.validate()
+
+
+def test_values_that_are_not_written_are_seen():
+    solver = compression.prepare(make(np.ones(CHUNK + 1)), "c1", "cpu")
+    solver.run(0)
+    solver.decompress = lambda: None
+    solver.run(0)
+    with pytest.raises(Invalid, match="1,025 of 1,025"):
+        solver.validate()
+
+
+def test_errors_are_those_of_numpy():
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=50_000) + 1j * rng.normal(size=50_000)
+    _, values, counters = round_trip(z, "c1c2c3", "cpu", keep_bits=6)
+    a, b, found = z.view(np.float64), values, values.view(np.complex128)
+    norms = np.linalg.norm(z), np.linalg.norm(found)
+    expected = {
+        "largest_relative_error": np.max(abs(b - a) / abs(a)),
+        "largest_absolute_error": np.max(abs(b - a)),
+        "relative_l2_error": np.linalg.norm(b - a) / norms[0],
+        "norm_error": abs(norms[1] / norms[0] - 1),
+        "infidelity": 1 - abs(np.vdot(z, found)) ** 2 / (norms[0] * norms[1]) ** 2,
+    }
+    # NumPy subtracts numbers near 1: its norm error and infidelity have an absolute error of some 1e-15.
+    for name, value in expected.items():
+        assert counters[name] == pytest.approx(value, rel=1e-9, abs=1e-14), name
+
+
+def test_states_are_those_of_their_circuits():
+    """The inverse FFT is the quantum Fourier transform; phase estimation is its inverse of the phases' powers."""
+    q, n = 9, 512
+    for basis in (0, 1, 77, n - 1):
+        state = make(None, data="qft", qubits=q, basis=basis).host().view(np.complex128)
+        assert np.allclose(state, np.fft.ifft(np.eye(n)[basis]) * np.sqrt(n), rtol=0, atol=1e-15)
+    made = make(None, data="phase-estimation", qubits=q, seed=4)
+    phase = (made.drawn.whole + made.drawn.fraction) / n
+    powers = np.exp(2j * np.pi * phase * np.arange(n)) / np.sqrt(n)
+    assert np.allclose(made.host().view(np.complex128), np.fft.fft(powers) / np.sqrt(n), rtol=0, atol=1e-12)
+    for data in ("qft", "phase-estimation", "ghz"):
+        assert np.linalg.norm(make(None, data=data, qubits=q).host()) == pytest.approx(1, abs=1e-12)
+    assert make(None, qubits=q).drawn.whole % 2 == 1
+
+
+def test_states_are_qiskits():
+    qiskit = pytest.importorskip("qiskit")
+    from qiskit.circuit.library import QFT
+    from qiskit.quantum_info import Statevector
+
+    q = 6
+    circuit = qiskit.QuantumCircuit(q)
+    circuit.x([0, 2, 3])
+    circuit.compose(QFT(q), inplace=True)
+    ours = make(None, data="qft", qubits=q, basis=0b1101).host().view(np.complex128)
+    assert np.allclose(Statevector(circuit).data, ours, rtol=0, atol=1e-14)
+    ghz = qiskit.QuantumCircuit(q)
+    ghz.h(0)
+    for other in range(1, q):
+        ghz.cx(0, other)
+    assert np.allclose(Statevector(ghz).data, make(None, data="ghz", qubits=q).host().view(np.complex128), atol=1e-15)
+    made = make(None, data="phase-estimation", qubits=q, seed=2)
+    phase = (made.drawn.whole + made.drawn.fraction) / 2**q
+    # Phase estimation of a phase gate: its eigenstate is one more qubit, which stays 1.
+    estimation = qiskit.QuantumCircuit(q + 1)
+    estimation.x(q)
+    estimation.h(range(q))
+    for power in range(q):
+        estimation.cp(2 * np.pi * phase * 2**power, power, q)
+    estimation.compose(QFT(q, inverse=True), range(q), inplace=True)
+    found = Statevector(estimation).data[2**q :]
+    assert np.allclose(found, made.host().view(np.complex128), rtol=0, atol=1e-12)
+
+
+def test_random_data_have_their_moments():
+    values = make(None, data="normal", qubits=16).host()
+    # Standard errors of mean and variance of 131,072 draws are 0.0028 and 0.0039: five of them.
+    assert abs(values.mean()) < 0.014 and abs(values.var() - 1) < 0.02
+    assert np.linalg.norm(make(None, data="random", qubits=16).host()) == pytest.approx(1, abs=0.01)
+    assert not np.array_equal(values, make(None, data="normal", qubits=16, seed=2).host())
+    assert len(np.unique(make(None, data="bits", qubits=12).host().view(np.uint64))) == 2**13
+
+
+@pytest.mark.parametrize(
+    "array, message",
+    [
+        (np.zeros(3, np.int8), "an array of int8 cannot be compressed .these can: complex, float64"),
+        (np.zeros(3, ">f8"), "an array of >f8 cannot"),
+        (np.zeros(3, "M8[s]"), "cannot be compressed"),
+    ],
+)
+def test_other_arrays_are_refused(array, message):
+    with pytest.raises(ValueError, match=message):
+        compression.solve(array, "c1", "cpu")
+
+
+def test_parameters_that_are_off_are_named():
+    with pytest.raises(ValueError, match="basis is 8, a state of 3 qubits"):
+        compression.instance({}, data="qft", qubits=3, basis=8)
+    with pytest.raises(ValueError, match="basis goes with data qft"):
+        compression.instance({}, data="ghz", basis=1)
+    with pytest.raises(ValueError, match="data is 'x'"):
+        compression.instance({}, data="x")
+    with pytest.raises(Unavailable, match="fpc compresses float64 only, not float32"):
+        compression.solve(np.ones(4, np.float32), "fpc", "cpu")
