@@ -38,28 +38,28 @@ VARIANTS = {
         "FPC, a thread a chunk of 1,024 doubles, predictors inside the chunk",
         "saitan.compression.cpu:Fpc",
         "saitan.compression.cuda:Fpc",
-        ("ladder", "errors"),
+        ("ladder", "data", "errors"),
         _KEEP,
     ),
     "c1": Variant(
         "all values of a chunk at once, each against the chunk's first element",
         "saitan.compression.cpu:C1",
         "saitan.compression.cuda:C1",
-        ("ladder", "errors"),
+        ("ladder", "data", "errors"),
         _KEEP,
     ),
     "c1c2": Variant(
         "c1, threads assigned so that their writes do not collide",
         "saitan.compression.cpu:C1C2",
         "saitan.compression.cuda:C1C2",
-        ("ladder", "errors"),
+        ("ladder", "data", "errors"),
         _KEEP,
     ),
     "c1c2c3": Variant(
         "c1c2, compressed into the memory of the input",
         "saitan.compression.cpu:C1C2C3",
         "saitan.compression.cuda:C1C2C3",
-        ("ladder", "errors"),
+        ("ladder", "data", "errors"),
         _KEEP,
     ),
     "zfpy": Variant(
@@ -81,12 +81,11 @@ VARIANTS = {
         peer=("blosc2", "compression"),
     ),
     "nvcomp": Variant(
-        "nvCOMP's codecs on the bytes of shortened values",
+        "nvCOMP's codecs, lossless",
         cuda="saitan.compression.peers:NvComp",
-        cubins=("errors",),
+        cubins=("data", "errors"),
         parameters={
-            **_KEEP,
-            "algorithm": Parameter(str, "Bitcomp", "nvCOMP's codec", ("Bitcomp", "Cascaded", "ANS", "LZ4", "Zstd")),
+            "algorithm": Parameter(str, "Bitcomp", "nvCOMP's codec", ("Bitcomp", "Cascaded", "ANS", "LZ4", "Zstd"))
         },
         peer=("nvidia.nvcomp", "nvcomp"),
     ),

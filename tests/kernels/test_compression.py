@@ -218,13 +218,13 @@ def test_states_are_those_of_their_circuits():
 
 def test_states_are_qiskits():
     qiskit = pytest.importorskip("qiskit")
-    from qiskit.circuit.library import QFT
     from qiskit.quantum_info import Statevector
+    from qiskit.synthesis import synth_qft_full
 
     q = 6
     circuit = qiskit.QuantumCircuit(q)
     circuit.x([0, 2, 3])
-    circuit.compose(QFT(q), inplace=True)
+    circuit.compose(synth_qft_full(q), inplace=True)
     ours = make(None, data="qft", qubits=q, basis=0b1101).host().view(np.complex128)
     assert np.allclose(Statevector(circuit).data, ours, rtol=0, atol=1e-14)
     ghz = qiskit.QuantumCircuit(q)
@@ -240,7 +240,7 @@ def test_states_are_qiskits():
     estimation.h(range(q))
     for power in range(q):
         estimation.cp(2 * np.pi * phase * 2**power, power, q)
-    estimation.compose(QFT(q, inverse=True), range(q), inplace=True)
+    estimation.compose(synth_qft_full(q, inverse=True), range(q), inplace=True)
     found = Statevector(estimation).data[2**q :]
     assert np.allclose(found, made.host().view(np.complex128), rtol=0, atol=1e-12)
 
