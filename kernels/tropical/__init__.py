@@ -22,9 +22,15 @@ from saitan.problem import (
     backend_for,
     check_parameters,
 )
+from saitan.tropical.semiring import INFINITE
 
 if TYPE_CHECKING:
     from saitan.tropical.instances import Instance
+
+# The number that stands for infinity in a matrix of each type; minus it over (max, +).
+INFINITY_FLOAT32 = INFINITE["float32"]  # inf
+INFINITY_INT32 = INFINITE["int32"]  # 2^30 - 1 = 1,073,741,823
+INFINITY_UINT16 = INFINITE["uint16"]  # 2^15 - 1 = 32,767; over (min, +) only
 
 TITLE = "Tropical matrix product"
 
@@ -190,12 +196,15 @@ def _variant(name: str) -> Variant:
 def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str = "auto", **parameters: Any):
     """A (x) B of two NumPy matrices [m, k] and [k, n] by any variant, as a NumPy array [m, n].
 
-    Raises ValueError for operands that do not fit each other or the semiring, SumOverflow (an OverflowError) for a
-    finite sum that reaches the type's infinity, Unavailable where it cannot run.
+    Types and infinities as in `matmul`. Raises ValueError for operands that do not fit each other or the semiring, and
+    for a variant or parameter that is unknown; SumOverflow (an OverflowError) for a finite sum that reaches infinity;
+    Unavailable where it cannot run.
     """
     from saitan.tropical.operands import checked_pair, checked_sums
 
     a, b = checked_pair(a, b, semiring)
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
     c = _answer(a, b, semiring, "product", variant, backend, parameters)
     checked_sums(c, a, b, semiring)
     return c
@@ -207,8 +216,12 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
     NumPy arrays give a NumPy array, computed on `backend`; arrays with __cuda_array_interface__ (PyCUDA, CuPy, torch,
     Numba), of any strides, give a PyCUDA GPUArray. Leading dimensions broadcast. out: where to write (contiguous;
     on the device its last dimension), and what the result is the minimum (maximum) with, if accumulate.
-    Raises ValueError for operands that do not fit or that the semiring cannot hold, and for an out that shares memory
-    with an operand; SumOverflow for a finite sum that reaches the type's infinity.
+    What is not there is infinity: INFINITY_FLOAT32 (inf), INFINITY_INT32 (2^30 - 1) or INFINITY_UINT16 (2^15 - 1) over
+    (min, +); over (max, +) minus that, which uint16 does not have. Integers are non-negative (non-positive for
+    max_plus) and no further from 0 than infinity; floats have either sign.
+    Raises ValueError for operands (or an out to accumulate in) that do not fit or that the semiring cannot hold, and
+    for an out that shares memory with an operand; SumOverflow for a finite sum that reaches the type's infinity;
+    Unavailable where the backend cannot run.
     """
     from saitan.tropical.multiply import multiply
 
@@ -218,8 +231,8 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
 def closure(a, semiring: str = "min_plus", backend: str = "auto"):
     """The sum of all powers of a NumPy matrix [n, n], the zeroth (zeros on the diagonal) included, as [n, n].
 
-    By repeated squaring, which ends when nothing changes. Entries must be non-negative (non-positive for max_plus).
-    Raises ValueError, SumOverflow and Unavailable as `solve` does.
+    By repeated squaring, which ends when nothing changes. Entries must be non-negative (non-positive for max_plus);
+    types and infinities as in `matmul`. Raises ValueError, SumOverflow and Unavailable as `solve` does.
     """
     return _closed(a, semiring, "closure", backend)
 
@@ -236,14 +249,14 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     then takes O(n) a vertex of the path; nothing is kept beside the two. Raises ValueError for what they refuse, for a
     vertex that is none, for matrices that do not belong together.
     """
-    from saitan.tropical.operands import checked_square
+    from saitan.tropical.operands import as_matrix, checked_square
     from saitan.tropical.paths import walk
 
-    a, closed = checked_square(a, semiring), np.asarray(closed)
+    a, closed = checked_square(a, semiring), as_matrix(closed)
     if closed.shape != a.shape or closed.dtype != a.dtype:
         raise ValueError(f"{a.dtype} {a.shape} and {closed.dtype} {closed.shape} are no matrix and its closure")
     for name, vertex in (("source", source), ("target", target)):
-        if not 0 <= vertex < len(a):
+        if not isinstance(vertex, (int, np.integer)) or not 0 <= vertex < len(a):
             raise ValueError(f"{name} {vertex} is not in [0, {len(a):,})")
     return walk(a, closed, source, target, semiring)
 

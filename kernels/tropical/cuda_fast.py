@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cache
 from itertools import cycle
@@ -142,6 +142,7 @@ class Multiplier:
         self._product = _kernel(loop, "PPPPPP" + "iiiii" + "iiiiIiii", SHARED_BYTES)
         entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
         self._overflow = _kernel(f"overflow_{dtype.name}", f"PPPP{entry}{entry}iiiqqqq")
+        self._examine = _kernel(f"examine_{dtype.name}", "PPiqi")
 
     def tiles(self, m: int, n: int) -> tuple[int, int]:
         """Of C, down and across."""
@@ -214,20 +215,31 @@ class Multiplier:
                 shared_size=SHARED_BYTES,
             )
 
+    def examine(self, matrix: Matrix) -> None:
+        """Add to the report what a matrix whose rows are contiguous may not hold."""
+        grid = matrix.rows, divided(matrix.columns, BLOCK[0])
+        arguments = matrix.pointer, self.report_pointer, matrix.columns, matrix.row_stride, self.mirrored
+        self._examine.prepared_call(grid, BLOCK, *arguments)
+
+    def refuse(self, found: int, what: str) -> None:
+        """Raise ValueError where a report has found something that the semiring cannot hold in `what`."""
+        semiring = "max_plus" if self.mirrored else "min_plus"
+        infinite = infinity(self.dtype, semiring)
+        if found & NOT_A_NUMBER:
+            raise ValueError(f"{what} holds NaN")
+        if found & OUT_OF_RANGE:
+            low, high = sorted((0, infinite))
+            beyond = f"holds {-infinite}" if self.dtype == np.float32 else f"has an entry outside [{low}, {high}]"
+            raise ValueError(f"{what} {beyond}, which {semiring} cannot hold")
+
     def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
         """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow.
 
         Where the report has NEGATIVE only the signed loop has written C.
         """
-        semiring = "max_plus" if self.mirrored else "min_plus"
-        infinite = infinity(self.dtype, semiring)
+        infinite = infinity(self.dtype, "max_plus" if self.mirrored else "min_plus")
         report = self.report.get().view(REPORT)[0]
-        if report["found"] & NOT_A_NUMBER:
-            raise ValueError("an operand holds NaN")
-        if report["found"] & OUT_OF_RANGE:
-            low, high = sorted((0, infinite))
-            beyond = f"holds {-infinite}" if self.dtype == np.float32 else f"has an entry outside [{low}, {high}]"
-            raise ValueError(f"an operand {beyond}, which {semiring} cannot hold")
+        self.refuse(report["found"], "an operand")
         if report["found"] & NEGATIVE and not self.signed:
             return report
         with np.errstate(over="ignore"):
@@ -287,6 +299,17 @@ class Product:
         """Floats of either sign, whose parts of a sum cannot be merged by an integer minimum, want signed."""
         self.signed = signed
         self.multiplier = Multiplier(self.dtype, self.report, self.mirrored, signed)
+
+    def examine_out(self, matrices: Iterable[Matrix]) -> None:
+        """Look at what is to be accumulated in, before the first run. Raises ValueError for what it may not hold."""
+        fill(self.report_pointer, np.uint32(0), REPORT.itemsize // 4)
+        for matrix in matrices:
+            self.multiplier.examine(matrix)
+        found = self.report.get().view(REPORT)[0]["found"]
+        self.multiplier.refuse(found, "out")
+        if found & NEGATIVE:
+            # Atomic minima compare bits, which have the order of floats of one sign only.
+            self.parts = 1
 
     def parts_for(self, c: int, pitch: int) -> int:
         """Parts of the sum: one where blocks cannot write to the same words of C, or C is part of something wider."""

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from saitan.cuda import device
 from saitan.cuda.buffers import Buffers
 from saitan.tropical import cuda_fast
 from saitan.tropical.cuda_common import fill
 from saitan.tropical.cuda_fast import Matrix
-from saitan.tropical.multiply import check_out, result_shape
+from saitan.tropical.operands import check_out, result_shape
 from saitan.tropical.semiring import infinity
 
 
@@ -33,6 +34,8 @@ class Array(NamedTuple):
 
             driver.Context.synchronize()
         shape, dtype = tuple(about["shape"]), np.dtype(about["typestr"])
+        if not dtype.isnative:
+            raise ValueError(f"a device array of type {about['typestr']} is not in the machine's byte order")
         strides = about.get("strides")
         if strides is None:
             strides = tuple(int(np.prod(shape[axis + 1 :])) * dtype.itemsize for axis in range(len(shape)))
@@ -61,12 +64,10 @@ class Array(NamedTuple):
 
 
 def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
-    """See kernels.tropical.matmul."""
+    """See saitan.tropical.matmul."""
+    device()
     from pycuda.gpuarray import GPUArray
 
-    from saitan.cuda import device
-
-    device()
     a, b = Array.of(a), Array.of(b)
     infinite = infinity(a.dtype, semiring)
     shape = result_shape(a, b)
@@ -92,6 +93,8 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
     buffers = Buffers(cuda_fast.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
     try:
         product = cuda_fast.Product(buffers, (m, k, n), a.dtype, semiring == "max_plus")
+        if accumulate:
+            product.examine_out(c.matrix(index, batch) for index in np.ndindex(batch))
         for index in np.ndindex(batch):
             product.run(
                 c.matrix(index, batch).pointer, pitch, a.matrix(index, batch), b.matrix(index, batch), accumulate
@@ -102,12 +105,10 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
 
 
 def multiply_from_host(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
-    """A (x) B of two contiguous NumPy matrices by way of the device."""
+    """A (x) B of two contiguous NumPy matrices by way of the device. Raises Unavailable where there is none."""
+    device()
     from pycuda.gpuarray import to_gpu
 
-    from saitan.cuda import device
-
-    device()
     if 0 in (*a.shape, b.shape[1]):
         return np.full((a.shape[0], b.shape[1]), infinity(a.dtype, semiring), a.dtype)
     return multiply_on_device(to_gpu(a), to_gpu(b), semiring, None, False).get()

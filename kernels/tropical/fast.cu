@@ -22,6 +22,17 @@ __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, co
         }
 }
 
+// Reports what C [rows, n] may not hold, or only where its bits are not compared. Grid: (rows, columns / THREADS).
+template <class Number>
+__device__ __forceinline__ void examine(const typename Number::Entry* c, Report* report, int n, long long pitch,
+                                        int mirrored) {
+    using Entry = typename Number::Entry;
+    const int column = blockIdx.y * THREADS + threadIdx.x;
+    if (column >= n) return;
+    const Entry entry = c[blockIdx.x * pitch + column], x = mirrored ? Entry(0) - entry : entry;
+    if (bits_of(x) > bits_of(Number::infinite())) atomicOr(&report->found, fault_of(x));
+}
+
 #define PRODUCT(NAME, NUMBER, THREES, BAD)                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                      \
         product_##NAME(NUMBER::Entry* c, const unsigned* packed_a, const unsigned* packed_b,                           \
@@ -42,6 +53,10 @@ __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, co
                         NUMBER::Entry infinite, NUMBER::Entry opposite, int k, int n, int c_pitch, long long a_row,    \
                         long long a_column, long long b_row, long long b_column) {                                     \
         find_overflow(c, a, b, report, infinite, opposite, k, n, c_pitch, a_row, a_column, b_row, b_column);           \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+        examine_##NAME(const NUMBER::Entry* c, Report* report, int n, long long pitch, int mirrored) {                 \
+        examine<NUMBER>(c, report, n, pitch, mirrored);                                                                \
     }
 
 #ifndef ONLY_TEMPLATES

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.tropical.operands import check_shapes, checked_pair, checked_sums
-from saitan.tropical.semiring import infinity, mirrored
+from saitan.tropical.operands import check_out, checked_pair, checked_sums, result_shape
+from saitan.tropical.semiring import check_operand, infinity, mirrored
 
 
 def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
-    """See kernels.tropical.matmul; backend is "cpu" or "cuda", for NumPy arrays."""
+    """See saitan.tropical.matmul; backend is "cpu" or "cuda", for NumPy arrays."""
     on_device = [hasattr(x, "__cuda_array_interface__") for x in (a, b, *(() if out is None else (out,)))]
     if any(on_device) and not all(on_device):
         raise ValueError("some of a, b and out are on the device and some are not: bring them to one side")
@@ -27,6 +27,8 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
             raise ValueError(f"out must be a NumPy array, not {type(out).__name__}")
         if np.shares_memory(out, a) or np.shares_memory(out, b):
             raise ValueError("out shares memory with an operand: give it memory of its own")
+        if accumulate:
+            check_operand(out, "out", semiring)
     single = _on_device if backend == "cuda" else _on_cpu
     result = np.full(shape, infinity(a.dtype, semiring), a.dtype) if out is None else out
     batch = shape[:-2]
@@ -38,22 +40,6 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
         else:
             result[index] = product
     return result
-
-
-def result_shape(a, b) -> tuple[int, ...]:
-    """The shape of A (x) B, leading dimensions broadcast. Raises ValueError."""
-    check_shapes(a, b)
-    try:
-        batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
-    except ValueError:
-        raise ValueError(f"leading dimensions of {tuple(a.shape)} and {tuple(b.shape)} do not broadcast") from None
-    return (*batch, a.shape[-2], b.shape[-1])
-
-
-def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
-    """Raise ValueError unless out has the result's shape and type."""
-    if tuple(out.shape) != shape or np.dtype(out.dtype) != np.dtype(dtype):
-        raise ValueError(f"out is {tuple(out.shape)} of {out.dtype}, the result {shape} of {np.dtype(dtype)}")
 
 
 def _on_cpu(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:

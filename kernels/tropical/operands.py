@@ -17,10 +17,34 @@ def check_shapes(a, b) -> None:
         raise ValueError(f"types differ: {np.dtype(a.dtype)} and {np.dtype(b.dtype)}")
 
 
+def result_shape(a, b) -> tuple[int, ...]:
+    """The shape of A (x) B, leading dimensions broadcast. Raises ValueError."""
+    check_shapes(a, b)
+    try:
+        batch = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
+    except ValueError:
+        raise ValueError(f"leading dimensions of {tuple(a.shape)} and {tuple(b.shape)} do not broadcast") from None
+    return (*batch, a.shape[-2], b.shape[-1])
+
+
+def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
+    """Raise ValueError unless out has the result's shape and type."""
+    if tuple(out.shape) != shape or np.dtype(out.dtype) != np.dtype(dtype):
+        raise ValueError(f"out is {tuple(out.shape)} of {out.dtype}, the result {shape} of {np.dtype(dtype)}")
+
+
+def as_matrix(x) -> np.ndarray:
+    """A NumPy array in the machine's byte order. Raises ValueError for a sparse matrix."""
+    if hasattr(x, "tocsr"):
+        raise ValueError("a sparse matrix must be made dense first, infinite where it has no entry")
+    x = np.asarray(x)
+    return x.astype(x.dtype.newbyteorder("="), copy=False)
+
+
 def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
     """Both as NumPy matrices [m, k] and [k, n]. Raises ValueError naming what does not fit."""
     same = a is b
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = as_matrix(a), as_matrix(b)
     check_shapes(a, b)
     infinity(a.dtype, semiring)
     for matrix, name in ((a, "a"),) if same else ((a, "a"), (b, "b")):
@@ -30,7 +54,7 @@ def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
 
 def checked_square(a, semiring: str) -> np.ndarray:
     """A NumPy matrix [n, n] that can be closed. Raises ValueError, also where a cycle may be better than none."""
-    a = np.asarray(a)
+    a = as_matrix(a)
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"a closure is that of a square matrix, not of one of shape {a.shape}")
     checked_pair(a, a, semiring)

@@ -1,12 +1,16 @@
+import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
 
 from saitan import tropical
 from saitan.blocks import joined
+from saitan.cuda import unusable
 from saitan.problem import Unavailable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
@@ -89,7 +93,7 @@ def test_every_variant_equals_numpy(instance, choice):
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 @pytest.mark.parametrize("variant", ["fast", "dense"])
 def test_fast_leaves_out_nothing_finite(variant, dtype):
-    random = np.random.default_rng()
+    random = np.random.default_rng(8)
     for _ in range(8):
         m, k, n = random.integers(1, [150, 300, 1200])
         a, b = (random.integers(0, 1000, shape).astype(dtype) for shape in ((m, k), (k, n)))
@@ -264,11 +268,75 @@ def bad_operands():
     yield (one, one), {"accumulate": True}, "needs the out"
     yield (np.ones((2, 4, 4), np.float32), np.ones((3, 4, 4), np.float32)), {}, "do not broadcast"
 
+    yield (one, one), {"out": np.full((4, 4), np.nan, np.float32), "accumulate": True}, "out holds NaN"
+    yield (one, one), {"out": np.full((4, 4), -np.inf, np.float32), "accumulate": True}, "out holds -inf"
+    negative = np.where(np.eye(4) == 1, -1, 1)[::-1].astype(np.int32)
+    yield (np.ones((4, 4), np.int32),) * 2, {"out": negative, "accumulate": True}, "out must hold integers"
+    yield (one, one), {"out": np.empty((4, 4), ">f4")}, r"out is \(4, 4\) of >f4"
+    yield (one, one), {"backend": "gpu"}, "unknown backend 'gpu'"
+    yield (one.astype(complex), one.astype(complex)), {}, "complex128"
+    yield (one.astype(object), one.astype(object)), {}, "object"
+    yield (one > 0, one > 0), {}, "bool"
+    yield (coo_array(one), one), {}, "a sparse matrix must be made dense"
+
 
 @pytest.mark.parametrize("operands, options, message", list(bad_operands()))
 def test_matmul_refuses(operands, options, message):
     with pytest.raises(ValueError, match=message):
-        tropical.matmul(*operands, **options, backend="cpu")
+        tropical.matmul(*operands, **{"backend": "cpu", **options})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_infinity_is_a_named_constant_of_every_type(dtype):
+    constant = getattr(tropical, f"INFINITY_{dtype.upper()}")
+    assert constant == {"float32": np.inf, "int32": 1073741823, "uint16": 32767}[dtype] and constant.dtype == dtype
+    a = np.full((2, 2), constant, dtype)
+    assert (tropical.matmul(a, a, backend="cpu") == constant).all()
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">i4", ">u2", "<f4"])
+def test_arrays_of_either_byte_order(dtype):
+    a = np.arange(16).reshape(4, 4).astype(dtype)
+    native = a.astype(np.dtype(dtype).newbyteorder("="))
+    for call in (tropical.matmul, tropical.solve):
+        found = call(a, native, backend="cpu")
+        assert found.dtype.isnative
+        np.testing.assert_array_equal(found, product_rows(native, native, "min_plus"))
+    closed = tropical.floyd_warshall(a, backend="cpu")
+    np.testing.assert_array_equal(closed, tropical.closure(native, backend="cpu"))
+    assert tropical.path(a, closed.astype(dtype), 0, 3).tolist() == [0, 3]
+
+
+def test_solve_and_path_refuse():
+    one = np.ones((4, 4), np.float32)
+    with pytest.raises(ValueError, match=r"solve multiplies two matrices, not arrays \(2, 4, 4\)"):
+        tropical.solve(np.ones((2, 4, 4), np.float32), one, backend="cpu")
+    with pytest.raises(ValueError, match=r"unknown variant 'fats' \(there are: untiled"):
+        tropical.solve(one, one, variant="fats")
+    with pytest.raises(ValueError, match="fast has no parameter 'grain'"):
+        tropical.solve(one, one, variant="fast", backend="cpu", grain="tile")
+    with pytest.raises(ValueError, match=r"source 1.5 is not in \[0, 4\)"):
+        tropical.path(one, one, 1.5, 2)
+    with pytest.raises(ValueError, match=r"target -1 is not in"):
+        tropical.path(one, one, 0, -1)
+
+
+@pytest.mark.skipif(unusable() is None, reason="a GPU can be used here")
+def test_a_backend_that_is_not_there_is_unavailable():
+    one = np.ones((4, 4), np.float32)
+    device_array = SimpleNamespace(
+        __cuda_array_interface__={"shape": (4, 4), "typestr": "<f4", "data": (512, False), "version": 3}
+    )
+    calls = (
+        lambda: tropical.matmul(one, one, backend="cuda"),
+        lambda: tropical.matmul(device_array, device_array),
+        lambda: tropical.solve(one, one, backend="cuda"),
+        lambda: tropical.closure(one, backend="cuda"),
+        lambda: tropical.floyd_warshall(one, backend="cuda"),
+    )
+    for call in calls:
+        with pytest.raises(Unavailable, match=re.escape(unusable())):
+            call()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -289,6 +357,68 @@ def test_a_finite_sum_that_reaches_infinity_is_reported(dtype):
     for call in (tropical.closure, tropical.floyd_warshall):
         with np.errstate(over="ignore"), pytest.raises(SumOverflow, match="a finite sum reaches"):
             call(path, backend="cpu")
+
+
+def sums_at_infinity_are_reported(dtype, backend):
+    infinite = INFINITE[dtype]
+    # The largest float32 is the last to be finite; adding half a unit of its last place rounds to infinity.
+    half = np.float32(2.0**103)
+    high, low, one = (
+        (np.finfo(np.float32).max - half * 2, half * 2, half) if dtype == "float32" else (infinite - 8, 7, 1)
+    )
+    last = np.array([[high]], dtype)
+    for call in (tropical.matmul, tropical.solve):
+        below = call(last, np.array([[low]], dtype), backend=backend)
+        assert below[0, 0] == (np.finfo(np.float32).max if dtype == "float32" else infinite - 1)
+        with np.errstate(over="ignore"), pytest.raises(SumOverflow):
+            call(last, np.array([[low + one]], dtype), backend=backend)
+        assert call(last, np.array([[infinite]], dtype), backend=backend)[0, 0] == infinite
+    path = np.full((3, 3), infinite, dtype)
+    path[0, 1], path[1, 2] = high, low
+    for call in (tropical.closure, tropical.floyd_warshall):
+        assert call(path, backend=backend)[0, 2] < infinite
+    path[1, 2] += one
+    for call in (tropical.closure, tropical.floyd_warshall):
+        with np.errstate(over="ignore"), pytest.raises(SumOverflow):
+            call(path, backend=backend)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype):
+    sums_at_infinity_are_reported(dtype, "cpu")
+
+
+def a_closure_follows_a_path_through_all_vertices(n, call, backend):
+    """Its ends take as many squarings as there are, and every block of Floyd-Warshall."""
+    order = np.random.default_rng(n).permutation(n)
+    a = np.full((n, n), INFINITE["int32"])
+    a[order[:-1], order[1:]] = np.arange(1, n)
+    closed = getattr(tropical, call)(a, backend=backend)
+    lengths = np.concatenate([[0], np.cumsum(np.arange(1, n))])
+    expected = np.where(np.subtract.outer(lengths, lengths) <= 0, np.subtract.outer(-lengths, -lengths), 2**30 - 1)
+    np.testing.assert_array_equal(closed[np.ix_(order, order)], expected)
+
+
+@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
+@pytest.mark.parametrize("n", [2, 3, 33, 65, 130, 300])
+def test_a_closure_follows_a_path_through_all_vertices(n, call):
+    a_closure_follows_a_path_through_all_vertices(n, call, "cpu")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("few", [1, 3, 4, 8])
+def test_every_term_of_a_group_of_eight_counts(few, dtype):
+    """The least term of a sum in each place of a group, in the last group too, whole and cut."""
+    for k in (8, 11, 64, 77):
+        for term in range(k):
+            a = np.full((2, k), INFINITE[dtype])
+            b = np.full((k, 3), INFINITE[dtype])
+            others = [(term // 8 * 8 + (term + step) % 8) for step in range(few)]
+            finite = [other for other in others if other < k]
+            a[:, finite], b[finite] = 50, 60
+            a[:, term], b[term] = 1, np.array([2, 3, 4])
+            found = tropical.matmul(a, b, backend="cpu")
+            np.testing.assert_array_equal(found, np.tile(np.array([3, 4, 5], dtype), (2, 1)), err_msg=f"{term} of {k}")
 
 
 def test_closure_refuses():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_tropical import pairs
+from test_tropical import a_closure_follows_a_path_through_all_vertices, pairs, sums_at_infinity_are_reported
 
 from saitan import tropical
 from saitan.blocks import joined
@@ -184,6 +184,84 @@ def test_matmul_of_device_arrays_of_any_strides(dtype):
         tropical.matmul(square, square, out=square)
     with pytest.raises(ValueError, match="bring them to one side"):
         tropical.matmul(square, a)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype):
+    sums_at_infinity_are_reported(dtype, "cuda")
+
+
+@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
+@pytest.mark.parametrize("n", [2, 33, 129, 513, 1100])
+def test_a_closure_follows_a_path_through_all_vertices(n, call):
+    a_closure_follows_a_path_through_all_vertices(n, call, "cuda")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+@pytest.mark.parametrize("last", [0, 31, 32, 999, 1023])
+def test_every_chunk_of_a_sum_counts(last, dtype):
+    """The least term of a sum in each place of a chunk, in the last chunk too; sums in parts and whole."""
+    for m, n in ((3, 5), (2000, 1500)):
+        a, b = np.full((m, last + 1), 50, dtype), np.full((last + 1, n), 60, dtype)
+        a[:, last], b[last] = 1, np.arange(n)
+        found = tropical.matmul(a, b, backend="cuda")
+        np.testing.assert_array_equal(found, np.tile(np.minimum(np.arange(n) + 1, 110 if last else 2**14), (m, 1)))
+
+
+@pytest.mark.parametrize("shape", [(40, 3000, 50), (400, 60, 500), (3, 7, 5)])
+@pytest.mark.parametrize("semiring", ["min_plus", "max_plus"])
+def test_accumulating_in_floats_of_either_sign(semiring, shape):
+    """Of few tiles and many terms the sum is cut into parts, which atomic minima merge."""
+    from pycuda.gpuarray import to_gpu
+
+    m, k, n = shape
+    rng = np.random.default_rng(k)
+    a, b = (mirrored(rng.random(size, np.float32), semiring) for size in ((m, k), (k, n)))
+    for low, high in ((-2, 2), (0, 1e-3), (-1e-3, 0)):
+        before = rng.uniform(low, high, (m, n)).astype(np.float32)
+        before[0, 0], before[-1, -1] = -0.0, np.float32(np.inf if semiring == "min_plus" else -np.inf)
+        product = product_rows(a, b, semiring)
+        expected = (np.minimum if semiring == "min_plus" else np.maximum)(before, product)
+        out = to_gpu(before)
+        tropical.matmul(to_gpu(a), to_gpu(b), semiring, out, accumulate=True)
+        np.testing.assert_array_equal(out.get(), expected)
+
+
+@pytest.mark.parametrize(
+    "dtype, entry, message",
+    [
+        ("float32", np.nan, "out holds NaN"),
+        ("float32", -np.nan, "out holds NaN"),
+        ("float32", -np.inf, "out holds -inf"),
+        ("int32", -1, "out has an entry outside"),
+        ("uint16", 0x8000, "out has an entry outside"),
+    ],
+)
+@pytest.mark.parametrize("place", [(0, 0, 0), (1, 2, 4), (1, 69, 130)])
+def test_what_is_accumulated_in_is_looked_at(dtype, entry, message, place):
+    from pycuda.gpuarray import to_gpu
+
+    a, b = to_gpu(np.ones((2, 70, 9), dtype)), to_gpu(np.ones((9, 131), dtype))
+    before = np.ones((2, 70, 131), dtype)
+    before[place] = entry
+    out = to_gpu(before)
+    with pytest.raises(ValueError, match=message):
+        tropical.matmul(a, b, out=out, accumulate=True)
+    np.testing.assert_array_equal(out.get(), before)
+    tropical.matmul(a, b, out=out)
+    assert (out.get() == 2).all()
+
+
+def test_device_arrays_of_another_byte_order_are_refused():
+    from pycuda.gpuarray import to_gpu
+
+    held = to_gpu(np.ones((4, 4), np.float32))
+
+    class Swapped:
+        __cuda_array_interface__ = held.__cuda_array_interface__ | {"typestr": ">f4"}
+
+    with pytest.raises(ValueError, match="not in the machine's byte order"):
+        tropical.matmul(Swapped(), Swapped())
 
 
 def test_empty_products_on_the_device_are_infinite():
