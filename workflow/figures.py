@@ -1,13 +1,15 @@
 """Draw one experiment's chart: an SVG for print and a Vega-Lite specification, its data inside, for the report.
 
-The data are a table with the columns that the experiment's `figure` names and `source`: "saitan" for ours, "paper" for
-printed numbers, which are drawn as diamonds over ours. A row without x (a variant that the swept parameter means
-nothing to) is a level across the chart; where y is `seconds`, the columns q1 and q3 are drawn as its quartiles.
+The data are a table with the columns that the experiment's `figure` names and `source`: "saitan" for ours, "paper" and
+"paper, 1.43 M vertices" for printed numbers, which are drawn as diamonds and squares over ours. A row that is not
+`settled` is pale and has a hollow circle. A row without x (a variant that the swept parameter means nothing to) is a
+level across the chart; columns named as y with _q1 and _q3 are drawn as its quartiles.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import warnings
@@ -18,23 +20,28 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from saitan.workflow.config import Figure
 from saitan.workflow.files import beside
+from saitan.workflow.numbers import steps_of, typeset
+from saitan.workflow.published import PAPER
+from saitan.workflow.samples import described
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
-OURS, PAPER = "saitan", "paper"
+OURS, DOUBTFUL = "saitan", "not settled"
 # A series with more values than this has no marker at each; a number as colour with more values is a gradient.
 FEW_MARKERS, FEW_COLORS = 40, 8
 
 
 class Drawn(Figure):
-    """A figure as `--figure` gives it: the configuration's, and the title over it."""
+    """A figure as `--figure` gives it: the configuration's, and the title over it; units: of the data's columns."""
 
     title: str
+    units: dict[str, str] = Field(default={})
 
 
 @dataclass(frozen=True)
@@ -80,21 +87,21 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         empty = alt.Chart(pd.DataFrame({"text": ["Nothing was measured"]})).mark_text(size=16).encode(text="text:N")
         return empty.properties(width=WIDTH, height=80, title=figure.title).configure(**theme())
     titles = figure.y_title or []
-    facets = [] if figure.facet is None else list(dict.fromkeys(data["facet"]))
+    facets = [] if "facet" not in data else list(dict.fromkeys(data["facet"]))
     columns = 2 if len(facets) == 4 else min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
     bars = figure.mark == "bar"
-    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, bars)
+    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, bars, figure.units.get(figure.x, ""))
     last = len(figure.y) - 1
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
         title = titles[number] if number < len(titles) else _words(name)
-        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, bars)
+        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, bars, figure.units.get(name, ""))
         above = replace(x, title=None) if number < last else x
         encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
         panel = alt.layer(*encoder.layers()).properties(**size)
-        if figure.facet is not None:
+        if facets:
             panel = panel.facet(data=values, facet=alt.Facet("facet:N", title=None, sort=facets), columns=columns)
             if not figure.y_log:
                 # One linear scale would flatten the GPU's chart beside the CPU's.
@@ -129,28 +136,32 @@ class _Encoder:
         if picked is not None:
             self.base["opacity"] = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
         if interactive:
-            named = [("color", figure.color), ("facet", figure.facet)]
+            named = [("color", figure.color), ("facet", figure.facet if "facet" in data else None)]
             self.tooltips["tooltip"] = [
                 *(alt.Tooltip(f"{field}:N", title=_words(name)) for field, name in named if name),
                 x.tooltip(),
                 y.tooltip(),
                 alt.Tooltip("source:N", title="Source"),
+                *([alt.Tooltip("state:N", title="Median")] if self.ours["doubt"].any() else []),
             ]
 
     def layers(self) -> list[alt.Chart]:
         layers = self._of_ours()
         if self.ours["x"].isna().any():
             layers.append(self._levels())
-        if self.y.field == "y0" and self.figure.y[0] == "seconds" and {"q1", "q3"} <= set(self.data):
+        if f"{self.y.field}_q1" in self.data:
             layers.append(self._quartiles())
-        if (self.data["source"] == PAPER).any():
-            layers += self._of_paper()
+        if (self.data["mark"] != "").any():
+            layers += self._hollow()
         return layers
 
     def _of_ours(self) -> list[alt.Chart]:
         chosen = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x)")
         if self.figure.mark == "bar":
-            return [chosen.mark_bar().encode(**self.base, **self.tooltips)]
+            pale = {}
+            if self.ours["doubt"].any():
+                pale["fillOpacity"] = alt.condition(f"datum.state == '{DOUBTFUL}'", alt.value(0.45), alt.value(1))
+            return [chosen.mark_bar().encode(**self.base, **pale, **self.tooltips)]
         if self.figure.mark == "point":
             return [chosen.mark_point(filled=True, size=70, opacity=1).encode(**self.base, **self.tooltips)]
         line = chosen.mark_line(strokeWidth=2, interpolate="step-after" if self.figure.mark == "step" else "linear")
@@ -171,45 +182,77 @@ class _Encoder:
         return level.mark_rule(strokeWidth=2, strokeDash=[8, 3]).encode(**encoding, **self.tooltips)
 
     def _quartiles(self) -> alt.Chart:
-        measured = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x) && isValid(datum.q1)")
-        encoding = self.base | {"y": alt.Y("q1:Q", title=self.y.title), "y2": alt.Y2("q3:Q")}
+        low, high = f"{self.y.field}_q1", f"{self.y.field}_q3"
+        measured = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x) && isValid(datum.{low})")
+        encoding = self.base | {"y": alt.Y(f"{low}:Q", title=self.y.title), "y2": alt.Y2(f"{high}:Q")}
         if self.figure.mark == "bar":
             encoding.pop("color", None)
         return measured.mark_rule(strokeWidth=1.5).encode(**encoding)
 
-    def _of_paper(self) -> list[alt.Chart]:
-        """Diamonds with a legend entry of their own: what a paper prints of a curve are points, no line joins them."""
-        printed = alt.Chart().transform_filter(f"datum.source == '{PAPER}' && isValid(datum.{self.y.field})")
+    def _hollow(self) -> list[alt.Chart]:
+        """Marks with a legend entry of their own: circles where ours had not settled, and what papers print.
+
+        What a paper prints of a curve are points, no line joins them.
+        """
+        present = list(dict.fromkeys(self.data["mark"]))
+        kinds = {kind: shape for kind, shape in _shapes(present).items() if kind in present}
         shape = alt.Shape(
-            "source:N",
-            scale=alt.Scale(domain=[PAPER], range=["diamond"]),
+            "mark:N",
+            scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
             legend=alt.Legend(title=None, symbolFillColor="white"),
         )
-        point = printed.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1)
-        return [point.encode(**self.base, **self.tooltips, shape=shape)]
+        layers = []
+        for where, place in (("isValid(datum.x)", {}), ("!isValid(datum.x)", {"x": alt.value("width")})):
+            chosen = alt.Chart().transform_filter(f"isValid(datum.mark) && {where} && isValid(datum.{self.y.field})")
+            point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1)
+            if not place or self.data.loc[self.data["mark"] != "", "x"].isna().any():
+                layers.append(point.encode(**{**self.base, **place}, **self.tooltips, shape=shape))
+        return layers
 
     def _colors(self) -> list[Any]:
-        return [value for value in dict.fromkeys(self.data["color"]) if value is not None and value == value]
+        """The values of the colour in the order of the data; numbers, written as text too, by size."""
+        values = [value for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
+        return sorted(values, key=float) if all(_is_number(value) for value in values) else values
 
     def _color(self) -> Any:
         title, values = _words(self.figure.color), self._colors()
         if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
             kind = "O" if len(values) <= FEW_COLORS else "Q"
             scale = alt.Scale(scheme="viridis")
-            encoded = alt.Color(f"color:{kind}", title=title, scale=scale)
+            encoded = alt.Color(f"color:{kind}", title=title, scale=scale, **({"sort": values} if kind == "O" else {}))
         else:
             encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values))
         # The other colour is for printed numbers that name no series, and for the diamond in the legend.
         return alt.condition("isValid(datum.color)", encoded, alt.value("#8a8f98"))
 
 
-def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
-    """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, q1, q3.
+def _shapes(present: list[str]) -> dict[str, str]:
+    """The hollow marks there can be, in the order of the legend."""
+    printed = sorted(kind for kind in present if kind.startswith(f"{PAPER},"))
+    others = dict(zip(printed, itertools.cycle(("square", "triangle-up", "cross")), strict=False))
+    return {DOUBTFUL: "circle", PAPER: "diamond", **others}
 
-    A printed row that names no facet is repeated in each; infinities become missing.
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
+    """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
+    state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
+
+    A printed row that names no facet is repeated in each; infinities become missing; there is no facet where it has one
+    value only.
     """
     wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
     wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
+    if table.empty:
+        return pd.DataFrame(columns=[key for key in wanted if key != "facet"], dtype=float).assign(source="", mark="")
     for key, name in wanted.items():
         if name not in table:
             at = "y" if key.startswith("y") else key
@@ -217,22 +260,49 @@ def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
             raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
     data["source"] = table["source"]
-    if {"q1", "q3"} <= set(table):
-        data[["q1", "q3"]] = table[["q1", "q3"]]
+    ours = data["source"] == OURS
+    data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
+    for i, name in enumerate(figure.y):
+        for end in ("q1", "q3"):
+            if f"{name}_{end}" in table:
+                data[f"y{i}_{end}"] = table[f"{name}_{end}"]
     data = data.replace([np.inf, -np.inf], np.nan)
     if "facet" in data:
-        values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
-        open_rows = data["facet"].isna()
-        repeated = [data[open_rows].assign(facet=value) for value in values]
-        data = pd.concat([data[~open_rows], *repeated], ignore_index=True)
-        numeric = pd.api.types.is_numeric_dtype(data["facet"]) and not pd.api.types.is_bool_dtype(data["facet"])
-        data["facet"] = data["facet"].map(f"{figure.facet} = {{:g}}".format if numeric else str)
+        data = _facetted(figure, data)
+    ours = data["source"] == OURS
+    data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
+    data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
     return data
+
+
+def _facetted(figure: Drawn, data: pd.DataFrame) -> pd.DataFrame:
+    """With the facets as text in the order they are shown, numbers by size; without the column where one value is."""
+    values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
+    if len(values) < 2:
+        return data.drop(columns="facet")
+    numeric = all(_is_number(value) for value in values)
+    open_rows = data["facet"].isna()
+    repeated = [data[open_rows].assign(facet=value) for value in values]
+    data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
+    if numeric:
+        data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
+    data["facet"] = data["facet"].map((lambda value: f"{_words(figure.facet)} {float(value):g}") if numeric else str)
+    return data
+
+
+def _marked(data: pd.DataFrame) -> pd.Series:
+    """Which of our rows bear a circle: those in doubt; of a series with no marker at each, its last."""
+    series = [data[name].astype(str) for name in ("color", "facet") if name in data] or [pd.Series("", data.index)]
+    groups = data.groupby(series, sort=False)
+    long = groups["source"].transform("size") > FEW_MARKERS
+    last = groups.cumcount(ascending=False) == 0
+    return data["doubt"] & (~long | last)
 
 
 def _records(data: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows with what is missing left out and numbers cut to six digits."""
-    return [{key: _short(value) for key, value in row.items() if not pd.isna(value)} for row in data.to_dict("records")]
+    rows = data.drop(columns="doubt", errors="ignore").to_dict("records")
+    return [{key: _short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
 
 
 def _short(value: Any) -> Any:
@@ -243,8 +313,9 @@ def _short(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)
 
 
-def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> Axis:
+def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str) -> Axis:
     present = values.dropna()
+    name = title = typeset(title)
     discrete = bars and field == "x"
     if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
         scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
@@ -252,10 +323,16 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> A
     number_format = "," if (present % 1 == 0).all() else ".4~g"
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
-    # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not linear.
-    # The ticks of a linear axis are of the order of its largest value, those of a logarithmic one go down to the least.
-    form = ".5~g" if (least if log else largest) >= 1e-3 and largest < 1e4 else ".3~s"
-    ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
+    steps = steps_of(unit)
+    if len(steps) > 1:
+        # The ticks say the unit.
+        ticks = {"labelExpr": _with_unit(steps)}
+        title = title.removesuffix(f" ({unit})")
+    else:
+        # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
+        # linear. Large counts have prefixes; nobody writes 10m for 0.01.
+        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
+        ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     # Marks at the edges need room; bars stand on theirs.
     edge = {} if bars else {"padding": 6, "nice": False}
     if not log:
@@ -271,7 +348,17 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool) -> A
             alt.Scale(type="symlog", constant=least, **edge),
             _powers(present.min(), least, largest),
         )
-    return Axis(field, title, title, "Q", scale, alt.Axis(**ticks), number_format)
+    return Axis(field, name, title, "Q", scale, alt.Axis(**ticks), number_format)
+
+
+def _with_unit(steps: list[tuple[float, str]]) -> str:
+    """Vega's expression for a tick with its unit: "10 ms", "2 GTEPS"."""
+    text = f"format(datum.value / {steps[-1][0]!r}, '.3~g') + ' {steps[-1][1]}'"
+    for factor, unit in reversed(steps[:-1]):
+        # A tick of a logarithmic scale is a power of ten up to rounding.
+        written = f"format(datum.value / {factor!r}, '.3~g') + ' {unit}'"
+        text = f"abs(datum.value) >= {factor * (1 - 1e-9)!r} ? {written} : {text}"
+    return f"!datum.label ? '' : datum.value == 0 ? '0' : {text}"
 
 
 def _powers(lowest: float, least: float, largest: float) -> list[float]:
@@ -289,10 +376,12 @@ def _words(name: str) -> str:
 def draw(arguments: argparse.Namespace) -> None:
     import vl_convert
 
-    figure = Drawn.model_validate_json(arguments.figure)
+    told = described(arguments.data)
+    figure = Drawn.model_validate_json(arguments.figure).model_copy(update={"units": told["units"]})
     table = pd.read_parquet(arguments.data)
     with beside(arguments.spec) as path:
         interactive = specification(figure, table, interactive=True)
+        interactive["usermeta"] = {"saitan": {"identity": told["identity"]}, **interactive.get("usermeta", {})}
         path.write_text(json.dumps(interactive, separators=(",", ":"), allow_nan=False))
     with beside(arguments.svg) as path:
         printed = specification(figure, table, interactive=False)

@@ -10,7 +10,7 @@ from saitan.workflow.files import beside
 from saitan.workflow.graphs.catalogue import Downloaded
 from saitan.workflow.plan import PUBLISHED, RESULTS, Plan, plan_from
 from saitan.workflow.published import read_published
-from saitan.workflow.report import (
+from saitan.workflow.report_plan import (
     LeftOut,
     PlannedExperiment,
     PlannedFigure,

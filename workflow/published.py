@@ -10,9 +10,12 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from saitan.workflow.config import Model, explain
+from saitan.workflow.numbers import readable
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
 
+# Whose a chart's row is, where it is not ours.
+PAPER = "paper"
 # Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
 SAME_SIZE = 0.02
 
@@ -81,16 +84,26 @@ def _same_size(graph: str, published: Published, models: Mapping[str, str], vert
 
 
 def printed_points(
-    experiment: str, published: Published, models: Mapping[str, str], figure: pd.DataFrame
+    experiment: str,
+    published: Published,
+    models: Mapping[str, str],
+    figure: pd.DataFrame,
+    vertices: Mapping[str, int],
 ) -> pd.DataFrame:
-    """Chart rows of the paper, one for each of our graphs that stands for the paper's; may be empty."""
+    """Chart rows of the paper, one for each of our graphs that stands for the paper's; may be empty.
+
+    source: "paper", or "paper, 1.43 M vertices" where our graph has another size.
+    """
     printed = published.experiments.get(experiment)
     rows = []
     for entry in printed.points if printed else []:
         columns = {key: value for key, value in entry.items() if key != "models"}
         if "graph" not in figure:
-            rows.append(columns)
+            rows.append(columns | {"source": PAPER})
             continue
         standing = [graph for graph in figure["graph"].unique() if models.get(graph) == entry.get("models")]
-        rows += [columns | {"graph": graph} for graph in standing]
+        for graph in standing:
+            same = _same_size(graph, published, models, vertices)
+            source = PAPER if same else f"{PAPER}, {readable(published.graphs[entry['models']], 'vertices', 3)}"
+            rows.append(columns | {"graph": graph, "source": source})
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""All solvers of an experiment, ours and other people's, in order of speed; those that could not run here are quoted.
+"""All solvers of an experiment, ours and other people's, the best first; those that could not run here are quoted.
 
 What is quoted (config/peers.yaml) was measured on one machine with a GPU, so it stands beside results of a GPU only.
 """
@@ -6,22 +6,23 @@ What is quoted (config/peers.yaml) was measured on one machine with a GPU, so it
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from saitan.workflow.bests import compared_by, doubt, in_order, plain
 from saitan.workflow.config import Model, explain
 from saitan.workflow.graphs.plan import NO_GRAPH
-from saitan.workflow.report_tables import as_text, in_order, readable
+from saitan.workflow.numbers import as_text, readable
+from saitan.workflow.quantities import Headline
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
-
-# Of these the smaller is the better one, of all others the larger.
-TIMES = ("time",)
 
 
 class Value(BaseModel):
@@ -65,23 +66,34 @@ def read_quoted(path: Path) -> Quoted:
 
 @dataclass(frozen=True)
 class Place:
-    """A solver among the others. factor: how many times as fast as the best peer; title: of a quoted one."""
+    """A solver among the others.
+
+    factor: how many times as good as the best peer; title: of a quoted one; threads: where a table has several; doubt:
+    why its number says little.
+    """
 
     variant: str
     backend: str
-    median: str
+    value: str
     factor: float
     peer: bool
-    title: str | None
+    title: str | None = None
+    threads: int | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The solvers of one graph and choice of the problem's own parameters, the fastest first."""
+    """The solvers of one graph and choice of the problem's own parameters, the best first."""
 
     where: str
     quantity: str
     places: list[Place]
+
+    @property
+    def sure(self) -> bool:
+        """Whether every number had settled undisturbed, so that the order can be relied on."""
+        return not any(place.doubt for place in self.places)
 
 
 def rankings(
@@ -94,61 +106,69 @@ def rankings(
     """
     if table.empty or "variant" not in table:
         return []
-    keys = ["graph", *instance]
+    table, keys = table.reset_index(drop=True), ["graph", *instance]
+    headline = compared_by(table, problem)
     ranked = []
     for _, group in in_order(table, keys).groupby(keys, sort=False, dropna=False):
-        about = {name: group[name].iloc[0] for name in keys if group[name].iloc[0] not in (NO_GRAPH, None)}
-        others = _quotes(about, problem, quoted) if quoted and (group["backend"] == "cuda").any() else []
-        quantity = others[0].quantity if others else "time"
-        rows = [*_measured(group, quantity, peers), *(other for other in others if other.quantity == quantity)]
-        best = _first([row for row in rows if row.peer])
-        if best is None or len(rows) == 1:
+        about = {name: value for name in keys if (value := plain(group[name].iloc[0])) not in (NO_GRAPH, None)}
+        places = _measured(group, headline, peers)
+        if quoted and (group["backend"] == "cuda").any():
+            places += _quotes(about, problem, headline, quoted)
+        best = _best(headline, [value for value, place in places if place.peer])
+        if best is None or len(places) == 1:
             continue
-        places = [
-            Place(row.variant, row.backend, readable(row.value, row.unit), row.over(best), row.peer, row.title)
-            for row in rows
-        ]
-        places.sort(key=lambda place: place.factor, reverse=True)
-        where = ", ".join(v if name == "graph" else f"{name} {as_text(v)}" for name, v in about.items())
-        ranked.append(Ranking(where, quantity, places))
+        placed = [replace(place, factor=headline.over(value, best)) for value, place in places]
+        placed.sort(key=lambda place: place.factor, reverse=True)
+        where = ", ".join(
+            str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
+        )
+        ranked.append(Ranking(where, headline.quantity, placed))
     return ranked
 
 
-@dataclass(frozen=True)
-class _Row:
-    variant: str
-    backend: str
-    quantity: str
-    value: float
-    unit: str
-    peer: bool
-    title: str | None = None
-
-    def over(self, other: _Row) -> float:
-        """How many times as fast as another."""
-        return other.value / self.value if self.quantity in TIMES else self.value / other.value
+def _best(headline: Headline, values: list[float]) -> float | None:
+    return (min if headline.less else max)(values, default=None)
 
 
-def _first(rows: list[_Row]) -> _Row | None:
-    better = min if rows and rows[0].quantity in TIMES else max
-    return better(rows, key=lambda row: row.value, default=None)
+def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
+    """What was measured here: each variant, backend and number of threads, with the value it is ranked by."""
+    ours = group["ours"].astype(float)
+    rows = group[(group["quantity"] == headline.quantity) & np.isfinite(ours) & (ours > 0)]
+    several = rows["threads"].nunique() > 1
+    found = []
+    for (variant, backend, threads), points in rows.groupby(["variant", "backend", "threads"], sort=False):
+        row = points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
+        value = float(row["ours"])
+        shown = readable(value, row["unit"] or "")
+        place = Place(
+            variant,
+            backend,
+            shown,
+            math.nan,
+            variant in peers,
+            threads=int(threads) if several else None,
+            doubt=doubt(row),
+        )
+        found.append((value, place))
+    return found
 
 
-def _measured(group: pd.DataFrame, quantity: str, peers: Collection[str]) -> list[_Row]:
-    rows = group[(group["quantity"] == quantity) & group["ours"].notna()]
-    best = []
-    for (variant, backend), points in rows.groupby(["variant", "backend"], sort=False):
-        unit = points["unit"].iloc[0] or ""
-        best.append(_first([_Row(variant, backend, quantity, v, unit, variant in peers) for v in points["ours"]]))
-    return best
-
-
-def _quotes(about: dict[str, Any], problem: str, quoted: Quoted) -> list[_Row]:
+def _quotes(about: dict[str, Any], problem: str, headline: Headline, quoted: Quoted) -> list[tuple[float, Place]]:
+    """What is quoted of the same graph and parameters, by what the solvers are ranked by."""
     return [
-        _Row(name, solver.backend, solver.quantity, entry.value, "s" if solver.quantity in TIMES else "", True, title)
+        (
+            entry.value,
+            Place(
+                name,
+                solver.backend,
+                readable(entry.value, headline.metric.unit),
+                math.nan,
+                True,
+                f"{solver.title}; {quoted.origin}",
+            ),
+        )
         for name, solver in quoted.solvers.items()
-        if solver.problem == problem
-        for title in [f"{solver.title}; {quoted.origin}"]
+        if solver.problem == problem and solver.quantity == headline.quantity
         for entry in solver.values
         if about == {key: wanted for key, wanted in entry if key != "value"}
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,89 +16,29 @@ from typing import Any
 
 import jinja2
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from saitan.problem import names, problem
+from saitan.workflow.bests import Best, bests
 from saitan.workflow.files import beside
+from saitan.workflow.index import entry, write_index
+from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
-from saitan.workflow.report_facts import Failed, GraphRow, Kernel, Machine, failed, graph_row, kernels, machines
-from saitan.workflow.report_tables import Best, Table, bests, layout, readable
+from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kernels, machines
+from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, current, outcome
+from saitan.workflow.report_plan import (
+    PlannedExperiment,
+    PlannedGraph,
+    ReportPlan,
+    read_plan,
+)
+from saitan.workflow.report_tables import Table, layout, times
+from saitan.workflow.samples import described
 from saitan.workflow.step import Failure, run_step
-from saitan.workflow.vega import charts_script, theme
+from saitan.workflow.vega import charts_script, identity_of, theme
 
 TEMPLATES = Path(__file__).parent / "report_template"
 # A longer table is folded in the page, and a longer list is cut short on the console.
 LONG_TABLE, LONG_LIST = 60, 4
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlannedFigure(_Model):
-    svg: Path
-    spec: Path
-
-
-class PlannedExperiment(_Model):
-    """One section. instance: names of the problem's own parameters; origin: what the printed numbers are cited as."""
-
-    name: str
-    title: str
-    text: str = ""
-    problem: str | None = None
-    variants: list[str] = []
-    instance: list[str] = []
-    origin: str | None = None
-    table: Path
-    figure: PlannedFigure | None = None
-
-
-class PlannedPoint(_Model):
-    """name: "experiment/backend/graph/variant/point"."""
-
-    name: str
-    samples: Path
-    log: Path
-
-    @property
-    def experiment(self) -> str:
-        return self.name.split("/", 1)[0]
-
-
-class PlannedStep(_Model):
-    """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries."""
-
-    what: str
-    output: Path
-    log: Path
-
-
-class LeftOut(_Model):
-    what: str
-    reason: str
-
-
-class PlannedGraph(_Model):
-    """origin: where it comes from, in words; read from the graph's files when absent."""
-
-    name: str
-    title: str
-    folder: Path
-    synthetic: str | None = None
-    origin: str | None = None
-
-
-class ReportPlan(_Model):
-    """What the report is told of a run; paths are relative to where it is written from."""
-
-    title: str
-    experiments: list[PlannedExperiment]
-    points: list[PlannedPoint] = []
-    steps: list[PlannedStep] = []
-    skipped: list[LeftOut] = []
-    resources: list[Path] = []
-    graphs: list[PlannedGraph] = []
 
 
 @dataclass
@@ -118,60 +58,48 @@ class Section:
     hint: str
     bests: list[Best]
     rankings: list[Ranking]
-    failed: list[Failed]
+    failed: list[Lacking]
     missing: list[str]
 
 
-def read_plan(path: Path) -> ReportPlan:
-    """Raises Failure for a file that is no plan."""
-    try:
-        return ReportPlan.model_validate_json(path.read_text())
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise Failure(f"{path}: {key or 'plan'}: {first['msg']}") from None
+def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
+    """What the run found, for the console: the best of each experiment, what failed, what was left out."""
+    lines = [_summary(experiment) for experiment in plan.experiments]
+    if busy := found.busy():
+        lines.append(f"beware: {busy}")
+    lines += [f"{one.fate}: {one.what}: {one.reason}" for one in found.lacking[:LONG_LIST]]
+    if len(found.lacking) > LONG_LIST:
+        lines.append(f"and {len(found.lacking) - LONG_LIST:,} more without a result, named in the report")
+    lines += [f"left out: {what}: {reason}" for reason, what in by_reason(found.left_out)]
+    return [*lines, found.counts]
 
 
-def failures(plan: ReportPlan) -> list[Failed]:
-    """Points and other jobs without a result; the others first, since they are why points did not run."""
-    steps = [failed(step.what, step.output, step.log) for step in plan.steps]
-    points = [failed(point.name, point.samples, point.log) for point in plan.points]
-    return [failure for failure in (*steps, *points) if failure]
+def _summary(experiment: PlannedExperiment) -> str:
+    if not experiment.table.exists():
+        return f"{experiment.name}: no table"
+    if not current(experiment.table, experiment.identity):
+        return f"{experiment.name}: no table, {OUT_OF_DATE}"
+    table = pd.read_parquet(experiment.table)
+    found = bests(table, experiment.problem, experiment.instance)
+    if not found:
+        compared = int(table["paper"].notna().sum())
+        return f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's"
+    word = "best" if any(best.contenders > 1 for best in found) else "median"
+    shown = [f"{best.where} on {best.backend}: {best}".strip() for best in found[:LONG_LIST]]
+    more = f"; and {len(found) - LONG_LIST} more" if len(found) > LONG_LIST else ""
+    return f"{experiment.name}: {word}, {'; '.join(shown)}{more}"
 
 
-def summary_lines(plan: ReportPlan) -> list[str]:
-    """What the run found, for the console: the fastest of each experiment, what failed, what was left out."""
-    lines = []
-    for experiment in plan.experiments:
-        if not experiment.table.exists():
-            lines.append(f"{experiment.name}: no table")
-            continue
-        table = pd.read_parquet(experiment.table)
-        found = bests(table, experiment.instance)
-        if found:
-            word = "fastest" if any(best.contenders > 1 for best in found) else "median"
-            shown = [f"{best.where} on {best.backend}: {best}" for best in found[:LONG_LIST]]
-            more = f"; and {len(found) - LONG_LIST} more" if len(found) > LONG_LIST else ""
-            lines.append(f"{experiment.name}: {word}, {'; '.join(shown)}{more}")
-        else:
-            compared = int(table["paper"].notna().sum()) if "paper" in table else 0
-            lines.append(f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's")
-    lacking = failures(plan)
-    lines += [f"failed: {failure.what}: {failure.reason}" for failure in lacking[:LONG_LIST]]
-    lines += [f"left out: {what}: {reason}" for reason, what in _by_reason(plan.skipped)]
-    lines.append(f"{len(plan.points)} points, {len(lacking)} failed, {len(plan.skipped)} left out")
-    return lines
+def page(
+    plan: ReportPlan, found: Outcome, *, partial: bool, vega: Path | None = None, quoted: Quoted | None = None
+) -> str:
+    """The report as HTML. Raises Failure for a table or figure that is missing or out of date.
 
-
-def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None, quoted: Quoted | None = None) -> str:
-    """The report as HTML. Raises Failure for a table or figure that is missing.
-
-    vega: the charts' script; made anew if there is no such file. quoted: other people's solvers that were not run.
-    partial: no such failure; what is missing is named in the page.
+    found: what became of the plan's points; vega: the charts' script, made anew if there is no such file; quoted: other
+    people's solvers that were not run; partial: no such failure, what is missing is named in the page.
     """
-    lacking = failures(plan)
-    sections = [_section(experiment, lacking, partial, quoted) for experiment in plan.experiments]
-    measured = machines(point.samples for point in plan.points if point.samples.exists())
+    sections = [_section(experiment, found.lacking, partial, quoted) for experiment in plan.experiments]
+    measured = machines(point.samples for point, _ in found.measured)
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -183,10 +111,10 @@ def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None, quoted: Q
         machines=measured,
         software=_software(measured),
         dirty=any(software["dirty"] for machine in measured for software in machine.software),
-        points=len(plan.points),
-        failures=len(lacking),
-        failed=list(_by_reason(lacking)),
-        skipped=list(_by_reason(plan.skipped)),
+        lacking=len(found.lacking),
+        failed=by_reason(found.lacking),
+        skipped=by_reason(found.left_out),
+        busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[_graph(graph) for graph in plan.graphs],
         css=(TEMPLATES / "page.css").read_text(),
@@ -195,6 +123,7 @@ def page(plan: ReportPlan, *, partial: bool, vega: Path | None = None, quoted: Q
         themes=json.dumps({"light": theme() | {"background": "transparent"}, "dark": theme(dark=True)}),
         long_table=LONG_TABLE,
         readable=readable,
+        times=times,
     )
 
 
@@ -202,41 +131,47 @@ def _read_or_make(vega: Path | None) -> str:
     return vega.read_text() if vega and vega.exists() else charts_script()
 
 
-def _section(experiment: PlannedExperiment, lacking: list[Failed], partial: bool, quoted: Quoted | None) -> Section:
+def _section(experiment: PlannedExperiment, lacking: list[Lacking], partial: bool, quoted: Quoted | None) -> Section:
     missing = []
 
-    def there(path: Path, what: str) -> bool:
-        if path.exists():
+    def there(path: Path, what: str, made_for: Callable[[], str]) -> bool:
+        """Whether a file is there and was made for this configuration."""
+        if path.exists() and made_for() == experiment.identity:
             return True
+        why = "is out of date" if path.exists() else "is missing"
         if not partial:
-            raise Failure(f"{path}: {what} of {experiment.name} is missing; --partial reports what there is")
-        missing.append(f"{what} ({path})")
+            raise Failure(f"{path}: {what} of {experiment.name} {why}; --partial reports what there is")
+        missing.append(f"{what} {why} ({path})")
         return False
 
     table, csv, svg, specification = None, None, None, None
-    if there(experiment.table, "the table"):
+    if there(experiment.table, "the table", lambda: described(experiment.table)["identity"]):
         table = pd.read_parquet(experiment.table)
         csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
-    if experiment.figure and there(experiment.figure.svg, "the figure"):
-        svg = base64.b64encode(experiment.figure.svg.read_bytes()).decode()
-    if experiment.figure and there(experiment.figure.spec, "the chart"):
+    drawn = experiment.figure
+    if drawn and there(drawn.spec, "the chart", lambda: identity_of(drawn.spec)):
         # Inside a <script>, a "<" of the data could begin a tag that ends it.
-        specification = experiment.figure.spec.read_text().replace("<", "\\u003c")
+        specification = drawn.spec.read_text().replace("<", "\\u003c")
+        if there(drawn.svg, "the figure", lambda: experiment.identity):
+            svg = base64.b64encode(drawn.svg.read_bytes()).decode()
+    known = problem(experiment.problem) if experiment.problem in names() else None
+    found = [] if table is None else bests(table, experiment.problem, experiment.instance)
+    data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
     return Section(
         experiment.name,
         experiment.title,
         experiment.text,
-        problem(experiment.problem).TITLE if experiment.problem in names() else experiment.problem,
+        known.TITLE if known else experiment.problem,
         _variants(experiment),
         experiment.origin,
-        None if table is None or table.empty else layout(table, experiment.instance),
+        None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data),
         csv,
         svg,
-        specification,
+        specification if svg else None,
         _hint(specification or ""),
-        [] if table is None else [best for best in bests(table, experiment.instance) if best.contenders > 1],
+        [best for best in found if best.contenders > 1],
         [] if table is None else _rankings(experiment, table, quoted),
-        [failure for failure in lacking if failure.what.split("/", 1)[0] == experiment.name],
+        [one for one in lacking if one.what.split("/", 1)[0] == experiment.name],
         missing,
     )
 
@@ -266,15 +201,6 @@ def _variants(experiment: PlannedExperiment) -> dict[str, str]:
     return {name: known[name].summary for name in experiment.variants if name in known}
 
 
-def _by_reason(absent: Iterable[LeftOut | Failed]) -> Iterator[tuple[str, str]]:
-    """Each reason once, with everything that it is the reason of."""
-    reasons: dict[str, list[str]] = {}
-    for one in absent:
-        reasons.setdefault(one.reason, []).append(one.what)
-    for reason, what in reasons.items():
-        yield reason, ", ".join(dict.fromkeys(what))
-
-
 def _by_file(found: list[Kernel]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     files: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for kernel in found:
@@ -298,14 +224,28 @@ def _graph(graph: PlannedGraph) -> GraphRow:
     return graph_row(graph.name, graph.title, graph.folder, graph.synthetic, graph.origin)
 
 
-def write_report(arguments: argparse.Namespace) -> None:
-    plan = read_plan(arguments.plan)
-    html = page(plan, partial=arguments.partial, vega=arguments.vega, quoted=read_quoted(arguments.peers))
-    with beside(arguments.output) as path:
+def write_report(
+    plan: ReportPlan,
+    output: Path,
+    peers: Path,
+    *,
+    vega: Path | None = None,
+    partial: bool = False,
+    stopped: bool = False,
+    since: float = 0,
+) -> list[str]:
+    """Write the page, and beside it what the index of runs needs (.json). Returns the lines for the console.
+
+    peers: what is quoted; partial, vega: as `page` takes them; stopped, since: as `outcome` does.
+    """
+    found = outcome(plan, stopped=stopped, since=since)
+    html = page(plan, found, partial=partial, vega=vega, quoted=read_quoted(peers))
+    with beside(output) as path:
         path.write_text(html, encoding="utf-8")
-    for line in summary_lines(plan):
-        print(line)
-    print(f"report: {arguments.output}")
+    told = entry(plan, found)
+    with beside(output.with_suffix(".json")) as path:
+        path.write_text(told.model_dump_json(indent=1))
+    return [*summary_lines(plan, found), f"report: {output}"]
 
 
 def main() -> None:
@@ -315,7 +255,20 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, required=True, help="what other people's solvers reach, .yaml")
     parser.add_argument("--vega", type=Path, help="the charts' script; made anew if there is no such file")
     parser.add_argument("--partial", action="store_true", help="after a failed run: report what there is")
-    run_step(write_report, parser)
+    parser.add_argument("--stopped", action="store_true", help="after a run that the user ended")
+    parser.add_argument("--since", type=float, default=0, help="begin of the run, in seconds of the epoch")
+    parser.add_argument(
+        "--index", type=Path, help="also write the list of all runs, .html in the folder that holds them"
+    )
+
+    def step(arguments: argparse.Namespace) -> None:
+        given = {name: getattr(arguments, name) for name in ("vega", "partial", "stopped", "since")}
+        for line in write_report(read_plan(arguments.plan), arguments.output, arguments.peers, **given):
+            print(line)
+        if arguments.index:
+            write_index(arguments.index)
+
+    run_step(step, parser)
 
 
 if __name__ == "__main__":

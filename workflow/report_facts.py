@@ -1,4 +1,4 @@
-"""Facts of a run for the report, read from its files: machines, what failed and why, kernels' resources, graphs."""
+"""Facts of a run for the report, read from its files: machines, kernels' resources, graphs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.step import Failure
 
-NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
-_MACHINE += ("threads_used", "cuda_driver")
+_MACHINE += ("threads", "cuda_driver")
 _SOFTWARE = ("python", "packages", "commit", "dirty")
-_COLUMNS = ("backend", "measured_at", *_MACHINE, *_SOFTWARE)
 
 
 @dataclass
@@ -32,14 +29,6 @@ class Machine:
     samples: int = 0
     first: str = ""
     last: str = ""
-
-
-@dataclass(frozen=True)
-class Failed:
-    """What has no result, and the reason."""
-
-    what: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -70,16 +59,13 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
     """The machines that the sample files name, GPUs after CPUs."""
     found: dict[tuple, Machine] = {}
     for path in samples:
-        try:
-            file = pq.ParquetFile(path)
-        except (OSError, pa.ArrowInvalid):
-            continue
-        columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
-        rows = file.read(columns=columns).slice(0, 1).to_pylist()
+        file = pq.ParquetFile(path)
+        rows = file.read(columns=["backend", "threads", "provenance"]).slice(0, 1).to_pylist()
         if not rows:
             continue
-        facts, software = ({name: rows[0].get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
-        backend, when = rows[0].get("backend") or "cpu", rows[0].get("measured_at") or ""
+        told = (rows[0]["provenance"] or {}) | {"threads": rows[0]["threads"]}
+        facts, software = ({name: told.get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
+        backend, when = rows[0]["backend"], told.get("measured_at") or ""
         machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))
         if software not in machine.software:
             machine.software.append(software)
@@ -87,16 +73,6 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
         machine.samples += file.metadata.num_rows
         machine.first, machine.last = min(machine.first, when), max(machine.last, when)
     return sorted(found.values(), key=lambda machine: machine.backend != "cpu")
-
-
-def failed(what: str, output: Path, log: Path | None) -> Failed | None:
-    """None where the output is there, otherwise the last line of the log that begins with "error: "."""
-    if output.exists():
-        return None
-    if log is None or not log.exists():
-        return Failed(what, NOT_RUN)
-    errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
-    return Failed(what, errors[-1].removeprefix("error: ") if errors else f"no result, and no reason in {log}")
 
 
 def kernels(resources: Iterable[Path]) -> list[Kernel]:

@@ -1,236 +1,298 @@
-"""Tables of the report: numbers in readable units, rows in blocks of one point each, the fastest marked."""
+"""Tables of the report: a row a graph or instance, a column a variant or quantity, laid out from the long table.
+
+Where several variants were measured once each, they are the columns, and the quantities follow each other as groups of
+rows. Otherwise (one variant, a sweep) a point is a row, and the quantities are the columns.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import pandas as pd
 
+from saitan.workflow.bests import bests, doubt, doubtful, in_order, index_of, parameters_of, plain
 from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.numbers import as_text, digits, readable, steps_of
+from saitan.workflow.quantities import headline_of, metrics_of
 
-KEYS = ["graph", "backend", "variant"]
-MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "paper", "ratio"]
-_TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
-_BYTES = [(float(1 << 30), "GiB"), (float(1 << 20), "MiB"), (1024.0, "KiB"), (1.0, "B")]
-_RATES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
-
-
-def scale_of(value: float, unit: str) -> tuple[float, str]:
-    """A factor and the unit that make a number near `value` readable: seconds as ms, bytes as MiB, rates as G..."""
-    size = abs(value)
-    if unit == "s":
-        steps = _TIMES
-    elif unit in ("B", "bytes"):
-        steps = _BYTES
-    elif is_rate(unit):
-        steps = [(factor, prefix + unit) for factor, prefix in _RATES]
-    else:
-        return 1.0, unit
-    if size == 0:
-        return 1.0, unit
-    return next(((factor, name) for factor, name in steps if size >= factor), steps[-1])
-
-
-def is_rate(unit: str) -> bool:
-    return unit == "TEPS" or unit.endswith("/s")
-
-
-def digits(value: float | None) -> str:
-    """Four significant digits; whole numbers in full, with commas; an en dash for what is missing."""
-    if value is None or math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    # Scaling by a unit leaves a last bit or two behind.
-    value = float(f"{value:.12g}")
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    if abs(value) < 1e-4:
-        return f"{value:.3g}"
-    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:.{decimals}f}"
-
-
-def readable(value: float | None, unit: str) -> str:
-    """A number with its unit: "12.35 ms"."""
-    if value is None or math.isnan(value):
-        return "–"
-    factor, name = scale_of(value, unit)
-    return f"{digits(value / factor)} {name}".rstrip()
+SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
+# More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
+MOST_COLUMNS, WIDE = 6, 1e5
 
 
 @dataclass
-class Line:
-    """One quantity of a block, as text; `spread` is its quartiles in the unit of `ours`."""
+class Cell:
+    """A number as text, in the unit of its column or group.
 
-    quantity: str
+    spread  its quartiles; factor: how many times as good as the baseline's; paper, ratio: what the paper prints, and
+    ours over that; doubt: why it says little; best: the best of its row or rows
+    """
+
     ours: str
-    spread: str
-    paper: str
-    ratio: str
-    samples: str
-
-
-@dataclass
-class Block:
-    """One point: its keys and parameters, and a line a quantity. best: the fastest on its graph and backend."""
-
-    keys: list[str]
-    lines: list[Line] = field(default_factory=list)
+    spread: str = ""
+    factor: str = ""
+    paper: str = ""
+    ratio: str = ""
+    doubt: str = ""
     best: bool = False
 
 
 @dataclass
+class Head:
+    """A column of numbers, or a group of rows: what it is, its unit, and a line that explains it."""
+
+    name: str
+    unit: str = ""
+    says: str = ""
+
+
+@dataclass
+class Row:
+    keys: list[str]
+    cells: list[Cell | None]
+
+
+@dataclass
+class Group:
+    """Rows under a head of their own, which is absent where the quantities are the columns."""
+
+    head: Head | None
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass
 class Table:
-    """What the template draws, and whether any line has quartiles, a printed number, that without a ratio, a ratio."""
+    """What the template draws. constants: parameters that all rows share; notes: sentences below."""
 
-    columns: list[str]
-    blocks: list[Block]
-    spread: bool
-    compared: bool
-    unrated: bool
-    rated: bool
-
-
-@dataclass(frozen=True)
-class Best:
-    """The fastest of `contenders` points on a graph, instance and backend, by the median of `quantity`.
-
-    graph: empty where there is none; instance: what tells it from the table's others.
-    """
-
-    graph: str
-    instance: str
-    backend: str
-    variant: str
-    parameters: str
-    quantity: str
-    value: float
-    unit: str
-    contenders: int
-    index: tuple
+    keys: list[str]
+    columns: list[Head]
+    groups: list[Group]
+    constants: list[str]
+    notes: list[str]
 
     @property
-    def where(self) -> str:
-        return f"{self.graph} {self.instance}".strip()
-
-    def __str__(self) -> str:
-        who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
-        return f"{who} {readable(self.value, self.unit)}"
+    def rows(self) -> int:
+        return sum(len(group.rows) for group in self.groups)
 
 
-def parameters_of(table: pd.DataFrame) -> list[str]:
-    """The columns that are parameters of the point."""
-    return [name for name in table.columns if name not in (*KEYS, *MEASURED)]
+def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: str = "graph") -> Table:
+    """A long table of quantities for the page. data: what the column of graphs or arrays is called."""
+    table = table.reset_index(drop=True)
+    parameters = parameters_of(table)
+    varied = [name for name in parameters if table[name].map(as_text).nunique() > 1]
+    keys = [name for name in ("graph", "backend", "threads") if name in table and _told(table, name)]
+    keys += [name for name in instance if name in varied]
+    columns = list(dict.fromkeys(_label(row, instance, parameters) for row in table.to_dict("records")))
+    variants = table["variant"].nunique() if "variant" in table else 0
+    paired = _paired(table, problem)
+    if 1 < variants <= len(columns) <= MOST_COLUMNS:
+        shown = [q for q in dict.fromkeys(table["quantity"]) if q not in paired.values() or _printed(table, q)]
+        heads = [Head(column) for column in columns]
+        build = _by_variant
+    else:
+        keys += ["variant"] * (variants > 1) + [name for name in varied if name not in instance]
+        shown = list(dict.fromkeys(table["quantity"]))
+        heads, paired = [_head(quantity, table, problem) for quantity in shown], {}
+        build = _by_point
+    table = in_order(table, [name for name in keys if name not in ("variant", *_own(varied, instance))])
+    best = {found.index for found in bests(table, problem, instance) if found.sure}
+    maker = _Maker(table, problem, best, paired)
+    groups = build(table, keys, shown, columns, maker, lambda row: _label(row, instance, parameters))
+    constants = [
+        f"{_words(name)} = {as_text(plain(values.iloc[0]))}"
+        for name in parameters
+        if name not in varied and (values := table[name].dropna()).size
+    ]
+    notes = list(_notes(table, problem, maker, bool(best), build is _by_variant))
+    return Table([data if key == "graph" else _words(key) for key in keys], heads, groups, constants, notes)
 
 
-def layout(table: pd.DataFrame, instance: list[str]) -> Table:
-    """A long table of quantities as blocks, ordered by graph, backend and the problem's own parameters (`instance`)."""
-    shown = [name for name in (*KEYS, *parameters_of(table)) if name in table and table[name].notna().any()]
-    if "graph" in shown and (table["graph"] == NO_GRAPH).all():
-        shown.remove("graph")
-    order = [name for name in ("graph", "backend", *instance) if name in shown]
-    winners = {best.index for best in bests(table, instance)}
-    blocks: dict[tuple, Block] = {}
-    for row in in_order(table, order).to_dict("records"):
-        index = tuple(_plain(row[name]) for name in shown)
-        block = blocks.setdefault(index, Block([as_text(value) for value in index], best=_index(row, table) in winners))
-        block.lines.append(_line(row))
-    paper, ratio = table["paper"].notna(), table["ratio"].notna()
-    return Table(
-        [name.replace("_", " ") for name in shown],
-        list(blocks.values()),
-        spread=bool(table["q1"].notna().any()),
-        compared=bool(paper.any()),
-        unrated=bool((paper & ~ratio).any()),
-        rated=bool(ratio.any()),
-    )
+def _told(table: pd.DataFrame, name: str) -> bool:
+    """Whether a key tells rows apart or has to be said: threads only where they differ."""
+    if name == "graph":
+        return bool((table["graph"] != NO_GRAPH).any())
+    return table[name].nunique() > (1 if name == "threads" else 0)
 
 
-def bests(table: pd.DataFrame, instance: list[str]) -> list[Best]:
-    """The fastest point of each graph, backend and instance, by its time (or, where there is none, by its rate)."""
-    if table.empty or "variant" not in table or table["variant"].isna().all():
-        return []
-    timed = table[(table["unit"] == "s") & table["ours"].notna()]
-    rated = table[table["unit"].map(is_rate) & table["ours"].notna()]
-    candidates = timed if len(timed) else rated
-    if candidates.empty:
-        return []
-    names = list(dict.fromkeys(candidates["quantity"]))
-    quantity = "time" if "time" in names else names[0]
-    rows = candidates[candidates["quantity"] == quantity]
-    parameters = [name for name in parameters_of(table) if name not in instance]
-    telling = [name for name in instance if table["graph"].iloc[0] == NO_GRAPH or table[name].nunique(dropna=False) > 1]
-    found = []
-    for _, group in rows.groupby([*("graph", "backend"), *instance], sort=False, dropna=False):
-        winner = group.loc[group["ours"].idxmin() if len(timed) else group["ours"].idxmax()]
-        found.append(
-            Best(
-                "" if winner["graph"] == NO_GRAPH else as_text(_plain(winner["graph"])),
-                _assigned(winner, telling),
-                as_text(_plain(winner["backend"])),
-                str(winner["variant"]),
-                _assigned(winner, parameters),
-                quantity,
-                float(winner["ours"]),
-                str(winner["unit"]),
-                len(group),
-                _index(winner, table) if len(group) > 1 else (),
-            )
+def _own(varied: list[str], instance: list[str]) -> list[str]:
+    return [name for name in varied if name not in instance]
+
+
+def _label(row: dict[str, Any], instance: list[str], parameters: list[str]) -> str:
+    """A variant with its parameters: "adaptive, threshold up 30"."""
+    given = [(name, plain(row[name])) for name in parameters if name not in instance]
+    return ", ".join([str(row.get("variant", "")), *(f"{_words(n)} {as_text(v)}" for n, v in given if v is not None)])
+
+
+def _paired(table: pd.DataFrame, problem: str | None) -> dict[str, str]:
+    """Quantity -> the speed-up that is shown beside it."""
+    there = list(dict.fromkeys(table["quantity"]))
+    pairs = {}
+    for start, quantity in ((SPEED_UP, headline_of(problem).quantity), (OF_MEANS, "mean time")):
+        found = [name for name in there if name.startswith(start)]
+        if found and quantity in there:
+            pairs[quantity] = found[0]
+    return pairs
+
+
+def _printed(table: pd.DataFrame, quantity: str) -> bool:
+    return bool(table.loc[table["quantity"] == quantity, "paper"].notna().any())
+
+
+def _by_variant(table, keys, shown, columns, maker, label) -> list[Group]:
+    groups = []
+    for quantity in shown:
+        head = maker.head(quantity)
+        group = Group(head)
+        rows: dict[tuple, Row] = {}
+        for row in table[table["quantity"] == quantity].to_dict("records"):
+            index = tuple(as_text(plain(row[key])) for key in keys)
+            into = rows.setdefault(index, Row(list(index), [None] * len(columns)))
+            into.cells[columns.index(label(row))] = maker.cell(row, head)
+        group.rows += rows.values()
+        groups.append(group)
+    return groups
+
+
+def _by_point(table, keys, shown, columns, maker, label) -> list[Group]:
+    heads = {quantity: maker.head(quantity) for quantity in shown}
+    rows: dict[tuple, Row] = {}
+    for row in table.to_dict("records"):
+        index = tuple(as_text(plain(row[key])) for key in keys)
+        into = rows.setdefault(index, Row(list(index), [None] * len(shown)))
+        into.cells[shown.index(row["quantity"])] = maker.cell(row, heads[row["quantity"]])
+    return [Group(None, list(rows.values()))]
+
+
+class _Maker:
+    """Cells and heads of one table."""
+
+    def __init__(self, table: pd.DataFrame, problem: str | None, best: set[tuple], paired: dict[str, str]) -> None:
+        self.table, self.problem, self.best, self.paired = table, problem, best, paired
+        wanted = table["quantity"].isin(paired.values())
+        names = {name: quantity for quantity, name in paired.items()}
+        self.factors = {(names[row["quantity"]], index_of(row, table)): row for row in table[wanted].to_dict("records")}
+
+    def head(self, quantity: str) -> Head:
+        return _head(quantity, self.table, self.problem)
+
+    def cell(self, row: dict[str, Any], head: Head) -> Cell:
+        index = index_of(row, self.table)
+        unit, quantity = row["unit"] or "", row["quantity"]
+        ours, q1, q3 = (_number(row.get(name)) for name in ("ours", "q1", "q3"))
+        paper, ratio = _number(row.get("paper")), _number(row.get("ratio"))
+        factor = self.factors.get((quantity, index))
+        divisor = next((size for size, name in steps_of(unit) if name == head.unit), None)
+
+        def text(value: float | None) -> str:
+            return readable(value, unit) if divisor is None or value is None else digits(value / divisor)
+
+        spread = "" if q1 is None or q3 is None or q1 == q3 else f"{text(q1)} – {text(q3)}"
+        return Cell(
+            text(ours),
+            spread,
+            "" if factor is None else times(_number(factor["ours"])),
+            "" if paper is None else text(paper),
+            "" if ratio is None else f"{ratio:.3g}",
+            doubt(row),
+            index in self.best and quantity == _starred(self.table, self.problem),
         )
-    return found
 
 
-def in_order(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Rows of the same values of `names` brought together, otherwise in the order they had."""
-    rank = pd.DataFrame({name: pd.factorize(table[name].astype("string"))[0] for name in names}, index=table.index)
-    return table.loc[rank.sort_values(names, kind="stable").index] if names else table
+def _starred(table: pd.DataFrame, problem: str | None) -> str:
+    """The quantity that bears the star."""
+    headline = headline_of(problem).quantity
+    return headline if (table["quantity"] == headline).any() else "time"
 
 
-def _assigned(row: Any, names: Collection[str]) -> str:
-    """Those of the names that have a value: "n=1,024, by=tile"."""
-    given = {name: _plain(row[name]) for name in names}
-    return ", ".join(f"{name}={as_text(value)}" for name, value in given.items() if value is not None)
+def times(factor: float | None) -> str:
+    """A factor as people write it: "1.8×"."""
+    return "" if factor is None else f"{digits(factor, 3)}×"
 
 
-def _index(row: Any, table: pd.DataFrame) -> tuple:
-    return tuple(_plain(row[name]) for name in (*KEYS, *parameters_of(table)) if name in table)
+def _head(quantity: str, table: pd.DataFrame, problem: str | None) -> Head:
+    rows = table[table["quantity"] == quantity]
+    unit = rows["unit"].iloc[0] or ""
+    metric = metrics_of(problem).get(quantity)
+    over = "" if metric is None or metric.over in ("median", *quantity.split()) else _OVER[metric.over]
+    name = _words(quantity.removesuffix("_s") if unit == "s" else quantity.removesuffix("_us")) + over
+    return Head(name, _unit(pd.concat([rows["ours"], rows["paper"]]), unit), "" if metric is None else metric.says)
 
 
-def _line(row: dict[str, Any]) -> Line:
-    unit = row["unit"] or ""
-    ours, paper, ratio = (_number(row.get(name)) for name in ("ours", "paper", "ratio"))
-    q1, q3 = _number(row.get("q1")), _number(row.get("q3"))
-    factor, _ = scale_of(ours if ours is not None else 0.0, unit)
-    samples = _number(row.get("samples"))
-    return Line(
-        str(row["quantity"]).removesuffix("_s" if unit == "s" else "").replace("_", " "),
-        readable(ours, unit),
-        "" if q1 is None or q3 is None or q1 == q3 else f"{digits(q1 / factor)} – {digits(q3 / factor)}",
-        "" if paper is None else readable(paper, unit),
-        "" if ratio is None else f"{ratio:.3g}",
-        "" if samples is None else digits(samples),
-    )
+_OVER = {"mean": ", mean", "harmonic": ", harmonic mean", "sum": ", sum"}
+
+
+def _unit(values: pd.Series, unit: str) -> str:
+    """The unit that suits all values; empty where each cell has to say its own."""
+    sizes = [abs(float(value)) for value in values.dropna() if math.isfinite(value) and value != 0]
+    steps = steps_of(unit)
+    if not sizes:
+        return steps[-1][1] if len(steps) == 1 else unit
+    if max(sizes) > WIDE * min(sizes) and len(steps) > 1:
+        return ""
+    middle = math.sqrt(max(sizes) * min(sizes))
+    return next((name for factor, name in steps if middle >= factor), steps[-1][1])
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _number(value: Any) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def _plain(value: Any) -> Any:
-    return None if pd.isna(value) else value
+def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: bool, across: bool) -> Iterable[str]:
+    """What a reader has to know of the numbers."""
+    measured = "variant" in table
+    if measured:
+        least, most = int(table["samples"].min()), int(table["samples"].max())
+        count = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        of = "sample" if most == 1 else "samples"
+        quartiles = ", quartiles below" if (table["q1"] != table["q3"]).where(table["q1"].notna(), False).any() else ""
+        yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
+    headline = headline_of(problem)
+    if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
+        base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
+        statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
+        of = f"{statistic[headline.metric.over]} of {_words(headline.quantity)}"
+        way = "Factors with × are speed-ups" if across else "Speed-ups are"
+        yield f"{way} over {base}, of {of}; above 1 is better."
+    if starred:
+        where = "of its row" if across else "of its data and backend"
+        yield f"★ best {where} by {_words(_starred(table, problem))}."
+    if doubtful(table).any():
+        reasons = dict.fromkeys(part for text in table["disturbed"] for part in text.split("; ") if part)
+        by = f" ({', '.join(reasons)})" if reasons else ""
+        yield (
+            f"† The median had not settled when sampling ended, or other things disturbed it{by}: "
+            "nothing is called best beside such a number."
+        )
+    paper, ratio = table["paper"].notna(), table["ratio"].notna()
+    if ratio.any():
+        yield "Ratio: ours over the paper's; of a time, under 1 is faster."
+    if (paper & ~ratio).any():
+        yield "No ratio where our graph has another size than the paper's."
+    yield from _checked(table)
+    if measured and (table["backend"] == "cuda").any():
+        yield "GPU: samples follow each other on the same data, so L2 is warm for what fits in it."
 
 
-def as_text(value: Any) -> str:
-    """A key or parameter as a table shows it; an en dash for what is missing."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return str(value)
-    return f"{int(value):,}" if math.isfinite(value) and value == int(value) else f"{value:g}"
+def _checked(table: pd.DataFrame) -> Iterable[str]:
+    """What validation covered, once where all rows agree."""
+    told = table[table["checked"].fillna("") != ""]
+    if told.empty:
+        return
+    groups = told.groupby("checked", sort=False)
+    if len(groups) == 1:
+        yield f"Checked in every timed answer: {told['checked'].iloc[0]}."
+        return
+    for says, rows in groups:
+        who = ", ".join(dict.fromkeys(f"{v} on {_BACKENDS.get(b, b)}" for v, b in rows[["variant", "backend"]].values))
+        yield f"Checked in every timed answer of {who}: {says}."
+
+
+_BACKENDS = {"cpu": "the CPU", "cuda": "the GPU"}

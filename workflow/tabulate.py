@@ -5,46 +5,99 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from saitan.workflow.config import Experiment
+from saitan.workflow.ceilings import read_ceilings
+from saitan.workflow.config import Experiment, explain
 from saitan.workflow.files import beside
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.published import beside_ours, printed_points, read_published
-from saitan.workflow.step import run_step
-from saitan.workflow.views import VIEWS, Inputs
+from saitan.workflow.quantities import metrics_of
+from saitan.workflow.samples import METADATA
+from saitan.workflow.step import Failure, run_step
+from saitan.workflow.views import MEASURED, VIEWS, Inputs
 
 
-def tabulate(arguments: argparse.Namespace) -> None:
-    experiment = Experiment.model_validate_json(arguments.settings)
-    published = read_published(arguments.published)
-    models = json.loads(arguments.models)
-    vertices = {folder.name: read_metadata(folder)["vertices"] for folder in arguments.graphs}
-    table, figure = VIEWS[experiment.view](experiment, Inputs(arguments.samples, arguments.graphs))
-    table = beside_ours(table, arguments.experiment, published, models, vertices)
-    points = printed_points(arguments.experiment, published, models, figure)
-    figure = pd.concat([figure.assign(source="saitan"), points.assign(source="paper")], ignore_index=True)
-    with beside(arguments.csv) as path:
+class TablePlan(BaseModel):
+    """What the step is told.
+
+    experiment, settings    its name and configuration
+    identity    of that configuration, written into the table and the chart's data
+    models      our graph -> the paper's graph it stands for
+    samples, graphs, published, ceilings    files and folders to read
+    table, csv, figure      files to write; figure: the chart's data
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    experiment: str
+    settings: Experiment
+    identity: str
+    models: dict[str, str] = {}
+    samples: list[Path] = []
+    graphs: list[Path] = []
+    published: Path
+    ceilings: Path
+    table: Path
+    csv: Path
+    figure: Path
+
+
+def tabulate(plan: TablePlan) -> None:
+    """Write the table and the chart's data of an experiment. Raises Failure for a file that is off."""
+    experiment = plan.settings
+    published = read_published(plan.published)
+    vertices = {folder.name: read_metadata(folder)["vertices"] for folder in plan.graphs}
+    inputs = Inputs(plan.samples, plan.graphs, read_ceilings(plan.ceilings))
+    table, figure = VIEWS[experiment.view](experiment, inputs)
+    table = beside_ours(table, plan.experiment, published, plan.models, vertices)
+    points = printed_points(plan.experiment, published, plan.models, figure, vertices)
+    figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
+    units = {"seconds": "s", "mean_seconds": "s"}
+    units |= {name: metric.unit for name, metric in metrics_of(experiment.problem).items() if metric.unit}
+    with beside(plan.csv) as path:
         table.to_csv(path, index=False)
-    with beside(arguments.figure) as path:
-        figure.to_parquet(path, index=False)
-    with beside(arguments.table) as path:
-        table.to_parquet(path, index=False)
+    _write(figure, plan.figure, {"identity": plan.identity, "units": units})
+    _write(table, plan.table, {"identity": plan.identity})
+
+
+def _write(table: pd.DataFrame, path: Path, described: dict[str, Any]) -> None:
+    parameters = {name: _alike(table[name]) for name in table if name not in MEASURED}
+    arrow = pa.Table.from_pandas(table.assign(**parameters), preserve_index=False)
+    metadata = {**(arrow.schema.metadata or {}), METADATA: json.dumps(described).encode()}
+    with beside(path) as written:
+        pq.write_table(arrow.replace_schema_metadata(metadata), written)
+
+
+def _alike(values: pd.Series) -> pd.Series:
+    """A column that Parquet takes: whole numbers stay so where some are missing, mixed values become text."""
+    if values.dtype != object:
+        return values
+    kinds = {type(value) for value in values.dropna()}
+    if kinds == {int}:
+        return values.astype("Int64")
+    if kinds <= {int, float}:
+        return values.astype("Float64")
+    return values if len(kinds) <= 1 else values.map(str, na_action="ignore")
+
+
+def read_plan(path: Path) -> TablePlan:
+    """Raises Failure for a file that is no plan."""
+    try:
+        return TablePlan.model_validate_json(path.read_text())
+    except ValidationError as error:
+        raise Failure(f"{path}: {explain(error, TablePlan.model_json_schema())}") from None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--experiment", required=True, help="its name")
-    parser.add_argument("--settings", required=True, help="the experiment's configuration as JSON")
-    parser.add_argument("--published", type=Path, required=True, help="config/published.yaml")
-    parser.add_argument("--models", required=True, help="JSON: graph -> the paper's graph it stands for")
-    parser.add_argument("--samples", type=Path, nargs="*", default=[])
-    parser.add_argument("--graphs", type=Path, nargs="*", default=[], help="folders of the experiment's graphs")
-    parser.add_argument("--table", type=Path, required=True, help=".parquet to write")
-    parser.add_argument("--csv", type=Path, required=True)
-    parser.add_argument("--figure", type=Path, required=True, help=".parquet to write: the chart's data")
-    run_step(tabulate, parser)
+    parser.add_argument("--plan", type=Path, required=True, help="a TablePlan as JSON")
+    run_step(lambda arguments: tabulate(read_plan(arguments.plan)), parser)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,11 @@ def vega_lite_version() -> str:
     from altair import SCHEMA_VERSION
 
     return SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
+
+
+def identity_of(spec: Path) -> str | None:
+    """The identity of the configuration that a chart was drawn for; None where it bears none."""
+    return json.loads(spec.read_text()).get("usermeta", {}).get("saitan", {}).get("identity")
 
 
 @cache

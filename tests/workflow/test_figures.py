@@ -5,10 +5,13 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from saitan.workflow.figures import Drawn, specification
 from saitan.workflow.step import Failure
+from saitan.workflow.vega import identity_of
 
 
 def figure(**changes):
@@ -47,7 +50,9 @@ def scale(drawn, channel):
 
 def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     table = pd.concat([phases(), pd.DataFrame([{"phase": 2, "seconds": 5e-4, "updated": 7777, "source": "paper"}])])
-    table.to_parquet(tmp_path / "data.parquet")
+    described = {b"saitan": json.dumps({"identity": "now", "units": {"seconds": "s"}}).encode()}
+    data = pa.Table.from_pandas(table).replace_schema_metadata(described)
+    pq.write_table(data, tmp_path / "data.parquet")
     asked = figure(
         y=["seconds", "updated"],
         color="variant",
@@ -69,12 +74,14 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     subprocess.run(command, check=True)
     root = ET.parse(tmp_path / "e.svg").getroot()
     texts = {element.text for element in root.iter() if element.tag.endswith("text")}
-    assert {"Time per phase", "Phase number", "Time (s)", "Updated vertices", "cpu", "cuda", "paper"} <= texts
+    assert {"Time per phase", "Phase number", "Time", "1 ms", "Updated vertices", "cpu", "cuda", "paper"} <= texts
     assert {"adaptive", "selection"} <= texts
     assert not any("://" in value for element in root.iter() for name, value in element.items() if "href" in name)
     drawn = json.loads((tmp_path / "e.json").read_text())
     (rows,) = drawn["datasets"].values()
-    assert {"x": 2, "y0": 0.0005, "y1": 7777, "facet": "cuda", "source": "paper"} in rows
+    printed = {"x": 2, "y0": 0.0005, "y1": 7777, "facet": "cuda", "source": "paper", "mark": "paper"}
+    assert printed in rows
+    assert identity_of(tmp_path / "e.json") == "now"
     assert not any("url" in data for data in of_kind(drawn, "data"))
 
 
@@ -103,7 +110,7 @@ def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
 
 def test_a_number_over_a_panel_says_what_it_is():
     drawn = specification(figure(facet="share", color="variant"), phases(share=[0.5, 0.75] * 6), interactive=False)
-    assert next(of_kind(drawn, "facet"))["sort"] == ["share = 0.5", "share = 0.75"]
+    assert next(of_kind(drawn, "facet"))["sort"] == ["Share 0.5", "Share 0.75"]
 
 
 def test_a_row_without_x_is_a_level():
@@ -134,9 +141,9 @@ def test_the_least_bar_of_a_logarithmic_axis_can_be_seen(least, foot):
 
 
 def test_quartiles_are_drawn_where_the_data_have_them():
-    table = phases(q1=np.full(12, 1e-6), q3=np.full(12, 2e-6))
+    table = phases(seconds_q1=np.full(12, 1e-6), seconds_q3=np.full(12, 2e-6))
     fields = [channel["field"] for channel in of_kind(specification(figure(), table, interactive=False), "y2")]
-    assert fields == ["q3"]
+    assert fields == ["y0_q3"]
 
 
 def test_without_rows_the_chart_says_so():

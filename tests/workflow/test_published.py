@@ -1,4 +1,3 @@
-import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +9,9 @@ from hypothesis import strategies as st
 
 from saitan.workflow.config import Experiment
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
+from saitan.workflow.samples import described
 from saitan.workflow.step import Failure
-from saitan.workflow.tabulate import tabulate
+from saitan.workflow.tabulate import TablePlan, _write, read_plan, tabulate
 from saitan.workflow.views import VIEWS
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -74,11 +74,22 @@ def test_an_experiment_of_which_nothing_is_printed():
 def test_points_go_to_every_graph_that_stands_for_the_papers():
     published = Published.model_validate(PRINTED)
     figure = pd.DataFrame({"graph": ["ours", "ours", "sister", "alien"], "x": 1})
-    points = printed_points("fig", published, MODELS, figure)
-    assert points.to_dict("records") == [{"x": 1, "y": 2, "graph": "ours"}, {"x": 1, "y": 2, "graph": "sister"}]
-    without = printed_points("fig", published, MODELS, pd.DataFrame({"x": [1]}))
-    assert without.to_dict("records") == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
-    assert printed_points("other", published, MODELS, figure).empty
+    points = printed_points("fig", published, MODELS, figure, VERTICES)
+    point = {"x": 1, "y": 2, "source": "paper"}
+    assert points.to_dict("records") == [point | {"graph": "ours"}, point | {"graph": "sister"}]
+    without = printed_points("fig", published, MODELS, pd.DataFrame({"x": [1]}), VERTICES)
+    assert without.to_dict("records") == [point, {"x": 3, "y": 4, "source": "paper"}]
+    assert printed_points("other", published, MODELS, figure, VERTICES).empty
+
+
+def test_a_point_on_a_graph_of_another_size_says_so():
+    published = Published.model_validate({**PRINTED, "graphs": {"kanto": 1427876, "bay": 300}})
+    figure = pd.DataFrame({"graph": ["ours", "shore"], "x": 1})
+    points = printed_points("fig", published, MODELS, figure, VERTICES)
+    assert dict(zip(points["graph"], points["source"], strict=True)) == {
+        "ours": "paper, 1.43 M vertices",
+        "shore": "paper",
+    }
 
 
 def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist():
@@ -142,23 +153,44 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     figure = pd.DataFrame({"graph": ["ours"], "x": [5.0]})
     monkeypatch.setitem(VIEWS, "graphs", lambda experiment, inputs: (pd.DataFrame([row("ours")]), figure))
     (tmp_path / "published.yaml").write_text(yaml.safe_dump(PRINTED))
-    described = Experiment(title="T", view="graphs", graphs=["ours"])
-    tabulate(
-        argparse.Namespace(
-            experiment="fig",
-            settings=described.model_dump_json(),
-            published=tmp_path / "published.yaml",
-            models='{"ours": "kanto"}',
-            samples=[],
-            graphs=[tmp_path / "ours"],
-            table=tmp_path / "t.parquet",
-            csv=tmp_path / "t.csv",
-            figure=tmp_path / "f.parquet",
-        )
+    (tmp_path / "ceilings.yaml").write_text("{}")
+    plan = TablePlan(
+        experiment="fig",
+        settings=Experiment(title="T", view="graphs", graphs=["ours"]),
+        identity="now",
+        models={"ours": "kanto"},
+        published=tmp_path / "published.yaml",
+        ceilings=tmp_path / "ceilings.yaml",
+        graphs=[tmp_path / "ours"],
+        table=tmp_path / "t.parquet",
+        csv=tmp_path / "t.csv",
+        figure=tmp_path / "f.parquet",
     )
+    (tmp_path / "plan.json").write_text(plan.model_dump_json())
+    tabulate(read_plan(tmp_path / "plan.json"))
     assert pq.read_table(tmp_path / "t.parquet").to_pylist()[0] == {**row("ours"), "paper": 4.0, "ratio": 0.5}
     assert (
         tmp_path / "t.csv"
     ).read_text() == "graph,variant,quantity,ours,paper,ratio\nours,adaptive,time,2.0,4.0,0.5\n"
     drawn = pq.read_table(tmp_path / "f.parquet").to_pylist()
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
+    assert described(tmp_path / "t.parquet") == {"identity": "now"}
+    assert described(tmp_path / "f.parquet")["units"]["seconds"] == "s"
+
+
+def test_a_plan_of_a_table_that_is_off_is_one_line(tmp_path):
+    (tmp_path / "plan.json").write_text('{"experiment": "e"}')
+    with pytest.raises(Failure, match=r"plan\.json: settings: field required"):
+        read_plan(tmp_path / "plan.json")
+
+
+def test_columns_of_a_table_are_of_one_kind(tmp_path, monkeypatch):
+    values = {"n": [1, None, 3], "half": [1, 0.5, None], "order": ["bfs", 3, None], "on": [True, False, None]}
+    rows = [row("ours") | {name: column[i] for name, column in values.items()} for i in range(3)]
+    columns = {name: pd.Series([row[name] for row in rows], dtype=object) for name in values}
+    _write(pd.DataFrame(rows).assign(**columns), tmp_path / "t", {})
+    back = pq.read_table(tmp_path / "t").to_pydict()
+    assert back["n"] == [1, None, 3] and all(not isinstance(value, float) for value in back["n"])
+    assert (
+        back["half"] == [1.0, 0.5, None] and back["order"] == ["bfs", "3", None] and back["on"] == [True, False, None]
+    )

@@ -35,8 +35,8 @@ QUOTED = Quoted.model_validate(
 def table(*rows, quantity="time", unit="s", **columns):
     return pd.DataFrame(
         [
-            {"graph": "map", "backend": backend, "variant": variant, "delta": delta, "quantity": quantity}
-            | {"unit": unit, "ours": ours, **columns}
+            {"graph": "map", "backend": backend, "variant": variant, "threads": 4, "delta": delta}
+            | {"quantity": quantity, "unit": unit, "ours": ours, "settled": True, "disturbed": "", **columns}
             for backend, variant, delta, ours in rows
         ]
     )
@@ -51,7 +51,7 @@ def test_a_variant_counts_at_its_best_and_peers_that_ran_are_peers():
     (ranking,) = rankings(measured, "sssp", [], ["scipy"], QUOTED)
     assert shown(ranking) == [("fast", 2.0), ("scipy", 1.0)]
     assert [place.peer for place in ranking.places] == [False, True]
-    assert ranking.where == "map" and ranking.places[0].median == "10 ms"
+    assert ranking.where == "map" and ranking.places[0].value == "10 ms" and ranking.sure
 
 
 def test_quotes_stand_beside_a_gpu_only_and_say_where_they_come_from():
@@ -65,7 +65,7 @@ def test_quotes_stand_beside_a_gpu_only_and_say_where_they_come_from():
 
 
 def test_rates_rank_the_other_way_round_and_every_parameter_must_be_the_same():
-    columns = {"quantity": "tops", "unit": "", "n": 1024, "dtype": "float32"}
+    columns = {"quantity": "tops", "unit": "TOP/s", "n": 1024, "dtype": "float32"}
     measured = table(("cuda", "fast", None, 25.5), **columns).assign(graph="no-graph")
     (ranking,) = rankings(measured, "tropical", ["n", "dtype"], [], QUOTED)
     assert shown(ranking) == [("fast", 1.5), ("Product", 1.0)] and ranking.where == "n 1,024, dtype float32"
@@ -73,6 +73,44 @@ def test_rates_rank_the_other_way_round_and_every_parameter_must_be_the_same():
         assert rankings(measured.assign(**other), "tropical", ["n", "dtype"], [], QUOTED) == []
     closure = measured.assign(task="closure")
     assert rankings(closure, "tropical", ["n", "dtype", "task"], [], QUOTED) == []
+
+
+def test_quotes_are_shown_in_the_metrics_unit():
+    columns = {"quantity": "tops", "unit": "TOP/s", "n": 1024, "dtype": "float32"}
+    measured = table(("cuda", "fast", None, 25.5), **columns).assign(graph="no-graph")
+    (ranking,) = rankings(measured, "tropical", ["n", "dtype"], [], QUOTED)
+    assert [place.value for place in ranking.places] == ["25.50 TOP/s", "17 TOP/s"]
+
+
+def test_where_one_number_had_not_settled_the_order_is_not_sure():
+    rows = (("cpu", "fast", None, 0.223), ("cpu", "scipy", None, 0.0075))
+    for said in ({"settled": False}, {"disturbed": "other load"}):
+        measured = table(*rows)
+        for name, value in said.items():
+            measured[name] = [value, measured[name].iloc[1]]
+        (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+        assert not ranking.sure
+        assert [bool(place.doubt) for place in ranking.places] == [False, True]
+        assert ranking.places[1].doubt in ("not settled", "other load")
+
+
+def test_other_threads_are_other_places():
+    measured = pd.concat([table(("cpu", "fast", None, 2.0)).assign(threads=1), table(("cpu", "fast", None, 1.0))])
+    (ranking,) = rankings(pd.concat([measured, table(("cpu", "scipy", None, 4.0))]), "sssp", [], ["scipy"], None)
+    assert [(place.variant, place.threads) for place in ranking.places] == [("fast", 4), ("fast", 1), ("scipy", 4)]
+
+
+def test_a_lone_peer_is_no_ranking_but_two_are():
+    lone = table(("cpu", "scipy", None, 1.0))
+    assert rankings(lone, "sssp", [], ["scipy"], QUOTED) == []
+    both = pd.concat([lone, table(("cpu", "networkit", None, 2.0))])
+    (ranking,) = rankings(both, "sssp", [], ["scipy", "networkit"], QUOTED)
+    assert shown(ranking) == [("scipy", 1.0), ("networkit", 0.5)]
+
+
+def test_what_is_not_finite_has_no_place():
+    measured = table(("cpu", "fast", None, float("inf")), ("cpu", "slow", None, 0.0), ("cpu", "scipy", None, 2.0))
+    assert rankings(measured, "sssp", [], ["scipy"], None) == []
 
 
 def test_no_ranking_without_a_peer_or_without_times():

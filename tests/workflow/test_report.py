@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import subprocess
 import sys
@@ -8,20 +9,26 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from samples import seconds, write_samples
 
 from saitan.graph import Graph
+from saitan.workflow.bests import bests
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.index import write_index
+from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.plan import PEERS
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
-from saitan.workflow.report_facts import NOT_RUN, failed, machines
-from saitan.workflow.report_tables import bests, digits, layout, readable
+from saitan.workflow.report_facts import graph_row, machines
+from saitan.workflow.report_outcome import NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
+from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
 
 
-def quantity(name, unit, ours, q1=None, q3=None, paper=None, samples=8):
-    ratio = ours / paper if paper else None
+def quantity(
+    name, unit, ours, q1=None, q3=None, paper=None, samples=8, settled=True, disturbed="", checked="all of it"
+):
     return {
         "quantity": name,
         "unit": unit,
@@ -29,47 +36,50 @@ def quantity(name, unit, ours, q1=None, q3=None, paper=None, samples=8):
         "q1": q1,
         "q3": q3,
         "samples": samples,
+        "settled": settled,
+        "disturbed": disturbed,
+        "checked": checked,
         "paper": paper,
-        "ratio": ratio,
+        "ratio": ours / paper if paper else None,
     }
+
+
+def point(variant, backend="cpu", graph="map", threads=4, **parameters):
+    return {"backend": backend, "graph": graph, "variant": variant, "threads": threads, **parameters}
 
 
 def table():
     rows = []
-    for variant, threshold, seconds in (
+    for variant, threshold, time in (
         ("conventional", None, 0.107),
         ("adaptive", 350.0, 0.0871),
         ("adaptive", 9.0, 0.3),
     ):
         for backend, slower in (("cpu", 10), ("cuda", 1)):
-            point = {"backend": backend, "graph": "map", "variant": variant, "threshold_up": threshold}
-            time = seconds * slower
-            rows.append(point | quantity("time", "s", time, time * 0.9, time * 1.1, paper=0.0907))
-            rows.append(point | quantity("phases", "", 1234, 1234, 1234))
+            keys = point(variant, backend, threshold_up=threshold)
+            rows.append(keys | quantity("time", "s", time * slower, time * slower * 0.9, time * slower * 1.1, 0.0907))
+            rows.append(keys | quantity("phases", "", 1234, 1234, 1234))
     return pd.DataFrame(rows)
 
 
-def sample(backend, **columns):
-    row = {"backend": backend, "seconds": 0.1, "measured_at": "2026-01-02T03:04:05+00:00", "host": "node7"}
-    row |= {"cpu": "Example CPU", "threads_used": 4, "python": "3.12.1", "packages": "saitan=0.1.0 numpy=2.1.3"}
-    row |= {"commit": "0123456789abcdef", "dirty": False}
-    if backend == "cuda":
-        row |= {"gpu": "Example GPU", "gpu_clock_mhz": 1980, "cuda_driver": "13.0"}
-    return row | columns
+def write_table(rows, path, identity="now"):
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
+    described = {b"saitan": json.dumps({"identity": identity}).encode()}
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(described), path)
 
 
 @pytest.fixture
 def plan(tmp_path):
-    """A run with one point measured, one failed, one left out, and one experiment whose table was never written."""
-    table().to_parquet(tmp_path / "a.parquet")
+    """A run with two points measured, one failed, one left out."""
+    write_table(table(), tmp_path / "a.parquet")
     (tmp_path / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     data = {"values": [{"x": 1, "y": 2, "text": "</script><b>"}]}
     spec = {"mark": "point", "data": data, "encoding": {"x": {"field": "x"}, "y": {"field": "y"}}, "width": 300}
     spec["params"] = [{"name": "window", "select": "interval", "bind": "scales"}]
+    spec["usermeta"] = {"saitan": {"identity": "now"}}
     (tmp_path / "a.json").write_text(json.dumps(spec, separators=(",", ":")))
     for backend in ("cpu", "cuda"):
-        rows = pa.Table.from_pylist([sample(backend)] * 8)
-        pq.write_table(rows, tmp_path / f"{backend}.parquet")
+        write_samples(tmp_path / f"{backend}.parquet", seconds(*[0.1] * 8), backend=backend)
     (tmp_path / "failed.log").write_text("Traceback\nerror: graph map needs 141.2 GiB, 12.0 GiB are free\n")
     write_graph(
         Graph(
@@ -90,12 +100,14 @@ def plan(tmp_path):
     resources.parent.mkdir(parents=True)
     resources.write_text(json.dumps([use]))
 
-    def point(name, output, log="none.log"):
-        return {"name": name, "samples": str(tmp_path / output), "log": str(tmp_path / log)}
+    def planned(name, output, log="none.log"):
+        where = {"samples": str(tmp_path / output), "log": str(tmp_path / log)}
+        return {"name": name, "identity": "now", **where}
 
     experiment = {
         "name": "fig_a",
         "title": "Time & <size>",
+        "identity": "now",
         "text": "A sentence.",
         "problem": "sssp",
         "variants": ["adaptive"],
@@ -104,12 +116,14 @@ def plan(tmp_path):
         "figure": {"svg": str(tmp_path / "a.svg"), "spec": str(tmp_path / "a.json")},
     }
     return {
+        "name": "default",
         "title": "A run",
+        "results": str(tmp_path),
         "experiments": [experiment],
         "points": [
-            point("fig_a/cpu/map/adaptive/default", "cpu.parquet"),
-            point("fig_a/cuda/map/adaptive/default", "cuda.parquet"),
-            point("fig_a/cuda/map/selection/default", "nothing.parquet", "failed.log"),
+            planned("fig_a/cpu/map/adaptive/default", "cpu.parquet"),
+            planned("fig_a/cuda/map/adaptive/default", "cuda.parquet"),
+            planned("fig_a/cuda/map/selection/default", "nothing.parquet", "failed.log"),
         ],
         "skipped": [{"what": f"networkit in fig_{x}", "reason": "networkit is not installed"} for x in "ab"],
         "resources": [str(resources)],
@@ -120,20 +134,35 @@ def plan(tmp_path):
     }
 
 
+def shown(plan, *, partial=False, quoted=None, **how):
+    """The page of a plan given as a dictionary."""
+    described = ReportPlan.model_validate(plan)
+    return page(described, outcome(described, **how), partial=partial, quoted=quoted)
+
+
+def lines_of(plan, **how):
+    described = ReportPlan.model_validate(plan)
+    return summary_lines(described, outcome(described, **how))
+
+
 def text_of(html):
     """What a reader sees, on one line."""
-    body = re.sub(r"<(script|style)\b.*?</\1>", " ", html[html.index("<body>") :], flags=re.S)
+    body = re.sub(r"<(script|style)\b.*?</\1>", " ", html[html.index("<body") :], flags=re.S)
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
 
 
 def test_the_page_shows_numbers_machines_reasons_and_graphs(plan):
-    text = text_of(page(ReportPlan.model_validate(plan), partial=False))
+    text = text_of(shown(plan))
     for wanted in (
         "Time &amp; &lt;size&gt;",
         "A sentence.",
         "Drag to move, pinch or Ctrl and wheel to zoom, double-click to reset. SVG",
-        "87.10 ms 78.39 – 95.81 90.70 ms 0.96",
-        "phases 1,234 8",
+        "graph backend conventional adaptive, threshold up 350 adaptive, threshold up 9 time (ms) map CPU",
+        "87.10 ★ 78.39 – 95.81 paper 90.70, ratio 0.96",
+        "phases map CPU 1,234 1,234 1,234 map GPU",
+        "of 8 samples a point, quartiles below",
+        "Checked in every timed answer: all of it.",
+        "L2 is warm",
         "★",
         "CPU Example CPU",
         "GPU Example GPU",
@@ -151,7 +180,7 @@ def test_the_page_shows_numbers_machines_reasons_and_graphs(plan):
 
 
 def test_the_page_asks_nothing_of_the_network(plan):
-    html = page(ReportPlan.model_validate(plan), partial=False)
+    html = shown(plan)
     assert "default-src 'none'" in html
     markup = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", html, flags=re.S)
     tags = re.findall(r"<(?:script|link|img|iframe|a|use|source)\b[^>]*>", markup)
@@ -163,49 +192,50 @@ def test_the_page_asks_nothing_of_the_network(plan):
 
 
 def test_data_cannot_end_the_script_that_holds_them(plan):
-    html = page(ReportPlan.model_validate(plan), partial=False)
+    html = shown(plan)
     (chart,) = re.findall(r'<script type="application/json" id="chart-fig_a">(.*?)</script>', html, flags=re.S)
     assert json.loads(chart)["data"]["values"][0]["text"] == "</script><b>"
 
 
 def test_a_missing_table_is_an_error_unless_the_report_is_partial(plan, tmp_path):
     plan["experiments"].append(
-        {"name": "fig_b", "title": "Another", "table": str(tmp_path / "b.parquet"), "problem": "no such problem"}
+        {"name": "fig_b", "title": "Another", "identity": "now", "table": str(tmp_path / "b.parquet")}
     )
     with pytest.raises(Failure, match=r"b\.parquet: the table of fig_b is missing"):
-        page(ReportPlan.model_validate(plan), partial=False)
-    text = text_of(page(ReportPlan.model_validate(plan), partial=True))
-    assert "Missing: the table" in text
-    assert "87.10 ms" in text
+        shown(plan)
+    text = text_of(shown(plan, partial=True))
+    assert "the table is missing" in text
+    assert "87.10" in text
 
 
 def test_solvers_of_others_are_quoted_and_ranked(plan):
     solver = {"title": "Other 1.0", "problem": "sssp", "backend": "cuda", "quantity": "time"}
     solver["values"] = [{"graph": "map", "value": 0.1742}]
     quoted = Quoted.model_validate({"machine": "a GPU", "measured": "2026-01-02", "solvers": {"Other": solver}})
-    text = text_of(page(ReportPlan.model_validate(plan), partial=False, quoted=quoted))
-    assert "1 adaptive GPU 87.10 ms 2 2 conventional GPU 107 ms 1.63" in text
-    assert "Other quoted Other 1.0; measured on a GPU, 2026-01-02 GPU 174.2 ms 1" in text
-    assert "best peer" not in text_of(page(ReportPlan.model_validate(plan), partial=False))
+    text = text_of(shown(plan, quoted=quoted))
+    assert "1 adaptive GPU 87.10 ms 2× 2 conventional GPU 107 ms 1.63×" in text
+    assert "Other quoted Other 1.0; measured on a GPU, 2026-01-02 GPU 174.2 ms 1×" in text
+    assert "best peer" not in text_of(shown(plan))
 
 
 def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "vega.js").write_text("drawing")
     output = tmp_path / "out" / "report.html"
     command = [sys.executable, "-m", "saitan.workflow.report", "--plan", tmp_path / "plan.json", "--peers", PEERS]
-    command += ["--output", output]
+    command += ["--output", output, "--vega", tmp_path / "vega.js"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert lines[-1] == f"report: {output}"
     assert lines[-2] == "3 points, 1 failed, 2 left out"
-    assert lines[0].startswith("fig_a: fastest, map on cpu: adaptive (threshold_up=350) 871 ms; map on cuda: adaptive")
+    assert lines[0].startswith("fig_a: best, map on cpu: adaptive (threshold_up=350) 871 ms; map on cuda: adaptive")
     assert "failed: fig_a/cuda/map/selection/default: graph map needs 141.2 GiB, 12.0 GiB are free" in lines
     assert output.read_text().startswith("<!doctype html>")
 
 
 def test_summary_of_an_experiment_without_times(plan, tmp_path):
     rows = [{"graph": "map"} | quantity("vertices", "", 10, paper=20), {"graph": "map"} | quantity("arcs", "", 10)]
-    pd.DataFrame(rows).to_parquet(tmp_path / "a.parquet")
-    assert summary_lines(ReportPlan.model_validate(plan))[0] == "fig_a: 2 quantities, 1 beside the paper's"
+    write_table(rows, tmp_path / "a.parquet")
+    assert lines_of(plan)[0] == "fig_a: 2 quantities, 1 beside the paper's"
 
 
 def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
@@ -215,51 +245,152 @@ def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
         read_plan(tmp_path / "plan.json")
 
 
-def test_blocks_come_by_graph_and_backend_with_the_fastest_of_each_marked():
-    laid_out = layout(table(), [])
-    assert laid_out.columns == ["graph", "backend", "variant", "threshold up"]
-    assert [block.keys[1] for block in laid_out.blocks] == ["cpu"] * 3 + ["cuda"] * 3
-    assert [block.keys for block in laid_out.blocks if block.best] == [
-        ["map", "cpu", "adaptive", "350"],
-        ["map", "cuda", "adaptive", "350"],
+def keys_and(laid_out, what):
+    return [(*row.keys, *(cell and getattr(cell, what) for cell in row.cells)) for row in laid_out.groups[0].rows]
+
+
+def test_variants_are_columns_and_quantities_groups_of_rows():
+    laid_out = layout(table(), "sssp", [])
+    assert laid_out.keys == ["graph", "backend"]
+    assert [column.name for column in laid_out.columns] == [
+        "conventional",
+        "adaptive, threshold up 350",
+        "adaptive, threshold up 9",
     ]
-    assert laid_out.blocks[0].keys == ["map", "cpu", "conventional", "–"]
-    assert [line.quantity for line in laid_out.blocks[0].lines] == ["time", "phases"]
+    assert [(group.head.name, group.head.unit) for group in laid_out.groups] == [("time", "ms"), ("phases", "")]
+    assert keys_and(laid_out, "ours") == [
+        ("map", "cpu", "1,070", "871", "3,000"),
+        ("map", "cuda", "107", "87.10", "300"),
+    ]
+    assert keys_and(laid_out, "best") == [("map", "cpu", False, True, False), ("map", "cuda", False, True, False)]
+    assert not any(cell.best for row in laid_out.groups[1].rows for cell in row.cells)
 
 
-def test_the_fastest_is_found_for_each_value_of_the_problems_own_parameters():
+def test_a_sweep_has_points_as_rows_and_quantities_as_columns():
     rows = [
-        {"backend": "cpu", "graph": None, "variant": variant, "size": size} | quantity("time", "s", seconds)
-        for variant, size, seconds in (("tiled", 1, 2.0), ("fast", 1, 1.0), ("tiled", 2, 3.0), ("fast", 2, 4.0))
+        point("fast", delta=delta, n=7) | quantity(name, unit, value * delta)
+        for delta in (4, 16, 8)
+        for name, unit, value in (("time", "s", 1e-4), ("prepare_s", "s", 1.0), ("relaxations", "", 1000))
     ]
-    assert [best.variant for best in bests(pd.DataFrame(rows), ["size"])] == ["fast", "tiled"]
-    assert [best.variant for best in bests(pd.DataFrame(rows), [])] == ["fast"]
-    assert [best.where for best in bests(pd.DataFrame(rows), ["size"])] == ["– size=1", "– size=2"]
+    laid_out = layout(pd.DataFrame(rows), "sssp", ["n"])
+    assert laid_out.keys == ["graph", "backend", "delta"] and laid_out.constants == ["n = 7"]
+    assert [(c.name, c.unit) for c in laid_out.columns] == [("time", "µs"), ("prepare", "s"), ("relaxations", "")]
+    assert keys_and(laid_out, "ours") == [
+        ("map", "cpu", "4", "400", "4", "4,000"),
+        ("map", "cpu", "16", "1,600", "16", "16,000"),
+        ("map", "cpu", "8", "800", "8", "8,000"),
+    ]
+    assert keys_and(laid_out, "best")[0] == ("map", "cpu", "4", True, False, False)
+
+
+def test_graphs_are_rows_and_what_is_known_of_them_columns():
+    rows = [
+        {"graph": name} | quantity(q, "", v, paper=4) for name in ("b", "a") for q, v in (("vertices", 2), ("arcs", 3))
+    ]
+    laid_out = layout(pd.DataFrame(rows).assign(checked=""), None, [])
+    assert laid_out.keys == ["graph"] and keys_and(laid_out, "ours") == [("b", "2", "3"), ("a", "2", "3")]
+    assert keys_and(laid_out, "paper")[0] == ("b", "4", "4") and keys_and(laid_out, "ratio")[0] == ("b", "0.5", "0.75")
+    assert not any("Medians" in note for note in laid_out.notes)
+
+
+def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_it_is_printed():
+    rows = [point("conventional") | quantity("time", "s", 3.0), point("fast") | quantity("time", "s", 1.5)]
+    rows.append(point("fast") | quantity("speed-up over conventional", "", 2.0))
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(laid_out, "factor") == [("map", "cpu", "", "2×")] and len(laid_out.groups) == 1
+    assert "speed-ups over conventional, of medians of time" in " ".join(laid_out.notes)
+    rows[-1] |= {"paper": 1.0, "ratio": 2.0}
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
+
+
+def test_the_column_of_arrays_is_called_data():
+    rows = [point(variant) | quantity("time", "s", 1.0) for variant in ("fpc", "fast")]
+    assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
+
+
+def test_threads_are_shown_where_they_differ_and_never_share_a_star():
+    rows = [
+        point(variant, threads=threads) | quantity("time", "s", value)
+        for threads, variant, value in ((1, "a", 4.0), (1, "b", 3.0), (2, "a", 1.0), (2, "b", 2.0))
+    ]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.keys == ["graph", "backend", "threads"]
+    assert keys_and(laid_out, "best") == [("map", "cpu", "1", False, True), ("map", "cpu", "2", True, False)]
+    assert "threads" not in layout(pd.DataFrame(rows[:2]), "sssp", []).keys
+    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", [])] == ["map threads=1", "map threads=2"]
+
+
+@pytest.mark.parametrize("said", [{"settled": False}, {"disturbed": "other load"}])
+@pytest.mark.parametrize("slow", [1.0, 9.0])
+def test_no_star_beside_a_number_that_had_not_settled(said, slow):
+    """Neither for it nor for another one: the other could be the slower of the two when all is quiet."""
+    rows = [point("a") | quantity("time", "s", slow, **said), point("b") | quantity("time", "s", 2.0)]
+    found = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(found, "best") == [("map", "cpu", False, False)]
+    assert [bool(cell.doubt) for cell in found.groups[0].rows[0].cells] == [True, False]
+    assert any(note.startswith("†") for note in found.notes) and not any("★" in note for note in found.notes)
+    (best,) = bests(pd.DataFrame(rows), "sssp", [])
+    assert not best.sure and best.doubt == (slow < 2) and ("not settled" in str(best)) == (slow < 2)
+
+
+def test_what_validation_covered_is_said_by_variant_where_it_differs():
+    rows = [
+        point("a") | quantity("time", "s", 1.0, checked="every entry"),
+        point("b", "cuda") | quantity("time", "s", 1.0, checked="256 entries (a sample)"),
+    ]
+    notes = layout(pd.DataFrame(rows), "sssp", []).notes
+    assert "Checked in every timed answer of a on the CPU: every entry." in notes
+    assert "Checked in every timed answer of b on the GPU: 256 entries (a sample)." in notes
+
+
+def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
+    rows = [
+        point(variant, size=size) | quantity("time", "s", value)
+        for variant, size, value in (("tiled", 1, 2.0), ("fast", 1, 1.0), ("tiled", 2, 3.0), ("fast", 2, 4.0))
+    ]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["fast", "tiled"]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", [])] == ["fast"]
+    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["map size=1", "map size=2"]
 
 
 def test_an_experiment_without_graphs_names_its_instances_instead():
     rows = [
-        {"backend": "cuda", "graph": NO_GRAPH, "variant": variant, "n": 16384, "by": by} | quantity(name, "s", 5.6e-6)
-        for variant, by, name in (("fast", "tile", "time"), ("fast", "tile", "prepass_s"), ("dense", "tile", "time"))
+        point(variant, "cuda", NO_GRAPH, n=16384, by=by) | quantity("tops", "TOP/s", rate)
+        for variant, by, rate in (
+            ("fast", "tile", 5),
+            ("dense", "tile", 4),
+            ("fast", "element", 1),
+            ("dense", "element", 2),
+        )
     ]
-    table = pd.DataFrame(rows)
-    assert [best.where for best in bests(table, ["n", "by"])] == ["n=16,384, by=tile"]
-    laid_out = layout(table, ["n", "by"])
-    assert laid_out.columns == ["backend", "variant", "n", "by"]
-    assert laid_out.blocks[0].keys == ["cuda", "fast", "16,384", "tile"] and laid_out.blocks[0].best
-    assert [(line.quantity, line.ours) for line in laid_out.blocks[0].lines] == [
-        ("time", "5.600 µs"),
-        ("prepass", "5.600 µs"),
+    found = pd.DataFrame(rows)
+    assert [best.where for best in bests(found, "tropical", ["n", "by"])] == [
+        "n=16,384, by=tile",
+        "n=16,384, by=element",
     ]
+    # Of a rate more is better.
+    assert [best.variant for best in bests(found, "tropical", ["n", "by"])] == ["fast", "dense"]
+    laid_out = layout(found, "tropical", ["n", "by"])
+    assert laid_out.keys == ["backend", "by"] and laid_out.constants == ["n = 16,384"]
+    assert keys_and(laid_out, "best") == [("cuda", "tile", True, False), ("cuda", "element", False, True)]
 
 
-def test_without_times_the_highest_rate_is_the_fastest():
-    rows = [
-        {"backend": "cpu", "graph": "g", "variant": variant} | quantity("rate", "TEPS", rate)
-        for variant, rate in (("top-down", 1e9), ("hybrid", 5e9))
+def test_what_is_not_finite_is_never_the_best():
+    rows = [point(v) | quantity("time", "s", t) for v, t in (("a", float("-inf")), ("b", float("nan")), ("c", 3.0))]
+    (best,) = bests(pd.DataFrame(rows), "sssp", [])
+    assert best.variant == "c" and best.contenders == 1
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(laid_out, "ours") == [("map", "cpu", "-∞", "–", "3")]
+
+
+def test_values_of_very_different_size_have_a_unit_each():
+    rows = [point("a", graph=g) | quantity("time", "s", t) for g, t in (("small", 1e-6), ("large", 10.0))]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.columns[0].unit == "" and keys_and(laid_out, "ours") == [
+        ("small", "cpu", "1 µs"),
+        ("large", "cpu", "10 s"),
     ]
-    (best,) = bests(pd.DataFrame(rows), [])
-    assert str(best) == "hybrid 5 GTEPS"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +404,12 @@ def test_without_times_the_highest_rate_is_the_fastest():
         (83666.4, "", "83,666"),
         (3 << 30, "bytes", "3 GiB"),
         (2.5e9, "edges/s", "2.500 Gedges/s"),
-        (1.5e-7, "", "1.5e-07"),
+        (1.5e-7, "", "1.50 × 10⁻⁷"),
+        (350, "us", "350 µs"),
+        (0.033, "TOP/s", "0.03300 TOP/s"),
+        (12e9, "TEPS", "12 GTEPS"),
+        (0, "bytes", "0 B"),
+        (float("inf"), "s", "∞ s"),
         (float("nan"), "s", "–"),
         (None, "", "–"),
     ],
@@ -286,25 +422,174 @@ def test_digits_of_infinity():
     assert digits(float("-inf")) == "-∞"
 
 
+def test_titles_are_typeset():
+    assert typeset("Rate (10^12 op/s), threshold (us), 10^-3") == "Rate (10¹² op/s), threshold (µs), 10⁻³"
+
+
 def test_reasons_of_failures(tmp_path):
-    log, output = tmp_path / "a.log", tmp_path / "a.parquet"
-    assert failed("a", output, log).reason == NOT_RUN
+    log = tmp_path / "a.log"
+    assert lacking("a", log).reason == NOT_RUN and lacking("a", None).reason == NOT_RUN
     log.write_text("error: first\nerror: last\nsomething after\n")
-    assert failed("a", output, log).reason == "last"
+    assert lacking("a", log).reason == "last" and lacking("a", log).fate == "failed"
+    # A failure of its own is not put down to the end of the run.
+    assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
-    assert "no reason" in failed("a", output, log).reason
-    output.write_text("")
-    assert failed("a", output, log) is None
+    assert lacking("a", log).reason == f"no result, and no reason in {log}"
+    assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
 
 
-def test_machines_tell_cpu_from_gpu_and_skip_what_cannot_be_read(tmp_path):
-    paths = []
-    for number, row in enumerate(
-        [sample("cuda"), sample("cpu"), sample("cpu", measured_at="2026-01-03T00:00:00+00:00")]
-    ):
-        paths.append(tmp_path / f"{number}.parquet")
-        pq.write_table(pa.Table.from_pylist([row] * 2), paths[-1])
-    (tmp_path / "broken.parquet").write_text("")
-    found = machines([*paths, tmp_path / "broken.parquet"])
-    assert [(m.backend, m.points, m.samples) for m in found] == [("cpu", 2, 4), ("cuda", 1, 2)]
+def test_a_log_of_another_run_is_not_quoted(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("error: of another day\n")
+    os.utime(log, (1000, 1000))
+    assert lacking("a", log, since=1000).reason == "of another day"
+    assert lacking("a", log, since=1001).reason == NOT_RUN
+    assert lacking("a", log, since=1001, stopped=True).reason == STOPPED
+
+
+def test_every_job_without_a_result_counts_once(plan, tmp_path):
+    """Failed steps count beside failed points; what is there does not."""
+    plan["steps"] = [
+        {"what": "generate map", "output": str(tmp_path / "no"), "log": str(tmp_path / "failed.log")},
+        {"what": "compile sm_90/sssp/fast", "output": str(tmp_path / "map"), "log": str(tmp_path / "no.log")},
+    ]
+    found = outcome(ReportPlan.model_validate(plan))
+    assert [one.what for one in found.lacking] == ["generate map", "fig_a/cuda/map/selection/default"]
+    assert found.counts == "3 points, 2 failed, 2 left out"
+    text = text_of(shown(plan))
+    assert "2 jobs have no result" in text
+    # The graph's failure is no failure of the experiment's.
+    assert "1 point without a result: cuda/map/selection/default graph map" in text
+    del plan["steps"], plan["points"][2]
+    assert outcome(ReportPlan.model_validate(plan)).counts == "2 points, 0 failed, 2 left out"
+    assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
+
+
+def test_an_experiment_names_its_own_failures_only(plan):
+    plan["experiments"].append({**plan["experiments"][0], "name": "fig", "title": "Another"})
+    html = shown(plan)
+    section = html[html.index('<section class="experiment" id="fig">') :]
+    assert "without a result" not in text_of("<body>" + section[: section.index("</section>")])
+
+
+def test_points_of_a_stopped_run_are_called_stopped(plan):
+    plan["points"].append({**plan["points"][2], "name": "fig_a/cpu/map/fast/default", "log": "nowhere.log"})
+    lines = lines_of(plan, stopped=True)
+    assert lines[-1] == "4 points, 1 failed, 1 stopped, 2 left out"
+    assert f"stopped: fig_a/cpu/map/fast/default: {STOPPED}" in lines
+
+
+def test_samples_of_another_configuration_are_out_of_date(plan, tmp_path):
+    write_samples(tmp_path / "cpu.parquet", seconds(0.1), identity="then", provenance={"cpu": "Old CPU"})
+    assert lines_of(plan)[-1] == "3 points, 1 failed, 1 out of date, 2 left out"
+    text = text_of(shown(plan, partial=True))
+    assert f"cpu/map/adaptive/default {OUT_OF_DATE}" in text and "Old CPU" not in text
+
+
+@pytest.mark.parametrize("which", ["table", "chart"])
+def test_tables_and_charts_of_another_configuration_are_not_shown(plan, tmp_path, which):
+    if which == "table":
+        write_table(table(), tmp_path / "a.parquet", "then")
+        assert lines_of(plan)[0] == f"fig_a: no table, {OUT_OF_DATE}"
+    else:
+        (tmp_path / "a.json").write_text((tmp_path / "a.json").read_text().replace('"now"', '"then"'))
+    with pytest.raises(Failure, match=f"the {which} of fig_a is out of date"):
+        shown(plan)
+    html = shown(plan, partial=True)
+    assert f"the {which} is out of date" in text_of(html)
+    assert ("87.10" in text_of(html)) == (which == "chart")
+    assert ('id="chart-fig_a"' in html) == (which == "table")
+    assert (">SVG<" in html) == (which == "table")
+
+
+def test_unavailable_points_are_left_out_with_the_reason_and_no_failures(plan, tmp_path):
+    write_samples(tmp_path / "cpu.parquet", [], unavailable="needs integer weights")
+    plan["points"][0]["name"] = "fig_a/cpu/map/phast/n~4"
+    lines = lines_of(plan)
+    assert lines[-1] == "2 points, 1 failed, 3 left out"
+    assert "left out: phast on cpu in fig_a (map, n~4): needs integer weights" in lines
+    text = text_of(shown(plan))
+    assert "phast on cpu in fig_a (map, n~4) needs integer weights" in text
+    # The only point measured is the GPU's.
+    assert "8 timed answers" in text and "1 point, 8" in text and "2 points, 16" not in text
+
+
+def test_a_sample_file_that_cannot_be_read_is_a_failure(plan, tmp_path):
+    (tmp_path / "cpu.parquet").write_text("")
+    assert any("cpu.parquet: cannot be read" in line for line in lines_of(plan))
+    assert lines_of(plan)[-1] == "3 points, 2 failed, 2 left out"
+
+
+def test_a_busy_machine_is_said_in_the_summary_and_on_the_page(plan, tmp_path):
+    assert not any(line.startswith("beware") for line in lines_of(plan))
+    assert "Beware" not in shown(plan)
+    write_samples(tmp_path / "cpu.parquet", seconds(0.1), disturbed=["other load"], settled=False)
+    (said,) = [line for line in lines_of(plan) if line.startswith("beware: ")]
+    assert said == (
+        "beware: the machine was busy or its clock moved in 1 of 2 points (other load); "
+        "the median had not settled in 1 of 2 points"
+    )
+    assert "Beware. The machine was busy" in text_of(shown(plan))
+
+
+def test_numbers_that_had_not_settled_are_marked_at_a_glance(plan, tmp_path):
+    write_table(table().assign(settled=False), tmp_path / "a.parquet")
+    text = text_of(shown(plan))
+    assert "87.10 ms †" in text and "87.10 † 78.39" in text and "★" not in text
+    assert "(not settled)" in lines_of(plan)[0]
+
+
+def test_generated_graphs_are_called_synthetic(plan, tmp_path):
+    del plan["graphs"][0]["synthetic"]
+    text = text_of(shown(plan))
+    assert "synthetic generated" in text and "real" not in text[text.index("Graphs graph") : text.index("Not there")]
+    write_graph(Graph(np.array([0, 1]), np.array([0], np.int32), np.array([5], np.uint32)), tmp_path / "net")
+    row = graph_row("net", "A net", tmp_path / "net", None, None)
+    assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
+    assert graph_row("map", "A map", tmp_path / "map", None, None).synthetic == "generated"
+    assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
+
+
+def test_machines_tell_cpu_from_gpu(tmp_path):
+    late = {"measured_at": "2026-01-03T00:00:00+00:00"}
+    paths = [
+        write_samples(tmp_path / "0.parquet", seconds(1.0, 2.0), backend="cuda"),
+        write_samples(tmp_path / "1.parquet", seconds(1.0, 2.0)),
+        write_samples(tmp_path / "2.parquet", seconds(1.0, 2.0), provenance=late),
+        write_samples(tmp_path / "3.parquet", seconds(1.0), threads=1),
+    ]
+    found = machines(paths)
+    assert [(m.backend, m.facts["threads"], m.points, m.samples) for m in found] == [
+        ("cpu", 4, 2, 4),
+        ("cpu", 1, 1, 1),
+        ("cuda", 4, 1, 2),
+    ]
     assert (found[0].first[:10], found[0].last[:10]) == ("2026-01-02", "2026-01-03")
+
+
+def test_the_index_lists_the_runs_the_latest_first(plan, tmp_path):
+    results = tmp_path / "results"
+    for name in ("default", "h200 & more"):
+        (tmp_path / "plan.json").write_text(json.dumps({**plan, "name": name, "title": f"Run <{name}>"}))
+        output = results / name / "report.html"
+        command = [sys.executable, "-m", "saitan.workflow.report", "--plan", tmp_path / "plan.json", "--peers", PEERS]
+        command += ["--vega", tmp_path / "plan.json"]
+        subprocess.run([*command, "--output", output, "--index", results / "index.html"], check=True)
+    (results / "old").mkdir()
+    (results / "old/report.html").write_text("")
+    (results / "graphs").mkdir()
+    write_index(results / "index.html")
+    html = (results / "index.html").read_text()
+    assert re.findall(r'href="([^"]*)"', html) == [
+        "h200%20%26%20more/report.html",
+        "default/report.html",
+        "old/report.html",
+    ]
+    text = text_of(html)
+    assert "Run &lt;default&gt; default 20" in text and "Example CPU, Example GPU" in text
+    assert "3 points, 1 failed, 2 left out incomplete" in text and "graphs" not in text
+
+
+def test_an_index_without_runs_says_so(tmp_path):
+    write_index(tmp_path / "index.html")
+    assert "No run has a report yet" in (tmp_path / "index.html").read_text()

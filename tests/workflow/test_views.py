@@ -1,23 +1,24 @@
-import ast
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from samples import seconds, write_samples
 
 from saitan.graph import Graph
+from saitan.problem import Metric, problem
 from saitan.workflow import views
-from saitan.workflow.config import QUANTITIES, Experiment
+from saitan.workflow.ceilings import Ceilings, read_ceilings
+from saitan.workflow.config import Experiment
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.provenance import provenance
+from saitan.workflow.quantities import BUILT_IN, combined
 from saitan.workflow.step import Failure
 from saitan.workflow.views import VIEWS, Inputs
 
+CONFIG = Path(__file__).parents[2] / "config"
 SUMMARY = {"title": "T", "problem": "sssp", "graphs": ["g", "h"]}
 
 
@@ -27,29 +28,16 @@ def experiment(**settings):
 
 @pytest.fixture
 def write(tmp_path):
-    """Write one point's samples; columns are constants or lists of a value a row."""
-
-    def one(name, variant, rows, backend="cpu", graph="g", **constant):
-        point = {"experiment": "e", "problem": "sssp", "backend": backend, "graph": graph, "variant": variant}
-        point |= {"transfer_seconds": 0.5, "memory": 100, "host": "here", **constant}
-        defaults = {"query": "1", "round": 0, "total_seconds": 9.0}
-        path = tmp_path / f"{name}.parquet"
-        pq.write_table(pa.Table.from_pylist([point | defaults | row for row in rows]), path)
-        return path
-
-    return one
+    """Write one point's samples: a name of the file, the variant, the rows, and what else `write_samples` takes."""
+    return lambda name, variant, rows, **point: write_samples(
+        tmp_path / f"{name}.parquet", rows, variant=variant, **point
+    )
 
 
-def shown(view, settings, samples=(), graphs=()):
+def shown(view, settings, samples=(), graphs=(), ceilings=None):
     described = experiment(view=view, **settings)
-    table, figure = VIEWS[view](described, Inputs(list(samples), list(graphs)))
+    table, figure = VIEWS[view](described, Inputs(list(samples), list(graphs), ceilings or Ceilings()))
     return table, figure
-
-
-def seconds(*values, **counters):
-    return [
-        {"seconds": value, **{name: counts[i] for name, counts in counters.items()}} for i, value in enumerate(values)
-    ]
 
 
 def row(table, **keys):
@@ -61,14 +49,19 @@ def row(table, **keys):
 
 
 def test_summary_gives_median_and_quartiles(write):
-    path = write("a", "adaptive", seconds(1.0, 2.0, 4.0, 8.0, 100.0, switches=[1, 1, 3, 5, 5]), threshold_up=10)
+    path = write(
+        "a",
+        "adaptive",
+        seconds(1.0, 2.0, 4.0, 8.0, 100.0, switches=[1, 1, 3, 5, 5]),
+        parameters={"threshold_up": 10},
+    )
     settings = {
         "variants": {"adaptive": {"threshold_up": [10]}},
-        "quantities": [*QUANTITIES, "switches", "listed"],
+        "quantities": [*BUILT_IN, "switches", "listed"],
     }
     table, figure = shown("summary", settings, [path])
     # A counter that this variant does not have makes no row.
-    assert list(table["quantity"]) == [*QUANTITIES, "switches"]
+    assert list(table["quantity"]) == [*BUILT_IN, "switches"]
     time = row(table, quantity="time")
     assert (time.ours, time.q1, time.q3, time.samples, time.unit) == (4.0, 2.0, 8.0, 5, "s")
     assert (time.backend, time.graph, time.variant, time.threshold_up) == ("cpu", "g", "adaptive", 10)
@@ -81,8 +74,9 @@ def test_summary_gives_median_and_quartiles(write):
     assert (switches.ours, switches.q1, switches.q3) == (3, 1, 5)
     mark = figure.iloc[0]
     assert len(figure) == 1
-    assert (mark.seconds, mark.mean_seconds, mark.q1, mark.q3, mark.switches) == (4.0, 23.0, 2.0, 8.0, 3)
-    assert "host" not in figure and "memory" not in figure
+    assert (mark.seconds, mark.seconds_q1, mark.seconds_q3, mark.mean_seconds) == (4.0, 2.0, 8.0, 23.0)
+    assert (mark.switches, mark.switches_q1, mark.switches_q3, mark.settled) == (3, 1, 5, True)
+    assert not {"host", "memory", "round", "mean_seconds_q1"} & set(figure)
 
 
 def test_summary_knows_the_sizes_of_the_graphs(write, folder):
@@ -111,11 +105,15 @@ def test_speed_up_is_over_the_baseline_of_the_same_graph_and_backend(write):
     for (backend, graph), (base, ours) in means.items():
         where = {"backend": backend, "graph": graph}
         if base is not None:
-            # Median and mean differ: the mean counts.
-            samples.append(write(f"base{backend}{graph}", "conventional", seconds(0, 0, 3 * base), **where))
+            # Median and mean differ: the median counts.
+            samples.append(write(f"base{backend}{graph}", "conventional", seconds(0, base, 100.0), **where))
         for threshold in (10, 20):
             times = seconds(ours * threshold / 10)
-            samples.append(write(f"{backend}{graph}{threshold}", "adaptive", times, **where, threshold_up=threshold))
+            samples.append(
+                write(
+                    f"{backend}{graph}{threshold}", "adaptive", times, **where, parameters={"threshold_up": threshold}
+                )
+            )
     settings = {
         "variants": {"conventional": {}, "adaptive": {"threshold_up": [10, 20]}},
         "quantities": ["time"],
@@ -136,9 +134,10 @@ def test_speed_up_is_over_the_baseline_of_the_same_graph_and_backend(write):
 
 
 def test_speed_up_is_within_an_instance(write):
+    # The problem is ranked by a rate: of that more is better, and the times do not count.
     samples = [
-        write(f"{variant}{n}", variant, seconds(time), n=n)
-        for variant, n, time in (("tiled", 8, 4.0), ("tiled", 16, 9.0), ("fast", 8, 1.0), ("fast", 16, 3.0))
+        write(f"{variant}{n}", variant, seconds(5.0, tops=[rate]), instance={"n": n}, problem="tropical")
+        for variant, n, rate in (("tiled", 8, 2.0), ("tiled", 16, 3.0), ("fast", 8, 8.0), ("fast", 16, 9.0))
     ]
     settings = {"problem": "tropical", "variants": ["tiled", "fast"], "instance": {"n": [8, 16]}, "baseline": "tiled"}
     table, _ = shown("summary", settings, samples)
@@ -264,11 +263,148 @@ def test_a_cdf_says_the_share_at_or_below(values):
         assert share == (values <= x).mean()
 
 
-def test_no_column_of_the_machine_is_taken_for_a_counter():
-    columns = set(provenance("cpu", 1))
-    # What a GPU adds cannot be asked here: read it off the function.
-    tree = ast.parse((Path(views.__file__).parents[1] / "kernels/cuda/__init__.py").read_text())
-    (describe,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "describe")
-    (returned,) = (node.value for node in ast.walk(describe) if isinstance(node, ast.Return))
-    columns |= {key.value for key in returned.keys}
-    assert len(columns) > 10 and columns <= views._PLAIN
+def test_metrics_say_unit_and_how_samples_combine(write, monkeypatch):
+    metrics = {
+        "teps": Metric("arcs a second", "TEPS", over="harmonic", better="more"),
+        "grown": Metric("times it grew", over="sum"),
+        "fill": Metric("mean fill", over="mean"),
+        "ratio": Metric("in over out"),
+    }
+    monkeypatch.setattr(problem("sssp"), "METRICS", metrics)
+    path = write(
+        "a", "fast", seconds(1.0, 1.0, 1.0, teps=[1.0, 2.0, 4.0], grown=[1, 0, 1], fill=[0, 0, 6], ratio=[3, 1, 1])
+    )
+    table, figure = shown("summary", {"variants": ["fast"], "quantities": list(metrics)}, [path])
+    assert dict(zip(table["quantity"], table["unit"], strict=True)) == {
+        "teps": "TEPS",
+        "grown": "",
+        "fill": "",
+        "ratio": "",
+    }
+    assert list(table["ours"]) == [pytest.approx(3 / (1 + 1 / 2 + 1 / 4)), 2, 2, 1]
+    assert list(figure.iloc[0][["teps", "grown", "fill", "ratio"]]) == list(table["ours"])
+    # Quartiles of a sum would be those of its terms.
+    assert table["q1"].isna().tolist() == [False, True, False, False]
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=20))
+def test_a_harmonic_mean_is_the_rate_of_equal_work(rates):
+    whole = len(rates) / sum(1 / rate for rate in rates)
+    assert combined(np.array(rates), "harmonic") == pytest.approx(whole, rel=1e-12)
+    assert combined(np.array([*rates, 0.0]), "harmonic") == 0
+
+
+def test_what_was_disturbed_or_never_settled_is_said_of_what_a_clock_enters(write):
+    noisy = [{"seconds": 1.0, "disturbed": reason} for reason in ("", "the clock moved", "the clock moved")]
+    paths = [
+        write("base", "conventional", seconds(2.0)),
+        write("a", "adaptive", noisy, disturbed=["other load"]),
+        write("b", "selection", seconds(1.0), settled=False),
+    ]
+    settings = {"variants": ["conventional", "adaptive", "selection"], "quantities": ["time", "memory"]}
+    table, figure = shown("summary", {**settings, "baseline": "conventional"}, paths)
+    said = {(r.variant, r.quantity): (r.settled, r.disturbed) for r in table.itertuples()}
+    assert said == {
+        ("conventional", "time"): (True, ""),
+        ("conventional", "memory"): (True, ""),
+        ("adaptive", "time"): (True, "other load; the clock moved"),
+        ("adaptive", "memory"): (True, ""),
+        ("adaptive", "speed-up over conventional"): (True, "other load; the clock moved"),
+        ("selection", "time"): (False, ""),
+        ("selection", "memory"): (True, ""),
+        ("selection", "speed-up over conventional"): (False, ""),
+    }
+    assert figure.set_index("variant")["settled"].to_dict() == {
+        "conventional": True,
+        "adaptive": False,
+        "selection": False,
+    }
+
+
+def test_a_speed_up_over_an_unsettled_baseline_is_unsettled(write):
+    paths = [write("base", "conventional", seconds(2.0), settled=False), write("a", "fast", seconds(1.0))]
+    settings = {"variants": ["conventional", "fast"], "quantities": ["time"], "baseline": "conventional"}
+    table, _ = shown("summary", settings, paths)
+    assert row(table, quantity="speed-up over conventional").settled == False  # noqa: E712
+    assert row(table, quantity="time", variant="fast").settled == True  # noqa: E712
+
+
+def test_speed_ups_of_means_stand_beside_where_the_mean_is_asked_for(write):
+    paths = [write("base", "conventional", seconds(2.0, 2.0, 8.0)), write("a", "fast", seconds(1.0, 1.0, 10.0))]
+    settings = {"variants": ["conventional", "fast"], "quantities": ["time", "mean time"], "baseline": "conventional"}
+    table, _ = shown("summary", settings, paths)
+    assert row(table, quantity="speed-up over conventional").ours == 2
+    means = row(table, quantity="speed-up of means over conventional")
+    assert means.ours == 1 and means.samples == 3
+
+
+def test_a_baseline_with_several_points_counts_at_its_best(write):
+    paths = [write(f"base{t}", "adaptive", seconds(float(t)), parameters={"threshold_up": t}) for t in (4, 2, 3)]
+    paths.append(write("a", "fast", seconds(1.0)))
+    settings = {"variants": {"adaptive": {"threshold_up": [4, 2, 3]}, "fast": {}}, "baseline": "adaptive"}
+    table, _ = shown("summary", {**settings, "quantities": ["time"]}, paths)
+    assert row(table, quantity="speed-up over adaptive").ours == 2
+
+
+def test_points_with_other_threads_are_rows_of_their_own(write):
+    paths = [
+        write("base1", "conventional", seconds(8.0), threads=1),
+        write("base2", "conventional", seconds(4.0), threads=2),
+        write("a", "fast", seconds(1.0), threads=2),
+    ]
+    settings = {"variants": ["conventional", "fast"], "quantities": ["time"], "baseline": "conventional"}
+    table, figure = shown("summary", settings, paths)
+    assert table[table["variant"] == "conventional"]["threads"].tolist() == [1, 2]
+    assert row(table, quantity="speed-up over conventional").ours == 4
+    assert figure["threads"].tolist() == [1, 2, 2]
+
+
+def test_unavailable_points_are_not_in_the_table(write):
+    paths = [write("a", "fast", seconds(1.0)), write("b", "phast", [], unavailable="needs integer weights")]
+    settings = {"variants": ["fast", "phast"], "quantities": ["time"]}
+    table, figure = shown("summary", settings, paths)
+    assert set(table["variant"]) == set(figure["variant"]) == {"fast"}
+    for view in ("summary", "phases", "phase_cdf"):
+        table, figure = shown(view, settings, paths[1:])
+        assert table.empty and figure.empty and {"graph", "variant", "unit", "settled"} <= set(table)
+
+
+def test_checked_says_what_was_covered_and_what_was_a_sample(write):
+    rows = [{"seconds": 1.0}, {"seconds": 1.0, "checked": "256 entries", "checked_whole": False}]
+    table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [write("a", "fast", rows)])
+    assert table.iloc[0].checked == "every vertex by a certificate; 256 entries (a sample)"
+
+
+CEILINGS = Ceilings.model_validate(
+    {"Example GPU": {"bytes": {"rate": 100, "says": "memory"}, "ops": {"rate": 10, "says": "additions"}}}
+)
+
+
+def test_the_share_of_the_limit_is_that_of_the_ceiling_which_bounds_most(write):
+    def shares(name, rows, **point):
+        path = write(name, "fast", rows, **point)
+        table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [path], ceilings=CEILINGS)
+        return [(r.quantity, r.ours, r.unit, r.settled) for r in table.itertuples() if r.quantity != "time"]
+
+    work = [{"seconds": s, "work": {"bytes": 40.0, "ops": 2.0, "unheard": 1e9}} for s in (1.0, 0.8, 2.0)]
+    assert shares("gpu", work, backend="cuda") == [("share of limit (memory)", 40.0, "%", True)]
+    bound = [{"seconds": 1.0, "work": {"bytes": 40.0, "ops": 6.0}}]
+    assert shares("ops", bound, backend="cuda", settled=False) == [("share of limit (additions)", 60.0, "%", False)]
+    assert shares("other", work, backend="cuda", provenance={"gpu": "Another"}) == []
+    assert shares("cpu", work) == []
+
+
+def test_the_measured_ceilings_can_be_read_and_a_mistake_is_named(tmp_path):
+    assert read_ceilings(CONFIG / "ceilings.yaml").of("NVIDIA H200")["bytes"].rate == 4.56e12
+    (tmp_path / "c.yaml").write_text("GPU: {bytes: {rate: 0, says: x}}")
+    with pytest.raises(Failure, match=r"c\.yaml: GPU\.bytes\.rate: input should be greater than 0"):
+        read_ceilings(tmp_path / "c.yaml")
+
+
+def test_a_file_of_another_kind_is_one_line(tmp_path):
+    (tmp_path / "x.parquet").write_text("no Parquet")
+    with pytest.raises(Failure, match=r"x\.parquet: cannot be read"):
+        shown("summary", {"variants": ["fast"]}, [tmp_path / "x.parquet"])
+    pd.DataFrame({"seconds": [1.0]}).to_parquet(tmp_path / "y.parquet")
+    with pytest.raises(Failure, match=r"y\.parquet: was not written by this workflow"):
+        shown("summary", {"variants": ["fast"]}, [tmp_path / "y.parquet"])

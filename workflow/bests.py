@@ -1,0 +1,125 @@
+"""The best point of each graph, instance, backend and number of threads, and whether that can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.numbers import as_text, readable
+from saitan.workflow.quantities import Headline, headline_of, metrics_of
+from saitan.workflow.views import KEYS, MEASURED
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best of `contenders` points by what the problem's solvers are ranked by.
+
+    graph: empty where there is none; instance, threads: what tells it from the table's others; sure: whether every
+    contender had settled undisturbed; doubt: whether this one had not.
+    """
+
+    graph: str
+    instance: str
+    backend: str
+    variant: str
+    parameters: str
+    quantity: str
+    value: float
+    unit: str
+    contenders: int
+    sure: bool
+    doubt: bool
+    index: tuple
+
+    @property
+    def where(self) -> str:
+        return f"{self.graph} {self.instance}".strip()
+
+    def __str__(self) -> str:
+        who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
+        return f"{who} {readable(self.value, self.unit)}{' (not settled)' if self.doubt else ''}"
+
+
+def doubtful(table: pd.DataFrame) -> pd.Series:
+    """Which rows had not settled, or were disturbed."""
+    return ~table["settled"].astype(bool) | (table["disturbed"].fillna("") != "")
+
+
+def doubt(row: dict[str, Any]) -> str:
+    """Why a number says little: that it did not settle, what disturbed it; empty where nothing is known."""
+    return "; ".join(["not settled"] * (not row["settled"]) + [row["disturbed"]] * bool(row["disturbed"]))
+
+
+def compared_by(table: pd.DataFrame, problem: str | None) -> Headline:
+    """What points of a table are compared by: what the problem ranks solvers by, the time where that is not there."""
+    headline = headline_of(problem)
+    if (table["quantity"] == headline.quantity).any():
+        return headline
+    return Headline("time", metrics_of(None)["time"])
+
+
+def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list[Best]:
+    """The best point of each graph, backend, number of threads and instance; none where nothing can be compared."""
+    if table.empty or "variant" not in table:
+        return []
+    table = table.reset_index(drop=True)
+    headline = compared_by(table, problem)
+    rows = table[(table["quantity"] == headline.quantity) & np.isfinite(table["ours"].astype(float))]
+    if rows.empty:
+        return []
+    parameters = [name for name in parameters_of(table) if name not in instance]
+    without = bool((table["graph"] == NO_GRAPH).all())
+    telling = [name for name in instance if without or table[name].nunique(dropna=False) > 1]
+    telling += ["threads"] * (table["threads"].nunique() > 1)
+    found = []
+    for _, group in rows.groupby(["graph", "backend", "threads", *instance], sort=False, dropna=False):
+        winner = group.loc[group["ours"].idxmin() if headline.less else group["ours"].idxmax()]
+        doubts = doubtful(group)
+        found.append(
+            Best(
+                "" if winner["graph"] == NO_GRAPH else as_text(plain(winner["graph"])),
+                _assigned(winner, telling),
+                as_text(plain(winner["backend"])),
+                str(winner["variant"]),
+                _assigned(winner, parameters),
+                headline.quantity,
+                float(winner["ours"]),
+                str(winner["unit"]),
+                len(group),
+                len(group) > 1 and not doubts.any(),
+                bool(doubts[winner.name]),
+                index_of(winner, table),
+            )
+        )
+    return found
+
+
+def parameters_of(table: pd.DataFrame) -> list[str]:
+    """The columns that are parameters of the point."""
+    return [name for name in table.columns if name not in (*KEYS, *MEASURED, "paper", "ratio")]
+
+
+def in_order(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Rows of the same values of `names` brought together, otherwise in the order they had."""
+    rank = pd.DataFrame({name: pd.factorize(table[name].astype("string"))[0] for name in names}, index=table.index)
+    return table.loc[rank.sort_values(names, kind="stable").index] if names else table
+
+
+def index_of(row: Any, table: pd.DataFrame) -> tuple:
+    """What tells a row's point from the others."""
+    return tuple(plain(row[name]) for name in (*KEYS, *parameters_of(table)) if name in table)
+
+
+def plain(value: Any) -> Any:
+    return None if pd.isna(value) else value
+
+
+def _assigned(row: Any, names: Collection[str]) -> str:
+    """Those of the names that have a value: "n=1,024, by=tile"."""
+    given = {name: plain(row[name]) for name in names}
+    return ", ".join(f"{name}={as_text(value)}" for name, value in given.items() if value is not None)

@@ -1,0 +1,36 @@
+"""What a GPU can do at best (config/ceilings.yaml): the denominators of a share of the limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, RootModel, ValidationError
+
+from saitan.workflow.config import Model, explain
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import read_yaml
+
+
+class Ceiling(Model):
+    """rate: amount a second, as measured; says: of what, in a few words."""
+
+    rate: float = Field(gt=0)
+    says: str
+
+
+class Ceilings(RootModel[dict[str, dict[str, Ceiling]]]):
+    """Name of a GPU -> kind of work -> its ceiling."""
+
+    root: dict[str, dict[str, Ceiling]] = {}
+
+    def of(self, gpu: str | None) -> dict[str, Ceiling]:
+        """The ceilings of a GPU; none for one that was not measured, and for a CPU."""
+        return self.root.get(gpu or "", {})
+
+
+def read_ceilings(path: Path) -> Ceilings:
+    """The file's content. Raises Failure naming the line or key that is wrong."""
+    try:
+        return Ceilings.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise Failure(f"{path}: {explain(error, Ceilings.model_json_schema())}") from None

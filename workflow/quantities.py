@@ -1,0 +1,75 @@
+"""What an experiment can show: quantities every problem has, its METRICS, and what its solvers are ranked by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from saitan.problem import Metric, names, problem
+
+# Quantity -> the column of the samples and how it is shown, for every problem.
+BUILT_IN: Mapping[str, tuple[str, Metric]] = {
+    "time": ("seconds", Metric("of the kernel, or of the loop on a CPU", "s", better="less")),
+    "mean time": ("seconds", Metric("of the kernel, or of the loop on a CPU", "s", over="mean", better="less")),
+    "total time": ("total_seconds", Metric("of the whole call, answer delivered to the host", "s", better="less")),
+    "upload time": ("transfer_seconds", Metric("of the instance to the device, once a point", "s", better="less")),
+    "memory": ("memory", Metric("held by the solver", "bytes", better="less")),
+}
+SHARE = "share of limit"
+_SCALED = re.compile(r"[kMGTP](?=[A-Z])(?!EPS)")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What solvers of a problem are compared by: a quantity, how samples of it combine, and which way is better."""
+
+    quantity: str
+    metric: Metric
+
+    @property
+    def less(self) -> bool:
+        return self.metric.better == "less"
+
+    def over(self, value: float, other: float) -> float:
+        """How many times as good a value is as another."""
+        return other / value if self.less else value / other
+
+
+def metrics_of(name: str | None) -> dict[str, Metric]:
+    """Quantities of a problem's summary, those that every problem has first."""
+    own = problem(name).METRICS if name in names() else {}
+    return {quantity: metric for quantity, (_, metric) in BUILT_IN.items()} | own
+
+
+def headline_of(name: str | None) -> Headline:
+    """What a problem's solvers are ranked by; the time where the problem is not known."""
+    quantity = problem(name).HEADLINE if name in names() else "time"
+    return Headline(quantity, metrics_of(name)[quantity])
+
+
+def combined(values: np.ndarray, over: str) -> float:
+    """The samples of a point (not empty) as one number, as a metric's `over` says.
+
+    The harmonic mean of rates with a zero among them is zero, as it is of work that never ends.
+    """
+    if over == "harmonic":
+        with np.errstate(divide="ignore"):
+            return float(len(values) / np.sum(1 / values))
+    return float({"median": np.median, "mean": np.mean, "sum": np.sum}[over](values))
+
+
+def is_rate(unit: str) -> bool:
+    return unit.endswith(("TEPS", "/s"))
+
+
+def is_scaled(unit: str) -> bool:
+    """Whether a unit has a prefix already: "TOP/s", "GB/s"; not "TEPS"."""
+    return bool(_SCALED.match(unit))
+
+
+def is_timed(unit: str) -> bool:
+    """Whether a quantity of this unit depends on the clock, so that noise shows in it."""
+    return unit in ("s", "us") or is_rate(unit)

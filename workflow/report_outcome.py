@@ -1,0 +1,117 @@
+"""What became of a run's points and other jobs: measured, failed, stopped, out of date, or left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from saitan.workflow.report_plan import LeftOut, PlannedPoint, ReportPlan
+from saitan.workflow.samples import About, about, described
+from saitan.workflow.step import Failure
+
+NOT_RUN = "did not run: a step before it failed, or the run was stopped"
+STOPPED = "stopped before it ran"
+STOPPED_WITHIN = "stopped while it ran"
+OUT_OF_DATE = "out of date: measured for another configuration"
+
+Fate = Literal["failed", "stopped", "out of date"]
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What has no result, how that came, and the reason."""
+
+    what: str
+    reason: str
+    fate: Fate = "failed"
+
+
+@dataclass
+class Outcome:
+    """A run's points and other jobs by what became of them.
+
+    lacking: other jobs first, since they are why points did not run; left_out: what the plan leaves out, and points
+    that turned out to be unavailable; points: how many the plan has without those.
+    """
+
+    points: int
+    measured: list[tuple[PlannedPoint, About]] = field(default_factory=list)
+    lacking: list[Lacking] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def counts(self) -> str:
+        """ "3 points, 1 failed, 2 left out"; stopped and out of date where there are any."""
+        fates = Counter(one.fate for one in self.lacking)
+        others = [f"{fates[fate]:,} {fate}" for fate in ("stopped", "out of date") if fates[fate]]
+        points = f"{self.points:,} point{'' if self.points == 1 else 's'}"
+        return ", ".join([points, f"{fates['failed']:,} failed", *others, f"{len(self.left_out):,} left out"])
+
+    def busy(self) -> str:
+        """What disturbed the run, as a sentence without a full stop; empty where nothing did."""
+        unsettled = sum(not told.settled for _, told in self.measured)
+        disturbed = [told for _, told in self.measured if told.disturbed]
+        of = f"of {len(self.measured):,} points"
+        parts = []
+        if disturbed:
+            reasons = ", ".join(dict.fromkeys(reason for told in disturbed for reason in told.disturbed))
+            parts.append(f"the machine was busy or its clock moved in {len(disturbed):,} {of} ({reasons})")
+        if unsettled:
+            parts.append(f"the median had not settled in {unsettled:,} {of}")
+        return "; ".join(parts)
+
+
+def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Outcome:
+    """What became of everything planned.
+
+    stopped: whether the user ended the run; since: when it began, in seconds of the epoch: what stands in a log that is
+    older is of another run.
+    """
+    found = Outcome(len(plan.points), left_out=list(plan.skipped))
+    for step in plan.steps:
+        if not step.output.exists():
+            found.lacking.append(lacking(step.what, step.log, stopped=stopped, since=since))
+    for point in plan.points:
+        if not point.samples.exists():
+            found.lacking.append(lacking(point.name, point.log, stopped=stopped, since=since))
+            continue
+        try:
+            told = about(point.samples)
+        except Failure as failure:
+            found.lacking.append(Lacking(point.name, str(failure)))
+            continue
+        if told.identity != point.identity:
+            found.lacking.append(Lacking(point.name, OUT_OF_DATE, "out of date"))
+        elif told.unavailable is not None:
+            found.points -= 1
+            found.left_out.append(LeftOut(what=point.words, reason=told.unavailable))
+        else:
+            found.measured.append((point, told))
+    return found
+
+
+def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:
+    """Why a job has no output: the last line of its log that begins with "error: ", or that it did not come so far."""
+    fate: Fate = "stopped" if stopped else "failed"
+    if log is None or not log.exists() or log.stat().st_mtime < since:
+        return Lacking(what, STOPPED if stopped else NOT_RUN, fate)
+    errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
+    if errors:
+        return Lacking(what, errors[-1].removeprefix("error: "))
+    return Lacking(what, STOPPED_WITHIN if stopped else f"no result, and no reason in {log}", fate)
+
+
+def current(path: Path, identity: str) -> bool:
+    """Whether a table was made for this configuration. Raises Failure for a file that cannot be read."""
+    return described(path)["identity"] == identity
+
+
+def by_reason(absent: Iterable[LeftOut | Lacking]) -> list[tuple[str, str]]:
+    """Each reason once, with everything that it is the reason of."""
+    reasons: dict[str, list[str]] = {}
+    for one in absent:
+        reasons.setdefault(one.reason, []).append(one.what)
+    return [(reason, ", ".join(dict.fromkeys(what))) for reason, what in reasons.items()]

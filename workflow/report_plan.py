@@ -1,0 +1,108 @@
+"""What the report is told of a run (results/<run>/plan.json, written by outline.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.step import Failure
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedFigure(_Model):
+    svg: Path
+    spec: Path
+
+
+class PlannedExperiment(_Model):
+    """One section.
+
+    identity: of its configuration, which its table and chart must bear; instance: names of the problem's own
+    parameters; origin: what the printed numbers are cited as.
+    """
+
+    name: str
+    title: str
+    identity: str
+    text: str = ""
+    problem: str | None = None
+    variants: list[str] = []
+    instance: list[str] = []
+    origin: str | None = None
+    table: Path
+    figure: PlannedFigure | None = None
+
+
+class PlannedPoint(_Model):
+    """name: "experiment/backend/graph/variant/point"; identity: what its samples must bear."""
+
+    name: str
+    identity: str
+    samples: Path
+    log: Path
+
+    @property
+    def experiment(self) -> str:
+        return self.name.split("/", 1)[0]
+
+    @property
+    def words(self) -> str:
+        """ "fast on cpu in fig_a (map, n~4)"."""
+        experiment, backend, graph, variant, point = self.name.split("/")
+        where = ", ".join(part for part in (graph, point) if part not in (NO_GRAPH, "default"))
+        return f"{variant} on {backend} in {experiment}" + (f" ({where})" if where else "")
+
+
+class PlannedStep(_Model):
+    """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries."""
+
+    what: str
+    output: Path
+    log: Path
+
+
+class LeftOut(_Model):
+    what: str
+    reason: str
+
+
+class PlannedGraph(_Model):
+    """origin: where it comes from, in words; read from the graph's files when absent."""
+
+    name: str
+    title: str
+    folder: Path
+    synthetic: str | None = None
+    origin: str | None = None
+
+
+class ReportPlan(_Model):
+    """What the report is told of a run; paths are relative to where it is written from.
+
+    name, results: the run's, and the folder of its results.
+    """
+
+    name: str
+    title: str
+    results: Path
+    experiments: list[PlannedExperiment]
+    points: list[PlannedPoint] = []
+    steps: list[PlannedStep] = []
+    skipped: list[LeftOut] = []
+    resources: list[Path] = []
+    graphs: list[PlannedGraph] = []
+
+
+def read_plan(path: Path) -> ReportPlan:
+    """Raises Failure for a file that is no plan."""
+    try:
+        return ReportPlan.model_validate_json(path.read_text())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise Failure(f"{path}: {key or 'plan'}: {first['msg']}") from None

@@ -1,0 +1,122 @@
+"""Read a point's sample file (written by measure.py): its rows by groups of columns, and what it says about itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from saitan.workflow.step import Failure
+
+# The key of the schema's metadata under which our files hold JSON.
+METADATA = b"saitan"
+_ROWS = ("query", "round", "seconds", "total_seconds", "transfer_seconds", "memory")
+_POINT = ("backend", "graph", "variant", "threads")
+
+
+@dataclass(frozen=True)
+class About:
+    """What a sample file says about its point.
+
+    identity     of the configuration that it was measured for
+    settled      whether the median settled before sampling ended
+    disturbed    why its times say little; empty where nothing is known
+    unavailable  why the point could not run, in which case there are no rows; None where it ran
+    """
+
+    identity: str
+    settled: bool = True
+    disturbed: tuple[str, ...] = ()
+    unavailable: str | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One point's timed answers, one row each.
+
+    point        backend, graph, variant, threads
+    instance, parameters    the problem's own parameters and the variant's
+    rows         query, round, seconds, total_seconds, transfer_seconds, memory
+    counters     the problem's metrics, NaN where an answer has none
+    work         kind of a ceiling -> amount
+    phases       lists, one entry a phase; no columns unless traces were asked for
+    provenance   machine, versions and commit of the first row
+    checked      what validation covered
+    """
+
+    about: About
+    point: dict[str, Any]
+    instance: dict[str, Any]
+    parameters: dict[str, Any]
+    rows: pd.DataFrame
+    counters: pd.DataFrame
+    work: pd.DataFrame
+    phases: pd.DataFrame
+    provenance: dict[str, Any]
+    checked: str
+
+
+def described(path: Path) -> dict[str, Any]:
+    """The JSON in a Parquet file's metadata. Raises Failure for a file that cannot be read or has none."""
+    try:
+        stored = (pq.read_schema(path).metadata or {}).get(METADATA)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise Failure(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    if stored is None:
+        raise Failure(f"{path}: was not written by this workflow; remove it and run again")
+    return json.loads(stored)
+
+
+def about(path: Path) -> About:
+    """What a sample file says about its point, without its rows. Raises Failure as `described` does."""
+    told = described(path)
+    return About(told["identity"], told["settled"], tuple(told["disturbed"]), told["unavailable"])
+
+
+def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
+    """A point's samples; None where it was unavailable. Raises Failure as `described` does."""
+    told = about(path)
+    if told.unavailable is not None:
+        return None
+    file = pq.ParquetFile(path)
+    wanted = [name for name in file.schema_arrow.names if traces or not name.startswith("phase_")]
+    table = file.read(columns=wanted)
+    disturbed = dict.fromkeys(reason for reason in table["disturbed"].to_pylist() if reason)
+    told = About(told.identity, told.settled, tuple(dict.fromkeys([*told.disturbed, *disturbed])))
+    lists = [name for name in table.column_names if name.startswith("phase_")]
+    return Samples(
+        told,
+        {name: table[name][0].as_py() for name in _POINT},
+        _first(table, "instance"),
+        _first(table, "parameters"),
+        table.select(_ROWS).to_pandas(),
+        _fields(table, "counters"),
+        _fields(table, "work"),
+        table.select(lists).rename_columns([name.removeprefix("phase_") for name in lists]).to_pandas(),
+        _first(table, "provenance"),
+        _checked(table),
+    )
+
+
+def _first(table: pa.Table, name: str) -> dict[str, Any]:
+    """The first row of a struct; empty where there is no such column."""
+    return (table[name][0].as_py() or {}) if name in table.column_names else {}
+
+
+def _fields(table: pa.Table, name: str) -> pd.DataFrame:
+    """A struct's fields as columns; none where there is no such column."""
+    if name not in table.column_names:
+        return pd.DataFrame(index=range(table.num_rows))
+    column = table[name].combine_chunks()
+    return pa.Table.from_arrays(column.flatten(), names=[field.name for field in column.type]).to_pandas()
+
+
+def _checked(table: pa.Table) -> str:
+    """What was covered, each wording once; a sample is called so."""
+    pairs = zip(table["checked"].to_pylist(), table["checked_whole"].to_pylist(), strict=True)
+    return "; ".join(dict.fromkeys(says if whole or not says else f"{says} (a sample)" for says, whole in pairs))
