@@ -53,6 +53,9 @@ class CudaSolver(Blockwise):
         self.first = self.row = self.count = 0
         self._allocate(self.graph.weights.dtype)
 
+    # Whether fewer sources take less memory.
+    ranged = True
+
     @property
     def rows(self) -> int:
         return self.instance.sources
@@ -76,7 +79,7 @@ class CudaSolver(Blockwise):
         fixed = DeviceGraph.forecast(self.graph) + self.work_forecast(dtype)
         if (needed := fixed + self.rows * line) <= free:
             return
-        fitting = max(0, free - fixed) // line if self.rows == self.instance.sources else 0
+        fitting = max(0, free - fixed) // line if self.ranged else 0
         advice = f"; {fitting:,} sources fit" if fitting else ""
         raise Unavailable(
             f"the distances from {self.rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "
@@ -240,6 +243,8 @@ class BatchedUnshared(Phased):
 
 class FloydWarshall(CudaSolver):
     """Paper O's Floyd-Warshall: the whole matrix, whatever the range of sources."""
+
+    ranged = False
 
     def __init__(self, instance: Instance) -> None:
         if instance.graph.weights.dtype.kind == "f":
