@@ -18,7 +18,8 @@ import numpy as np
 
 from saitan.apsp.instances import Instance, checked_tasks, paper_bytes
 from saitan.problem import Invalid, Parameter
-from saitan.sssp.phases import Overflow, wide
+from saitan.sssp.ending import widened_type
+from saitan.sssp.phases import Overflow
 
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ def widening(attempt: Callable[[np.dtype], T], dtype: np.dtype, instance: Instan
     try:
         return attempt(dtype)
     except Overflow:
-        broad = wide(instance.graph.weights.dtype)
+        broad = widened_type(instance.graph.weights.dtype)
         if dtype == broad:
             raise Invalid(f"a path of {instance.graph.name} is too long for {dtype}") from None
         return attempt(broad)

@@ -21,9 +21,9 @@ from saitan.blocks import Blockwise
 from saitan.cuda import device
 from saitan.cuda.buffers import GIB, Buffers, pointer
 from saitan.cuda.module import function
-from saitan.cuda.timing import Stopwatch
+from saitan.cuda.timing import Laps
 from saitan.problem import Block, Checked, Run, Unavailable
-from saitan.sssp.cuda import DeviceGraph
+from saitan.sssp.cuda_graph import DeviceGraph
 from saitan.sssp.phases import Overflow
 
 BLOCK = 256
@@ -44,7 +44,7 @@ class CudaSolver(Blockwise):
         self.instance, self.graph = instance, instance.graph
         self.certificate = DeviceCertificate(self.graph)
         self._check_fits(self.graph.weights.dtype)
-        self.stopwatch = Stopwatch()
+        self.laps = Laps()
         self.buffers = Buffers(DeviceGraph.forecast(self.graph), f"graph {self.graph.name}")
         self.device_graph = DeviceGraph(self.graph, self.buffers)
         self.transfer = self.buffers.upload_time
@@ -119,12 +119,12 @@ class CudaSolver(Blockwise):
                 self._allocate(dtype)
             return self.fill(first, count)
 
-        with self.stopwatch:
+        with self.laps:
             counted = widening(attempt, self.dtype, self.instance)
         self.first, self.count = first, count
         for _ in self.blocks():
             pass
-        seconds, total = self.stopwatch.seconds, time.perf_counter() - begin
+        seconds, total = sum(self.laps.seconds()), time.perf_counter() - begin
         counted |= counters(self.instance, count, seconds, self.dtype, self.work_bytes)
         return Run(seconds, total, counted, work={"bytes": count * self.graph.n * self.dtype.itemsize})
 

@@ -10,7 +10,7 @@ from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.graph import Graph
 from saitan.problem import Invalid
-from saitan.sssp.cuda import DeviceGraph
+from saitan.sssp.cuda_graph import DeviceGraph
 
 BLOCK = 256
 # Incoming arcs a vertex from which a warp shares an entry.

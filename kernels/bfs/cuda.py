@@ -15,7 +15,7 @@ from saitan.bfs.validate import CHECKED, NONE, explain
 from saitan.blocks import Blockwise, chosen
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
-from saitan.cuda.timing import Stopwatch
+from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Invalid, Run
 
@@ -97,7 +97,7 @@ class CudaSolver(Blockwise):
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.edges, self.stopwatch = graph, EdgeCount(graph), Stopwatch()
+        self.graph, self.edges, self.laps = graph, EdgeCount(graph), Laps()
         self.root = -1
         self._delivered = [driver.pagelocked_empty(graph.n, np.int32) for _ in range(2)]
 
@@ -149,13 +149,14 @@ class Hybrid(CudaSolver):
         """Answer one root; phases has direction, frontier, inspected, seconds (of the host, the readback within)."""
         root = check_root(self.graph, root)
         begin = time.perf_counter()
-        with self.stopwatch:
+        with self.laps:
             trace = search(self._levels, self.rule, root)
+        [seconds] = self.laps.seconds()
         self.root, self.levels, self.parents = root, self._levels.levels, self._levels.parents
         levels = self.deliver()
         total = time.perf_counter() - begin
         counters = trace.counters() | {"construction_s": self.construction}
-        return self.edges.run(levels, Run(self.stopwatch.seconds, total, counters, trace.arrays()))
+        return self.edges.run(levels, Run(seconds, total, counters, trace.arrays()))
 
 
 class TopDown(Hybrid):

@@ -1,4 +1,4 @@
-"""Device arrays of one solver, forecast before the first byte is uploaded and freed together."""
+"""Device arrays of one solver, with a forecast of their bytes before the first upload, and freed together."""
 
 from __future__ import annotations
 
@@ -37,15 +37,21 @@ class Buffers:
                 f"{what} needs {forecast / GIB:.2f} GiB of GPU memory, "
                 f"{free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free"
             )
+        self._what = what
         self.nbytes = 0
         self.upload_time = 0.0
         self._arrays: list = []
 
     def empty(self, shape: int | tuple[int, ...], dtype: np.typing.DTypeLike):
-        """An uninitialised pycuda GPUArray."""
+        """An uninitialised pycuda GPUArray. Raises Unavailable where there is no memory for it."""
+        import pycuda.driver as driver
         from pycuda.gpuarray import GPUArray
 
-        array = GPUArray(shape, np.dtype(dtype))
+        try:
+            array = GPUArray(shape, np.dtype(dtype))
+        except driver.MemoryError:
+            asked = np.prod(shape, dtype=np.int64) * np.dtype(dtype).itemsize / GIB
+            raise Unavailable(f"{self._what} needs {asked:.2f} GiB more of GPU memory than is free") from None
         self._arrays.append(array)
         self.nbytes += array.nbytes
         return array
@@ -59,7 +65,7 @@ class Buffers:
         return array
 
     def release(self, *arrays) -> None:
-        """Give the memory of some arrays back; they must not be used afterwards."""
+        """Free the memory of some arrays, which must not be used afterwards."""
         for array in arrays:
             self._arrays = [kept for kept in self._arrays if kept is not array]
             self.nbytes -= array.nbytes
@@ -68,5 +74,5 @@ class Buffers:
                 array.gpudata = None
 
     def free(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         self.release(*self._arrays)

@@ -6,43 +6,24 @@ from itertools import pairwise
 
 import numpy as np
 
+from saitan.cuda import device
 from saitan.cuda.module import function
 
-
-class Stopwatch:
-    """Seconds of device time between entering and leaving a `with` block, as CUDA events see it.
-
-    Leaving waits until the device is done. Use one object for many blocks: its events are made once.
-    """
-
-    def __init__(self) -> None:
-        import pycuda.driver as driver
-
-        self._start, self._end = driver.Event(), driver.Event()
-        self.seconds = 0.0
-
-    def __enter__(self) -> Stopwatch:
-        self._start.record()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.record()
-        self._end.synchronize()
-        self.seconds = self._end.time_since(self._start) / 1000
+TIMED_OUT = "the gate before the kernels opened by its timeout: the host was too slow"
 
 
 class Gate:
     """Keeps the default stream waiting until the host has queued everything that is to be timed.
 
     Otherwise launches of a few microseconds end before the host has queued the next, and events see the host's time.
-    Between shut and open nothing may wait for the device.
+    Between shut and open nothing may wait for the device. A gate opens by itself after TIMEOUT_NS of gate.cu.
     """
 
     def __init__(self) -> None:
         import pycuda.driver as driver
 
-        self._word = driver.pagelocked_zeros(1, np.uint32, mem_flags=driver.host_alloc_flags.DEVICEMAP)
-        self._pointer = int(self._word.base.get_device_pointer())
+        self._words = driver.pagelocked_zeros(2, np.uint32, mem_flags=driver.host_alloc_flags.DEVICEMAP)
+        self._pointer = int(self._words.base.get_device_pointer())
         self._kernel = function("cuda", "gate", "gate", "PI")
         self._turn = 0
 
@@ -51,21 +32,45 @@ class Gate:
         self._kernel.prepared_async_call((1, 1), (1, 1, 1), None, self._pointer, self._turn)
 
     def open(self) -> None:
-        self._word[0] = self._turn
+        self._words[0] = self._turn
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the gate last shut opened by itself; asked after the device is done with it."""
+        return bool(self._words[1] == self._turn)
 
 
 class Laps:
     """Seconds of device time between marks, by CUDA events, without waiting in between.
 
-    gated: the device begins when `seconds` is called, see Gate.
+        with laps:            # a mark at either end
+            launch()
+        [seconds] = laps.seconds()
+
+    Use one object for many runs: its events are made once.
+
+    marks      most marks of a run, at least two
+    gated      the device begins when `seconds` is called, see Gate
+    disturbed  why the last seconds say little, for Run.disturbed; "" where nothing is known
     """
 
-    def __init__(self, marks: int, gated: bool = False) -> None:
+    def __init__(self, marks: int = 2, gated: bool = False) -> None:
         import pycuda.driver as driver
 
+        device()
         self._events = [driver.Event() for _ in range(marks)]
         self._gate = Gate() if gated else None
         self._next = 0
+        self.disturbed = ""
+
+    def __enter__(self) -> Laps:
+        """Begin anew, whatever was marked before."""
+        self._next = 0
+        self.mark()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.mark()
 
     def mark(self) -> None:
         """The first mark of a run is its start."""
@@ -81,4 +86,5 @@ class Laps:
         if self._gate:
             self._gate.open()
         used[-1].synchronize()
+        self.disturbed = TIMED_OUT if self._gate and self._gate.timed_out else ""
         return [later.time_since(sooner) / 1000 for sooner, later in pairwise(used)]

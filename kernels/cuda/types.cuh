@@ -1,7 +1,7 @@
 // The number types of shortest paths: D distances, W weights, O offsets.
 //
 // Distances are unsigned integers or non-negative floats; both order as their bits do, so one atomic minimum on the
-// bits serves all. The type's maximum (integers) or infinity (floats) is "unreached"; a sum that reaches it overflows.
+// bits serves all. The type's maximum (integers) or infinity (floats) means unreached; a sum that reaches it overflows.
 #pragma once
 #include <cstdint>
 
@@ -41,7 +41,7 @@ template <> struct Distance<double> {
     }
 };
 
-// A weight from the bits that an arc's record holds.
+// A weight from its bits in an arc's record.
 __device__ inline uint32_t as_weight(uint32_t bits, uint32_t) { return bits; }
 __device__ inline float as_weight(uint32_t bits, float) { return __uint_as_float(bits); }
 

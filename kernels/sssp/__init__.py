@@ -4,8 +4,20 @@
     result = sssp.solve(graph, source, variant="fast", backend="auto", predecessors=True)
     result.distances, sssp.path(result.predecessors, target)
 
-The variants of paper S (Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP), `fast`, and other people's
-solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind the contract of kernels/problem.py.
+The variants of paper S (Suzuki, Kan, Hayashi, Yoshikawa: adaptive thread creation for SSSP), `fast`, `phast`, and other
+people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind `solve` and the contract of kernels/problem.py.
+
+Read the files in this order:
+
+    phases.py        paper S: the loop over phases, the same on both backends; cpu.py and cuda.py, phases.cu run it
+    validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
+    ending.py        how a query ends, and what is run again with 64 bits or more room
+    cpu_fast.py      delta-stepping with bucket fusion
+    cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), queue.cuh, mailbox.cuh
+    cuda_broad.py    broad.cu, which `fast` takes for small worlds
+    hierarchy.py     contraction; cpu_phast.py, and slices.py, cuda_phast.py, phast.cu sweep over it
+    peers.py         other people's solvers
+    NOTES.md         what bounds each variant, measurements, what did not help
 """
 
 from __future__ import annotations
@@ -16,7 +28,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.problem import Input, Metric, Parameter, Reference, Run, Unavailable, Variant, backend_for
+from saitan.calls import checked_graph, checked_vertex, described
+from saitan.problem import (
+    Input,
+    Metric,
+    Parameter,
+    Reference,
+    Run,
+    Solver,
+    Unavailable,
+    Variant,
+    backend_for,
+    check_parameters,
+)
 
 if TYPE_CHECKING:
     from saitan.graph import Graph
@@ -58,10 +82,10 @@ VARIANTS = {
         },
     ),
     "fast": Variant(
-        "Delta-stepping with bucket fusion on the CPU; a resident grid, or a few phases of the whole grid, on the GPU",
+        "Delta-stepping: with bucket fusion on the CPU; by a persistent kernel, or phases for small worlds, on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
-        cubins=("fast", "wide", "validate"),
+        cubins=("fast", "broad", "validate"),
         parameters={
             "delta": Parameter(
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
@@ -69,13 +93,13 @@ VARIANTS = {
         },
     ),
     "fast-many": Variant(
-        "Several sources in one launch of fast's resident grid; times are a source's share",
+        "Several sources in one launch of fast's persistent kernel; times are the launch's divided by their number",
         cuda="saitan.sssp.cuda_fast:FastMany",
         cubins=("fast", "validate"),
         parameters={"sources": Parameter(int, 64, "sources a launch", least=1)},
     ),
     "phast": Variant(
-        "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights",
+        "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights (PHAST)",
         cpu="saitan.sssp.cpu_phast:Phast",
         cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
@@ -100,19 +124,19 @@ VARIANTS = {
 INSTANCE: dict[str, Parameter] = {}
 
 METRICS = {
-    "phases": Metric("phases until nothing changed"),
+    "phases": Metric("phases, steps, hops or levels until nothing changed"),
     "listed": Metric("vertices appended to the write list, all phases together"),
     "threads": Metric("threads started, all phases together"),
     "switches": Metric("changes between selection and conventional"),
     "threshold_up_us": Metric("phase time above which the adaptive variant starts a thread per vertex", "us"),
     "threshold_down_us": Metric("phase time in us below which it goes back to the list", "us"),
-    "rounds": Metric("exchanges between the blocks of a resident grid"),
-    "relaxations": Metric("arcs looked at, all phases together"),
+    "rounds": Metric("exchanges between the blocks of a persistent kernel"),
+    "relaxations": Metric("arcs relaxed, all phases together"),
     "blocks": Metric("blocks that worked together"),
     "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
     "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
-    "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
+    "distance_bits": Metric("bits of a distance: 64 where 32 overflowed"),
 }
 
 
@@ -120,9 +144,9 @@ METRICS = {
 class Result:
     """What `solve` returns.
 
-    distances     [n] of the weights' dtype (64 bits wide where 32 overflowed); the dtype's maximum or infinity where
-                  the source does not lead
-    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where it does not lead
+    distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where a sum did not fit); where there
+                  is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
+    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
     run           times and counts
     """
 
@@ -142,7 +166,7 @@ def instance(inputs: Mapping[str, Any]) -> Graph:
 
 
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
-    """`count` sources from the largest strongly connected component, whose members all reach the same vertices."""
+    """`count` sources, drawn from the largest strongly connected component: all of them reach the same vertices."""
     # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
     connection = "strong" if graph.metadata.get("directed", True) else "weak"
     labels = graph.components(connection)
@@ -160,21 +184,34 @@ def reference(graph: Graph, source: int) -> Reference:
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    """How distances differ from the reference's: exact for integers, by the rounding of float32 sums for floats."""
+    """How distances differ from the reference's, in one line; None when they do not.
+
+    Integers below 2^53, where float64 is exact, must be equal. Otherwise a sum of k terms with unit roundoff u (2^-24
+    for float32, 2^-53 for integers) has a relative error of at most g(k) = k u / (1 - k u) (Higham, Accuracy and
+    stability of numerical algorithms, section 3.1). Let h be the number of arcs of the deepest path of the reference's
+    tree. An answer is
+
+    - at most (1 + g(h)) times the reference, because it is at most the rounded sum over the reference's path;
+    - at least (1 - g(4 h)) times the reference, if its own path has at most 4 h arcs. That is an assumption: a path of
+      more arcs is only preferred where rounding swallows weights.
+    """
     expected, got = reference.arrays, answer["distances"]
-    unreached = unreachable(got.dtype)
     wanted = expected["distances"]
-    values = np.where(got == unreached, np.inf, got.astype(np.float64))
-    if np.issubdtype(got.dtype, np.integer):
-        wrong = values != wanted
-    else:
-        # A sum of h non-negative terms is rounded by a factor within 1 +- h u; the two paths may differ.
-        slack = 2 * max(1, int(expected["hops"][0])) * np.finfo(np.float32).eps
-        wrong = ~np.isclose(values, wanted, rtol=slack, atol=0)
+    values = np.where(got == unreachable(got.dtype), np.inf, got.astype(np.float64))
+    whole = np.issubdtype(got.dtype, np.integer)
+    arcs, roundoff = max(1, int(expected["hops"][0])), 2.0**-53 if whole else 2.0**-24
+    wrong = (values > wanted * (1 + _error(arcs, roundoff))) | (values < wanted * (1 - _error(4 * arcs, roundoff)))
+    if whole:
+        wrong |= (wanted < 2**53) & (values != wanted)
     if not wrong.any():
         return None
     vertex = int(np.flatnonzero(wrong)[0])
     return f"{int(wrong.sum()):,} distances differ, the first at vertex {vertex}: {got[vertex]}, not {wanted[vertex]:g}"
+
+
+def _error(terms: int, roundoff: float) -> float:
+    """Largest relative error of a sum of so many non-negative terms, at most 1."""
+    return terms * roundoff / (1 - terms * roundoff) if terms * roundoff < 0.5 else 1.0
 
 
 def unreachable(dtype: np.typing.DTypeLike):
@@ -183,17 +220,18 @@ def unreachable(dtype: np.typing.DTypeLike):
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
 
 
-def check_delta(delta: float | None) -> None:
-    """Raise ValueError for a width or step that a user gave and that is not positive."""
-    if delta is not None and not delta > 0:
-        raise ValueError(f"delta must be positive, not {delta:g}")
+def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solver:
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
+
+    Raises KeyError for an unknown variant, ValueError for a parameter that it lacks or that is off, Unavailable where
+    it cannot run here or not on this graph.
+    """
+    chosen = VARIANTS[variant]
+    check_parameters(variant, parameters, chosen.parameters)
+    return chosen.load(backend)(instance({"graph": graph}), **parameters)
 
 
-def prepare(graph: Graph, variant: str, backend: str, **parameters):
-    """The Solver of a variant, uploaded. Raises KeyError, Unavailable, TypeError for a parameter it lacks."""
-    return VARIANTS[variant].load(backend)(instance({"graph": graph}), **parameters)
-
-
+@described(VARIANTS)
 def solve(
     graph: Graph,
     source: int,
@@ -201,16 +239,21 @@ def solve(
     backend: str = "auto",
     *,
     predecessors: bool = False,
-    **parameters,
+    **parameters: Any,
 ) -> Result:
     """Shortest paths from one source.
 
-    Raises ValueError for an unknown variant, backend or source, Unavailable where the variant cannot run here.
+    graph         with weights, uint32 or float32 (Graph.from_arcs, Graph.from_scipy)
+    source        a vertex number in [0, graph.n)
+    backend       "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
+    predecessors  whether a shortest-path tree is wanted too
+
+    Raises ValueError for what is no graph, no vertex of it, an unknown variant or backend, and a parameter that is off;
+    Unavailable where the variant cannot run here.
     """
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
-    if not 0 <= source < graph.n:
-        raise ValueError(f"source {source} is not in [0, {graph.n:,})")
+    source = checked_vertex("source", source, checked_graph(graph).n)
     solver = prepare(graph, variant, backend_for(VARIANTS[variant], backend), **parameters)
     try:
         run = solver.run(source)
@@ -220,12 +263,13 @@ def solve(
 
 
 def path(predecessors: np.ndarray, target: int) -> np.ndarray:
-    """The vertices of a shortest path from the source to `target`, both included; int32, empty if not reached.
+    """The vertices of a shortest path from the source to `target`, both included: int32, in order.
 
-    predecessors: as `solve` returns them. A target without predecessor is taken for the source, whose path is
-    itself; ask the distances whether it was reached.
+    predecessors: int32 [n] as `solve` returns them. A target without predecessor is taken for the source, whose path is
+    itself; the distances say whether it was reached. Raises ValueError for a target that is no vertex, and for
+    predecessors that form a cycle.
     """
-    route = [target]
+    route = [checked_vertex("target", target, len(predecessors))]
     while (before := int(predecessors[route[-1]])) >= 0:
         route.append(before)
         if len(route) > len(predecessors):

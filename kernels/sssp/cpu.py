@@ -1,7 +1,7 @@
 """The CPU twins of paper S's variants: the same phases, switching rule and trace, on all cores by Numba.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. Trick: none; these are the paper's
-kernels with a loop iteration in the place of a thread.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. The kernels are the paper's, with one loop
+iteration for each thread.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
-from saitan.sssp.phases import Overflow, PhaseVariant, Switching, wide
+from saitan.sssp.ending import widened_type
+from saitan.sssp.phases import Overflow, PhaseVariant, Switching
 from saitan.sssp.validate import CERTIFIED, check_distances, tight_tree
 
-# state[LENGTH]: length of the write list; state[OVERFLOW]: set when a sum did not fit the distances' type
+# state[LENGTH] is the length of the write list; state[OVERFLOW] is set when a sum did not fit the distances' type.
 LENGTH, OVERFLOW = 0, 1
 
 
@@ -118,7 +119,7 @@ class CpuEngine:
         self.changed.clear()
 
     def widened(self) -> CpuEngine:
-        return CpuEngine(self.graph, wide(self.cost.dtype))
+        return CpuEngine(self.graph, widened_type(self.cost.dtype))
 
     def _arcs(self):
         graph = self.graph
@@ -181,7 +182,7 @@ class CpuSolver(Blockwise):
         return tight_tree(self.graph, self.source, self.distances)
 
     def close(self) -> None:
-        """Nothing outside Python's memory is held."""
+        """Does nothing: all memory is Python's."""
 
 
 class PhaseSolver(PhaseVariant, CpuSolver):

@@ -1,9 +1,9 @@
-"""Fast on the CPU: delta-stepping over per-thread buckets, with bucket fusion.
+"""`fast` on the CPU: delta-stepping over per-thread buckets, with bucket fusion.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A step works off the lowest bucket of
-all threads together, block by block; a thread then drains what it pushed into that bucket itself, as long as that
-stays small, before it meets the others again (fusion). A bucket is a chain of small blocks from the thread's own
-pool, so a push moves nothing else; an entry is (vertex, distance) and is stale once the vertex has come nearer.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. In a step all threads together relax the
+lowest bucket, block by block. Before the step ends, each thread also relaxes what it pushed into that bucket itself,
+as long as that stays small (bucket fusion). A bucket is a chain of small blocks from the thread's own pool, so a push
+moves no other entry. An entry is (vertex, distance); it is stale once the vertex has a smaller distance.
 
 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
 2. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
@@ -21,21 +21,21 @@ from numba import get_num_threads, njit, prange
 from saitan.atomics import atomic_add, atomic_min
 from saitan.graph import Graph
 from saitan.problem import Run
-from saitan.sssp import check_delta, unreachable
+from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
-from saitan.sssp.phases import wide
+from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 
-BLOCK = 64  # entries a block
-WINDOW = 64  # buckets from the current one on that have a chain of their own; one more chain holds what lies beyond
-FUSED = 16  # a thread drains its own part of the current bucket while that has fewer blocks
-ALONE = 6  # a bucket of fewer blocks is left to one thread: waking the others costs more
+BLOCK = 64  # entries of a block
+WINDOW = 64  # buckets from the current one on, each with a chain; one more chain holds the entries beyond
+FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
+ALONE = 6  # one thread relaxes a bucket of fewer blocks: starting the others costs more
 DELTA_IN_MEDIAN_WEIGHTS = 6
-SAMPLED = 1 << 20  # weights that the median is taken of
+SAMPLED = 1 << 20  # weights of the sample whose median is taken
 
 NONE = -1
 NEVER = np.int64(2**62)
 # Columns of a thread's row of `state`, which is two cache lines wide; BEYOND is the lowest bucket beyond the window.
-FREE, TAKEN, RELAXED, TOO_LONG, FULL, BEYOND, UPDATED = range(7)
+FREE, TAKEN, RELAXED, OVERFLOWED, POOL_FULL, BEYOND, UPDATED = range(7)
 STATE_WIDTH = 16
 
 
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 class Buckets(NamedTuple):
     """The buckets of all threads; block b belongs to thread b // (number of blocks / number of threads).
 
-    vertices, keys  [blocks, BLOCK]: entries; a key is the distance the vertex had when it was pushed
+    vertices, keys  [blocks, BLOCK]: entries; a key is the vertex's distance when it was pushed
     chain, fill     [blocks]: the next block of the same bucket (or of the free list), and how many entries it holds
     head, length    [threads, WINDOW + 1]: first block of a bucket, and how many there are
     state           [threads, STATE_WIDTH]
@@ -66,13 +66,13 @@ class Buckets(NamedTuple):
 
 @njit(cache=True, inline="always")
 def _bucket(distance, scale):
-    """The bucket's number: monotone in the distance, whatever is lost in rounding."""
+    """The bucket's number: rounded, but monotone in the distance."""
     return np.int64(min(np.float64(distance) * scale, 4e18))
 
 
 @njit(cache=True)
 def _push(b, t, vertex, distance, bucket, current):
-    """Append an entry to a bucket of thread t, or note that its pool is full."""
+    """Append an entry to a bucket of thread t, or set POOL_FULL."""
     if bucket - current < WINDOW:
         place = bucket % WINDOW
     else:
@@ -88,7 +88,7 @@ def _push(b, t, vertex, distance, bucket, current):
             new = t * share + b.state[t, TAKEN]
             b.state[t, TAKEN] += 1
         else:
-            b.state[t, FULL] = 1
+            b.state[t, POOL_FULL] = 1
             return
         b.chain[new], b.fill[new] = block, 0
         b.head[t, place] = new
@@ -109,7 +109,7 @@ def _detach(b, t, place):
 
 @njit(cache=True)
 def _free(b, block):
-    """Give a block back to its owner. Not while the owner may be pushing."""
+    """Return a block to its thread's free list. That thread must not push at the same time."""
     t = block // (len(b.chain) // len(b.state))
     b.chain[block] = b.state[t, FREE]
     b.state[t, FREE] = block
@@ -118,7 +118,7 @@ def _free(b, block):
 @njit(cache=True)
 def _relax_block(b, t, block, current, scale, rows, distances, limit):
     """Relax the arcs of a block's entries that are not stale."""
-    # Out of the tuples once: an array taken from a tuple inside the loop is counted as a reference each time.
+    # The arrays leave the tuples here: inside the loop, Numba would count a reference at every access.
     offsets, arcs = rows
     vertices, keys, _, fill, head, _, _ = b
     heads, popped, their_keys = head[t], vertices[block], keys[block]
@@ -148,19 +148,19 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
     b.state[t, UPDATED] += updated
     b.state[t, RELAXED] += relaxed
     if too_long:
-        b.state[t, TOO_LONG] = 1
+        b.state[t, OVERFLOWED] = 1
 
 
 @njit(cache=True)
 def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
-    """One thread's part of a step: blocks of the shared bucket, then its own while they are few."""
+    """One thread's part of a step: blocks of the shared bucket, then blocks of its own while they are few."""
     while True:
         i = atomic_add(taken, 0, 1)
         if i >= count:
             break
         _relax_block(b, t, shared[i], current, scale, rows, distances, limit)
     place = current % WINDOW
-    while b.head[t, place] != NONE and b.length[t, place] < FUSED and not b.state[t, FULL]:
+    while b.head[t, place] != NONE and b.length[t, place] < FUSED and not b.state[t, POOL_FULL]:
         block = _detach(b, t, place)
         while block != NONE:
             after = b.chain[block]
@@ -171,7 +171,7 @@ def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
 
 @njit(cache=True)
 def _next_bucket(b, current, scale):
-    """The lowest bucket that holds an entry, NEVER if none does; what its window covers is moved into the window."""
+    """The lowest bucket that holds an entry, NEVER if none does; moves entries into its window."""
     first = NEVER
     for t in range(len(b.state)):
         first = min(first, b.state[t, BEYOND])
@@ -212,7 +212,7 @@ def _collect(b, current, shared):
 @njit(parallel=True, cache=True)
 def _together(b, shared, count, taken, current, scale, rows, distances, limit):
     for t in prange(len(b.state)):
-        # Of the loop's own type, unsigned, everything below would be compiled a second time.
+        # Signed, because the loop's unsigned type would compile everything below a second time.
         _drain(b, np.int64(t), shared, count, taken, current, scale, rows, distances, limit)
 
 
@@ -227,10 +227,10 @@ def _start(b, source, distances, limit):
 
 @njit(cache=True)
 def _step(b, current, scale, rows, distances, limit, shared, taken):
-    """Work off the lowest bucket, `current` or beyond; returns its number, NEVER when there was none or a sum or a
-    pool was too small (TOO_LONG and FULL in `state`)."""
+    """Relax the lowest bucket, `current` or beyond; returns its number, NEVER when there was none or a sum or a
+    pool was too small (OVERFLOWED and POOL_FULL in `state`)."""
     current = _next_bucket(b, current, scale)
-    if current == NEVER or b.state[:, TOO_LONG].any() or b.state[:, FULL].any():
+    if current == NEVER or b.state[:, OVERFLOWED].any() or b.state[:, POOL_FULL].any():
         return NEVER
     count = _collect(b, current, shared)
     taken[0] = 0
@@ -258,14 +258,12 @@ class Fast(CpuSolver):
     """Delta-stepping on all cores. delta: width of a bucket, in the weights' unit; by default a few median weights.
 
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
-    Raises ValueError for a delta that is not positive.
     """
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
-        check_delta(delta)
         if delta is None:
-            # The mean says little where a few weights are a thousand times the others.
+            # The median, because a few very large weights dominate the mean.
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
             delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
         self.delta = float(delta)
@@ -300,23 +298,25 @@ class Fast(CpuSolver):
         limit = unreachable(self.distances.dtype)
         return 1 / self.delta, self._rows, self.distances, limit, self._shared, self._taken
 
+    def _attempt(self, source: int) -> tuple[int, int]:
+        """How the query ended, and its number of steps."""
+        steps = _run(self._buckets, source, *self._arguments())
+        state = self._buckets.state
+        return TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any()), steps
+
     def run(self, source: int) -> Run:
         """Answer one source."""
         start = time.perf_counter()
-        while True:
-            steps = _run(self._buckets, source, *self._arguments())
-            state = self._buckets.state
-            if state[:, TOO_LONG].any():
-                self._allocate(wide(self.distances.dtype), self._entries)
-            elif state[:, FULL].any():
-                self._allocate(self.distances.dtype, 2 * self._entries)
-            else:
-                break
+        steps = run_until_it_fits(
+            lambda: self._attempt(source),
+            widen=lambda: self._allocate(widened_type(self.distances.dtype), self._entries),
+            grow=lambda: self._allocate(self.distances.dtype, 2 * self._entries),
+        )
         self.source = source
         seconds = time.perf_counter() - start
         counters = {
             "phases": steps,
-            "relaxations": int(state[:, RELAXED].sum()),
+            "relaxations": int(self._buckets.state[:, RELAXED].sum()),
             "delta": self.delta,
             "distance_bits": 8 * self.distances.itemsize,
         }
@@ -325,11 +325,11 @@ class Fast(CpuSolver):
     def count(self, source: int) -> dict[str, np.ndarray]:
         """One entry a step: seconds float64; updated int64, vertices whose arcs were relaxed; relaxations int64.
 
-        A vertex that comes nearer within the step counts again. Each step's call from Python adds microseconds.
+        A vertex whose distance falls again within the step counts again. Calling a step from Python adds microseconds.
         """
-        self.run(source)  # what overflows or fills up does so here
+        self.run(source)  # widens and grows where needed
         b, arguments = self._buckets, self._arguments()
-        # The second time is kept: the first call of a step from here loads what is compiled.
+        # The second time is used: the first call of a step from here loads compiled code.
         for _ in range(2):
             _start(b, source, *arguments[2:4])
             ends, sums, current = [time.perf_counter()], [(0, 0)], np.int64(0)

@@ -1,8 +1,7 @@
-"""PHAST on the CPU: a search up the hierarchy from the source, one look into the core's table, one sweep down.
+"""PHAST on the CPU: an upward search from the source, the core's distances by a table, one linear sweep down.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. Positions are in the order of the sweep
-(hierarchy.py), so it writes one distance after the other; only what it reads, the distances of higher vertices, lies
-anywhere.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. Positions are in the order of the sweep
+(hierarchy.py), so the sweep writes consecutive distances; its reads, the distances of higher vertices, are scattered.
 
 1. Delling, Goldberg, Nowatzyk, Werneck: PHAST: hardware-accelerated shortest path trees. IPDPS 2011, sections 3 and 4.
 """
@@ -18,17 +17,17 @@ from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.ending import TOO_LONG, run_until_it_fits, widened_type
 from saitan.sssp.hierarchy import CORE, contract, in_type
-from saitan.sssp.phases import wide
 
-ALONE = 8192  # a level of fewer vertices is left to one thread: waking the others costs more
+ALONE = 8192  # one thread sweeps a level of fewer vertices: starting the others costs more
 
 
 @njit(cache=True)
-def _climb(offsets, heads, lengths, source, limit, above, found):
+def _search_up(offsets, heads, lengths, source, limit, above, found):
     """Distances over arcs upwards, into `above`, which is `limit` everywhere before.
 
-    found: the positions reached, the lowest level first. Returns their number, the arcs looked at, and whether a sum
+    found: the positions reached, the lowest level first. Returns their number, the arcs relaxed, and whether a sum
     did not fit.
     """
     above[source], found[0] = 0, source
@@ -38,7 +37,7 @@ def _climb(offsets, heads, lengths, source, limit, above, found):
         done += 1
         for i in range(offsets[v], offsets[v + 1]):
             if above[heads[i]] == limit:
-                # Found, with a distance to come.
+                # Marks it as found; its distance is computed below.
                 above[heads[i]] = limit - 1
                 found[count] = heads[i]
                 count += 1
@@ -54,7 +53,7 @@ def _climb(offsets, heads, lengths, source, limit, above, found):
 
 
 @njit(cache=True)
-def _cross(table, vertices, entries, above, limit, distances, answer):
+def _core_distances(table, vertices, entries, above, limit, distances, answer):
     """Distances of the core from those of its entries; returns whether a sum did not fit."""
     core, too_long = len(table), False
     distances[:core] = limit
@@ -97,7 +96,7 @@ def _sweep(threads, first, vertices, offsets, tails, lengths, above, limit, dist
             too_long += _settle(begin, begin + size, vertices, offsets, tails, lengths, above, limit, distances, answer)
         else:
             for t in prange(threads):
-                # Signed, or _settle would be compiled a second time.
+                # Signed, because the loop's unsigned type would compile _settle a second time.
                 part, after = np.int64(t) * size // threads, (np.int64(t) + 1) * size // threads
                 too_long += _settle(
                     begin + part, begin + after, vertices, offsets, tails, lengths, above, limit, distances, answer
@@ -108,18 +107,18 @@ def _sweep(threads, first, vertices, offsets, tails, lengths, above, limit, dist
 class Phast(CpuSolver):
     """One source at a time over a hierarchy that the constructor builds.
 
-    core: vertices left uncontracted at most, whose distances are a table.
+    core: most vertices left uncontracted, whose distances are a table; CORE of hierarchy.py where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     Raises Unavailable for weights that are no integers and for graphs too dense to contract.
     """
 
-    def __init__(self, graph: Graph, *, core: int = CORE) -> None:
+    def __init__(self, graph: Graph, *, core: int | None = None) -> None:
         super().__init__(graph)
-        self.hierarchy = contract(graph, core)
+        self.hierarchy = contract(graph, CORE if core is None else core)
         self._found, self._place = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
         self._place[self.hierarchy.vertices] = np.arange(graph.n)
         dtype = graph.weights.dtype
-        self._allocate(dtype if self.hierarchy.longest < unreachable(dtype) else wide(dtype))
+        self._allocate(dtype if self.hierarchy.longest < unreachable(dtype) else widened_type(dtype))
 
     @property
     def memory(self) -> int:
@@ -137,26 +136,26 @@ class Phast(CpuSolver):
         self._above, self._below = np.full(n, unreachable(dtype)), np.empty(n, dtype)
         self.distances = np.empty(n, dtype)
 
-    def _answer(self, source: int) -> tuple[int, bool]:
-        """Arcs and table entries looked at, and whether a sum did not fit."""
+    def _attempt(self, source: int) -> tuple[int, int]:
+        """How the query ended, and the arcs and table entries relaxed."""
         h, limit, found = self.hierarchy, unreachable(self.distances.dtype), self._found
-        count, relaxed, climbed = _climb(
+        count, relaxed, searched = _search_up(
             h.up_offsets, h.up_heads, self._up, self._place[source], limit, self._above, found
         )
         below = self._above, limit, self._below, self.distances
         entries = found[:count][found[:count] < h.core]
-        crossed = _cross(self._table, h.vertices, entries, *below)
+        crossed = _core_distances(self._table, h.vertices, entries, *below)
         swept = _sweep(get_num_threads(), h.first, h.vertices, h.down_offsets, h.down_tails, self._down, *below)
         self._above[found[:count]] = limit
-        return relaxed + len(entries) * h.core + len(h.down_tails), climbed or crossed or swept
+        too_long = searched or crossed or swept
+        return TOO_LONG * too_long, relaxed + len(entries) * h.core + len(h.down_tails)
 
     def run(self, source: int) -> Run:
         """Answer one source."""
         start = time.perf_counter()
-        relaxed, too_long = self._answer(source)
-        if too_long:
-            self._allocate(wide(self.distances.dtype))
-            relaxed, _ = self._answer(source)
+        relaxed = run_until_it_fits(
+            lambda: self._attempt(source), widen=lambda: self._allocate(widened_type(self.distances.dtype))
+        )
         self.source = source
         seconds = time.perf_counter() - start
         return Run(seconds, seconds, self.hierarchy.counters(relaxed, self.distances.dtype))

@@ -1,8 +1,8 @@
-"""Fast on the GPU: host side of fast.cu.
+"""`fast` on the GPU: host side of fast.cu.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. One launch answers a query (with one
-before it to reset); the host reads one record at the end. Several sources in one launch are shared out to teams of
-blocks: more answers a second, each answer later.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. One launch answers a query (after one that
+resets); the host reads one record at the end. Several sources in one launch are divided among teams of blocks, which
+gives more answers a second, each with a higher latency.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ import pycuda.driver as driver
 
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
-from saitan.cuda.timing import Stopwatch
+from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Checked, Run, Unavailable
-from saitan.sssp import check_delta
-from saitan.sssp.cuda import CudaSolver
-from saitan.sssp.cuda_wide import Wide
+from saitan.sssp.cuda_broad import Broad
+from saitan.sssp.cuda_solver import CudaSolver
+from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
-from saitan.sssp.phases import wide
 from saitan.sssp.validate import CERTIFIED
 
-# Graphs of at least so many arcs a vertex, and at most so many levels, get a few phases of the whole grid.
-WIDE_DEGREE, WIDE_LEVELS = 8, 64
-THREADS = 768  # FEW of them where the front is narrow, see fast.cu
+# A graph of at least so many arcs a vertex and at most so many breadth-first levels has broad frontiers.
+BROAD_DEGREE, BROAD_LEVELS = 8, 64
+THREADS = constants("sssp", "fast.cu")["THREADS"]
 HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
 LEAST_SPILL = 4096  # entries of a queue in device memory
-ROOM = 4096  # entries that a block can give away at a time
-LONGEST_STEP = 0.7  # of the mean weight, where the kernel steers the step
-# Watchdog of a query: for its start, and for every row, since each may be a hop of its own.
-PATIENCE_MS, PATIENCE_US_A_ROW = 10_000, 4
+MOST_DONATED = 4096  # entries that a block can donate in a round
+LONGEST_STEP = 0.7  # of the mean weight, where the step adapts
+# A query's timeout: a fixed part, and a part for every row, because each may need a hop of its own.
+TIMEOUT_MS, TIMEOUT_US_A_ROW = 10_000, 4
 TRACED = 1 << 16
 
-TOO_LONG, FULL, TIMED_OUT = 1, 2, 4
+# Structs of fast.cu and mailbox.cuh.
 RECORD = np.dtype(
     [(name, np.uint64) for name in ("relaxations", "rounds", "hops", "ended", "last_round")] + [("step", np.float64)]
 )
 ROUND = np.dtype([("ns", np.uint64)] + [(name, np.uint32) for name in ("hops", "vertices", "repeated", "waiting")])
-COUNTS_BYTES, GIFT_BYTES = 32, 16
+MESSAGE_BYTES, DONATED_BYTES = 32, 16
 
 
 class Resident:
     """A graph in rows of four arcs, and the arrays of `count` queries answered in one launch.
 
-    delta: how far the bound rises a hop, in the weights' unit; steered where not given. blocks: of a team.
+    delta: how far the bound rises a hop, in the weights' unit; adapts where not given. blocks: of a team.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Resident:
         self.graph, self._buffers, self.count = graph, buffers, count
         self._threads, self._hops = threads, hops
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        # One block a multiprocessor: all must be resident at once. Many sources share them out.
+        # One block a multiprocessor, so that all are resident at once; several sources divide them.
         self.blocks = min(blocks or max(1, processors // count), processors, threads)
         self.teams = min(count, processors // self.blocks)
         rows = lay_out(graph)
@@ -75,24 +75,24 @@ class Resident:
         self.rows = buffers.upload(rows)
         self.sources, self.records = buffers.empty(count, np.uint32), buffers.empty(count, RECORD)
         resident = self.teams * self.blocks
-        self._counts = buffers.empty(2 * resident * COUNTS_BYTES, np.uint8)
-        self._gifts = buffers.empty(2 * resident * ROOM * GIFT_BYTES, np.uint8)
-        # Rounds are numbered through, so that nothing left by an earlier launch passes for new.
-        for board in (self._counts, self._gifts):
-            board.fill(0)
+        self._messages = buffers.empty(2 * resident * MESSAGE_BYTES, np.uint8)
+        self._donated = buffers.empty(2 * resident * MOST_DONATED * DONATED_BYTES, np.uint8)
+        # Round numbers go on from launch to launch: a message of an earlier launch is never taken for a new one.
+        for mail in (self._messages, self._donated):
+            mail.fill(0)
         self._round = 0
         self.spill = max(LEAST_SPILL, 2 * self.n_rows // resident)
-        self.steered = delta is None
+        self.adapts = delta is None
         self.delta = (LONGEST_STEP * graph.mean_weight or 1.0) if delta is None else delta
         self._typed = ()
         self._take(graph.weights.dtype)
 
     @staticmethod
     def forecast(graph: Graph, count: int = 1) -> int:
-        """Bytes of the arrays, distances 32 bits wide."""
+        """Bytes of the arrays with distances of 32 bits."""
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        board = 2 * processors * (COUNTS_BYTES + ROOM * GIFT_BYTES)
-        return rows_needed(graph) * (32 + 32 + 4 * count) + board + 16 * processors * LEAST_SPILL
+        mail = 2 * processors * (MESSAGE_BYTES + MOST_DONATED * DONATED_BYTES)
+        return rows_needed(graph) * (32 + 32 + 4 * count) + mail + 16 * processors * LEAST_SPILL
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
@@ -115,12 +115,13 @@ class Resident:
         """The first query's distances as a device array [n]."""
         return self.answers[0, : self.graph.n]
 
-    def run(self, source: int, stopwatch: Stopwatch) -> dict[str, float]:
-        """Answer one source; returns the counters."""
-        return self.counters(self.launch(np.array([source]), stopwatch))
+    def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Answer one source; returns seconds, counters, and no work: latencies bound it, not a rate (NOTES.md)."""
+        seconds, records = self.launch(np.array([source]), laps)
+        return seconds, self.counters(records), {}
 
     def counters(self, records: np.ndarray) -> dict[str, float]:
-        """What the records of a launch say, a query on average."""
+        """The means of the records of a launch over its queries."""
         return {
             "phases": float(records["hops"].mean()),
             "rounds": float(records["rounds"].mean()),
@@ -131,74 +132,78 @@ class Resident:
         }
 
     def trace(self, source: int) -> np.ndarray:
-        """Answer one source and note every round: ROUND [rounds], at most TRACED of them."""
+        """Answer one source; returns ROUND [rounds], at most TRACED of them."""
         traces = self._buffers.empty(TRACED, ROUND)
-        records = self.launch(np.array([source]), Stopwatch(), traces)
+        _, records = self.launch(np.array([source]), Laps(), traces)
         noted = traces.get()[: int(records["rounds"][0])]
         self._buffers.release(traces)
         return noted
 
-    def launch(self, sources: np.ndarray, stopwatch: Stopwatch, traces=None) -> np.ndarray:
-        """Answer `count` sources; returns their records. Raises Unavailable when a query does not come to an end."""
+    def launch(self, sources: np.ndarray, laps: Laps, traces=None) -> tuple[float, np.ndarray]:
+        """Answer `count` sources; returns the seconds of the launch and RECORD [count].
+
+        Raises Unavailable when a query ends by its timeout.
+        """
         self.sources.set(sources.astype(np.uint32))
-        patience_ms = PATIENCE_MS + PATIENCE_US_A_ROW * self.n_rows // 1000
-        while True:
-            with stopwatch:
-                self._start.prepared_async_call(
-                    (1024, 1), (256, 1, 1), None,
-                    self.answers.size, pointer(self.answers), self.count, pointer(self.records),
-                )  # fmt: skip
-                self._kernel.prepared_async_call(
-                    (self.teams * self.blocks, 1), (self._threads, 1, 1), None,
-                    pointer(self.rows), pointer(self.sources), self.count, pointer(self.answers),
-                    pointer(self._spill_area), pointer(self._gifts), pointer(self._counts), pointer(self.records),
-                    0 if traces is None else pointer(traces),
-                    self.n_rows, self._queue, self.spill, ROOM, self.blocks, self._hops, int(self.steered),
-                    patience_ms, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
-                )  # fmt: skip
-            records = self.records.get()
-            self._round = int(records["last_round"].max())
-            ended = int(np.bitwise_or.reduce(records["ended"]))
-            if ended & TIMED_OUT:
-                raise Unavailable(f"fast gave up on {self.graph.name} after {patience_ms / 1000:g} s")
-            if ended & TOO_LONG:
-                self._take(wide(self.dtype))
-            elif ended & FULL:
-                self.spill *= 2
-                self._take(self.dtype)
-            else:
-                return records
+        timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_ROW * self.n_rows // 1000
+        records = run_until_it_fits(
+            lambda: self._attempt(laps, timeout_ms, traces),
+            widen=lambda: self._take(widened_type(self.dtype)),
+            grow=self._grow,
+            timed_out=f"fast ended on {self.graph.name} by its timeout of {timeout_ms / 1000:g} s",
+        )
+        return sum(laps.seconds()), records
+
+    def _grow(self) -> None:
+        self.spill *= 2
+        self._take(self.dtype)
+
+    def _attempt(self, laps: Laps, timeout_ms: int, traces) -> tuple[int, np.ndarray]:
+        """How the queries ended, and their records."""
+        with laps:
+            self._start.prepared_async_call(
+                (1024, 1), (256, 1, 1), None,
+                self.answers.size, pointer(self.answers), self.count, pointer(self.records),
+            )  # fmt: skip
+            self._kernel.prepared_async_call(
+                (self.teams * self.blocks, 1), (self._threads, 1, 1), None,
+                pointer(self.rows), pointer(self.sources), self.count, pointer(self.answers),
+                pointer(self._spill_area), pointer(self._donated), pointer(self._messages), pointer(self.records),
+                0 if traces is None else pointer(traces),
+                self.n_rows, self._queue, self.spill, MOST_DONATED, self.blocks, self._hops, int(self.adapts),
+                timeout_ms, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
+            )  # fmt: skip
+        records = self.records.get()
+        self._round = int(records["last_round"].max())
+        return int(np.bitwise_or.reduce(records["ended"])), records
 
 
 class Fast(CudaSolver):
-    """One source at a time, by a resident grid (fast.cu) or a few phases of the whole grid (wide.cu).
+    """One source at a time, by a persistent kernel (fast.cu) or by few phases of the whole grid (broad.cu).
 
-    delta: in the weights' unit, how far the bound rises a hop (resident; steered where not given) or at a time.
-    Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
-    Raises ValueError for a delta that is not positive.
+    delta: how far the bound rises, in the weights' unit: a hop of the persistent kernel, where it adapts if not given,
+    or at a time. Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     """
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
-        check_delta(delta)
-        small_world = graph.m >= WIDE_DEGREE * graph.n and levels(graph) <= WIDE_LEVELS
-        engine = Wide if small_world else Resident
+        small_world = graph.m >= BROAD_DEGREE * graph.n and levels(graph) <= BROAD_LEVELS
+        engine = Broad if small_world else Resident
         super().__init__(graph, engine.forecast(graph))
         self.engine = engine(graph, self.buffers, delta=delta)
-        self.transfer = self.buffers.upload_time
 
     def run(self, source: int) -> Run:
-        """Answer one source; `rounds` is among the counters where the resident grid did."""
+        """Answer one source; `rounds` is among the counters where the persistent kernel ran."""
         begin = time.perf_counter()
-        counters = self.engine.run(source, self.stopwatch)
+        seconds, counters, work = self.engine.run(source, self.laps)
         self.source, self.distances = source, self.engine.distances
         self.deliver()
-        return Run(self.stopwatch.seconds, time.perf_counter() - begin, counters)
+        return Run(seconds, time.perf_counter() - begin, counters, work=work)
 
     def count(self, source: int) -> dict[str, np.ndarray]:
-        """An entry a round of the resident grid (the whole grid's phases are not traced): seconds float64, and int64
+        """One entry a round of the persistent kernel; empty where the phases of broad.cu answer, which are not traced.
 
-        hops, updated (vertices relaxed), repeated (of the changes they made, those to a vertex already relaxed) and
-        listed (entries that wait when it ends).
+        seconds float64, and int64: hops, updated (vertices relaxed), repeated (changes to a vertex that had been
+        relaxed before), listed (entries that wait when the round ends).
         """
         if not isinstance(self.engine, Resident):
             return {}
@@ -211,18 +216,14 @@ class Fast(CudaSolver):
 
 
 class FastMany(CudaSolver):
-    """`sources` queries in one launch, beside each other: the given one and others drawn from it; times are a query's
-    share.
+    """`sources` concurrent queries in one launch: the given source, and others drawn with it as the seed.
 
-    Raises ValueError for a number of sources that is not positive.
+    Times are the launch's divided by the number of queries.
     """
 
     def __init__(self, graph: Graph, *, sources: int = 64) -> None:
-        if sources < 1:
-            raise ValueError(f"sources must be at least 1, not {sources}")
         super().__init__(graph, Resident.forecast(graph, sources))
         self.engine = Resident(graph, self.buffers, count=sources)
-        self.transfer = self.buffers.upload_time
         self._all = np.empty(0, np.int64)
 
     def run(self, source: int) -> Run:
@@ -230,17 +231,17 @@ class FastMany(CudaSolver):
         begin = time.perf_counter()
         others = np.random.default_rng(source).integers(0, self.graph.n, self.engine.count - 1)
         self._all = np.r_[source, others]
-        records = self.engine.launch(self._all, self.stopwatch)
+        seconds, records = self.engine.launch(self._all, self.laps)
         self.source, self.distances = source, self.engine.distances
         self.deliver()
         total = time.perf_counter() - begin
         share = 1 / self.engine.count
-        return Run(self.stopwatch.seconds * share, total * share, self.engine.counters(records))
+        return Run(seconds * share, total * share, self.engine.counters(records))
 
     def validate(self) -> Checked:
         """The certificate of every query. Raises Invalid."""
         for i, source in enumerate(self._all.tolist()):
             distances = self.engine.answers[i, : self.graph.n]
-            self._certificate.check(source, distances)
-            self._certificate.tree(source, distances)
+            self.certificate.check(source, distances)
+            self.certificate.tree(source, distances)
         return CERTIFIED

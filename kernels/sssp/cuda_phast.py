@@ -1,6 +1,6 @@
 """PHAST on the GPU: host side of phast.cu.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. One launch answers a query; the host
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. One launch answers a query; the host
 reads one record at the end.
 """
 
@@ -14,22 +14,22 @@ import pycuda.driver as driver
 
 from saitan.cuda import device
 from saitan.cuda.buffers import pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.graph import Graph
-from saitan.problem import Run, Unavailable
+from saitan.problem import Run
 from saitan.sssp import unreachable
-from saitan.sssp.cuda import CudaSolver
+from saitan.sssp.cuda_solver import CudaSolver
+from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.hierarchy import CORE, contract, in_type
-from saitan.sssp.phases import wide
 from saitan.sssp.slices import WARP, slice_up
 
-# As in phast.cu.
-TOO_LONG, FULL, TIMED_OUT = 1, 2, 4
+# Struct Record of phast.cu.
 RECORD = np.dtype([("relaxations", np.uint64), ("entries", np.uint32), ("ended", np.uint32)])
-THREADS, QUEUE = 1024, 1024
-
-SPILL = 65_536  # entries of the search's queue in device memory, at first
-PATIENCE_MS = 10_000
+_PHAST = constants("sssp", "phast.cu")
+THREADS, QUEUE = _PHAST["THREADS"], _PHAST["QUEUE"]
+SPILL = 65_536  # entries of the upward search's queue in device memory, at first
+TIMEOUT_MS = 10_000
 
 
 def arc_type(dtype: np.dtype) -> np.dtype:
@@ -39,20 +39,20 @@ def arc_type(dtype: np.dtype) -> np.dtype:
 class Phast(CudaSolver):
     """One source at a time over a hierarchy that the constructor builds on the host.
 
-    core: vertices left uncontracted at most, whose distances are a table.
+    core: most vertices left uncontracted, whose distances are a table; CORE of hierarchy.py where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     Raises Unavailable for weights that are no integers and for graphs too dense to contract.
     """
 
-    def __init__(self, graph: Graph, *, core: int = CORE) -> None:
+    def __init__(self, graph: Graph, *, core: int | None = None) -> None:
         multiprocessors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        self.hierarchy = h = contract(graph, core)
+        self.hierarchy = h = contract(graph, CORE if core is None else core)
         self._slices = s = slice_up(h, multiprocessors * THREADS // WARP)
         most = max([1, *s.levels[:, 1].tolist(), -(-h.core // WARP)])
         self._blocks = min(multiprocessors, most)
         self._core_width = -(-h.core // WARP) * WARP
         dtype = graph.weights.dtype
-        dtype = dtype if h.longest < unreachable(dtype) else wide(dtype)
+        dtype = dtype if h.longest < unreachable(dtype) else widened_type(dtype)
         super().__init__(graph, self._forecast(dtype))
         up_rows = np.zeros(len(s.vertices) + 1, np.uint32)
         up_rows[s.slots + 1] = np.diff(h.up_offsets)
@@ -65,7 +65,6 @@ class Phast(CudaSolver):
         self.queue, self.spill = QUEUE, SPILL
         self._typed, self._spill_area = (), self.buffers.empty(0, dtype)
         self._take(dtype)
-        self.transfer = self.buffers.upload_time
 
     def _forecast(self, dtype: np.dtype) -> int:
         h, s, arc = self.hierarchy, self._slices, arc_type(dtype).itemsize
@@ -101,42 +100,54 @@ class Phast(CudaSolver):
         arrays = (self._up_rows, self._up, self._table, self._levels, self._rows, self._down, self._vertices)
         arrays += (self._above, self._below, self.distances, self._entries)
         arrays += (self._spill_area, self._record, self._arrivals)
-        sizes = self.hierarchy.core, self._core_width, self.hierarchy.levels, self.queue, self.spill, PATIENCE_MS
+        sizes = self.hierarchy.core, self._core_width, self.hierarchy.levels, self.queue, self.spill, TIMEOUT_MS
         kernel = function("sssp", "phast", f"phast_{self.dtype.str[1:]}", "P" * len(arrays) + "I" * (len(sizes) + 2))
         shape = (self._blocks, 1), (THREADS, 1, 1), None
-        # Bound beforehand: what the host does between the two events counts as the query's time.
+        # Bound beforehand, because the query's time includes what the host does between the two events.
         self._launch = partial(kernel.prepared_async_call, *shape, *map(pointer, arrays), *sizes)
 
     def _clear(self) -> None:
-        """Nothing found, nobody arrived: what a finished query leaves behind."""
+        """The state that a finished query leaves: no distance found, no block arrived."""
         self._above.fill(unreachable(self.dtype))
         self._record.set(np.zeros(1, RECORD))
         self._arrivals.fill(0)
         self._arrived = 0
 
+    def _grow(self) -> None:
+        self.spill *= 2
+        self._take_spill()
+
+    def _attempt(self, slot: int) -> tuple[int, np.void]:
+        """How the query from a slot ended, and its record."""
+        with self.laps:
+            self._launch(slot, self._arrived)
+        self._arrived = (self._arrived + self._blocks * (1 + self.hierarchy.levels)) % 2**32
+        record = self._record.get()[0]
+        if record["ended"]:
+            self._clear()
+        return int(record["ended"]), record
+
     def run(self, source: int) -> Run:
-        """Answer one source. Raises Unavailable when the query does not come to an end."""
+        """Answer one source. Raises Unavailable when the query ends by its timeout."""
         begin = time.perf_counter()
-        h, slot = self.hierarchy, int(self._slot[source])
-        while True:
-            with self.stopwatch:
-                self._launch(slot, self._arrived)
-            self._arrived = (self._arrived + self._blocks * (1 + h.levels)) % 2**32
-            record = self._record.get()[0]
-            ended = int(record["ended"])
-            if ended:
-                self._clear()
-            if ended & TIMED_OUT:
-                raise Unavailable(f"phast gave up on {self.graph.name} after {PATIENCE_MS / 1000:g} s")
-            if ended & TOO_LONG:
-                self._take(wide(self.dtype))
-            elif ended & FULL:
-                self.spill *= 2
-                self._take_spill()
-            else:
-                break
+        record = run_until_it_fits(
+            lambda: self._attempt(int(self._slot[source])),
+            widen=lambda: self._take(widened_type(self.dtype)),
+            grow=self._grow,
+            timed_out=f"phast ended on {self.graph.name} by its timeout of {TIMEOUT_MS / 1000:g} s",
+        )
+        [seconds] = self.laps.seconds()
         self.source = source
         self.deliver()
-        relaxed = int(record["relaxations"]) + len(h.down_tails)
-        counters = h.counters(relaxed, self.dtype) | {"blocks": self._blocks}
-        return Run(self.stopwatch.seconds, time.perf_counter() - begin, counters)
+        relaxed = int(record["relaxations"]) + len(self.hierarchy.down_tails)
+        counters = self.hierarchy.counters(relaxed, self.dtype) | {"blocks": self._blocks}
+        return Run(seconds, time.perf_counter() - begin, counters, work={"bytes": self._least_bytes()})
+
+    def _least_bytes(self) -> int:
+        """Bytes that every query moves at least once: the sweep's arcs, row bounds and levels are read, the upward
+
+        search's distances looked at, and a distance written by slot and by vertex. The search and the table add more.
+        """
+        s, width = self._slices, self.dtype.itemsize
+        read = self._down.nbytes + s.rows.nbytes + s.levels.nbytes + s.vertices.nbytes + len(s.vertices) * width
+        return read + (len(s.vertices) + self.graph.n) * width

@@ -1,10 +1,10 @@
-"""Contraction: vertices taken out of a graph level by level, with shortcuts in their place, down to a small core.
+"""A contraction hierarchy: vertices are removed from a graph level by level and replaced by shortcuts, down to a core.
 
-A round takes out an independent set of vertices, those that cost the fewest shortcuts first, and puts a shortcut
-between two neighbours of each where a witness search finds no path as short among the vertices that stay. So the
-distances between those that stay never change, and the vertices of a round are a *level*: none has an arc to another.
-Where so few vertices are left that all their distances fit a table, they are the *core*. A shortest path then climbs
-from level to level, crosses the core once, and descends.
+A round removes an independent set of vertices, those that need the fewest shortcuts first. It adds a shortcut between
+two neighbours of a removed vertex where a witness search finds no path as short among the vertices that stay. So the
+distances between the vertices that stay never change, and the vertices of a round are a contraction *level*: no arc
+joins two of them. The *core* is what is left when all distances between the vertices left fit a table. A shortest path
+then goes up from level to level, through the core once, and down.
 
 The result depends on the graph alone, not on the number of threads.
 
@@ -28,13 +28,13 @@ from saitan.graph import Graph
 from saitan.problem import Unavailable
 from saitan.sssp import unreachable
 
-CORE = 4096  # contraction ends when so few vertices are left: as many as have all their distances in a table
-DENSE = 32  # it ends too where the vertices left have so many neighbours each
-PART = 0.75  # of the vertices left, the cheapest first, may go in a round
-SETTLED, SCANNED = 40, 1000  # vertices that a witness search settles at most, and arcs that it looks at
+CORE = 4096  # contraction ends when so few vertices are left; all their distances are a table
+DENSE = 32  # it also ends where the vertices left have so many neighbours on average
+PART = 0.75  # share of the vertices left, the cheapest first, that a round may remove
+SETTLED, SCANNED = 40, 1000  # most vertices that a witness search settles, and most arcs that it scans
 
-FAR = np.int64(2**62)  # no arc, not reached: longer than any path, and twice it still fits
-SLOTS = 2048  # of a witness search's hash table
+FAR = np.int64(2**62)  # no arc, or not reached: longer than any path; twice FAR still fits int64
+SLOTS = 2048  # of the hash table of a witness search
 NONE = np.int32(-1)
 OPEN, GOES, STAYS = 0, 1, 2
 
@@ -79,7 +79,7 @@ class Hierarchy:
         return max(int(x.max()) for x in (self.up_lengths, self.down_lengths, table) if x.size)
 
     def counters(self, relaxed: int, dtype: np.dtype) -> dict[str, float]:
-        """What a query reports: arcs and entries of the table looked at, in distances of a type."""
+        """A query's counters. relaxed: arcs and table entries relaxed; dtype: the distances'."""
         return {
             "phases": self.levels + 1,
             "relaxations": relaxed,
@@ -90,12 +90,12 @@ class Hierarchy:
 
 
 def in_type(lengths: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A hierarchy's lengths as distances of a type that holds them, FAR as unreached."""
+    """Lengths, int64, as distances of a type that holds them, with FAR as unreachable."""
     return np.where(lengths < FAR, lengths.view(np.uint64), unreachable(dtype)).astype(dtype)
 
 
 class Rest(NamedTuple):
-    """What is left of the graph: at both ends of an arc, or of two opposite ones, an entry in rows sorted by head.
+    """The graph of the vertices left: an arc, or two opposite ones, has an entry at both ends, in rows sorted by head.
 
     offsets      int64 [left + 1]
     tails, heads int32
@@ -115,7 +115,7 @@ class Rest(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A level: its vertices, and row by row, `counts` entries each, their neighbours at that time."""
+    """A level: its vertices, and row by row, `counts` entries each, their neighbours when they were removed."""
 
     vertices: np.ndarray
     counts: np.ndarray
@@ -127,11 +127,9 @@ class Taken(NamedTuple):
 def contract(graph: Graph, core: int = CORE) -> Hierarchy:
     """Contract a graph of integer weights, directed or not, down to a core of so many vertices or fewer.
 
-    Raises ValueError for a core of no vertices, Unavailable for weights that are no integers and for graphs whose
-    neighbourhoods grow too dense.
+    core: at least 1. Raises Unavailable for weights that are no integers and for graphs whose neighbourhoods grow too
+    dense.
     """
-    if core < 1:
-        raise ValueError(f"the core must have at least 1 vertex, not {core}")
     if graph.weights.dtype != np.uint32:
         raise Unavailable(
             f"phast needs integer weights: {graph.name}'s {graph.weights.dtype} sums depend on their order"
@@ -142,7 +140,7 @@ def contract(graph: Graph, core: int = CORE) -> Hierarchy:
 
 @cache
 def _compiled() -> None:
-    """Has Numba compile, or load, what a contraction calls: the seconds of the next are its own."""
+    """Let Numba compile or load what a contraction calls, so that the seconds of the next do not include it."""
     _contract(Graph.from_arcs(3, [0, 1, 1, 2], [1, 0, 2, 1], np.ones(4, np.uint32)), 1)
 
 
@@ -245,7 +243,7 @@ def _independent(rest: Rest, priorities: np.ndarray) -> np.ndarray:
 
 
 def _numbered(n, names, taken, table, shortcuts, symmetric, begin) -> Hierarchy:
-    """Positions for all vertices: in a level by the number of arcs into them, then near those they hang from."""
+    """Positions for all vertices: in a level by the number of arcs into them, then by their first neighbour above."""
     vertices, first, position = [names], [0, len(names)], np.empty(n, np.int32)
     position[names] = np.arange(len(names))
     counts, others, ahead, back = [np.zeros(len(names), np.int64)], [], [], []
@@ -295,7 +293,7 @@ def _slot(keys, vertex):
 
 @njit(cache=True)
 def _rise(heap, owners, i, distance, owner):
-    """Put an entry into the heap, whose place i at the end is free."""
+    """Insert an entry into the heap, whose place i at the end is free."""
     while i > 0:
         above = (i - 1) >> 1
         if heap[above] <= distance:
@@ -307,7 +305,7 @@ def _rise(heap, owners, i, distance, owner):
 
 @njit(cache=True)
 def _sink(heap, owners, last):
-    """Move the entry at place `last` to the top, which is done with, and down to where it belongs."""
+    """Replace the top of the heap by the entry at place `last`, and sift it down."""
     distance, owner = heap[last], owners[last]
     i = 0
     while True:
@@ -325,13 +323,15 @@ def _sink(heap, owners, last):
 
 @njit(cache=True)
 def _workspace():
-    """Of a witness search: keys and distances of the hash table, distances and slots of the heap."""
+    """Arrays of a witness search: keys and distances of the hash table, distances and slots of the heap."""
     return np.empty(SLOTS, np.int32), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int32)
 
 
 @njit(cache=True)
 def _search(offsets, heads, ahead, start, without, barred, bound, work):
-    """Distances from `start` up to `bound` into the hash table, not through `without` nor those barred; cut short."""
+    """A witness search: distances from `start` up to `bound` into the hash table, by paths that avoid `without` and the
+    barred vertices. It stops after SETTLED vertices or SCANNED arcs.
+    """
     keys, distances, heap, owners = work
     keys[:] = -1
     slot = _slot(keys, start)
@@ -347,7 +347,7 @@ def _search(offsets, heads, ahead, start, without, barred, bound, work):
         settled += 1
         v = keys[slot]
         for i in range(offsets[v], offsets[v + 1]):
-            # An arc makes one label and one entry of the heap at most: both arrays have room.
+            # An arc adds at most one label and one heap entry, so SCANNED arcs fit both arrays.
             scanned += 1
             if scanned > SCANNED:
                 return
@@ -366,7 +366,7 @@ def _search(offsets, heads, ahead, start, without, barred, bound, work):
 
 @njit(cache=True)
 def _bypass(rest, symmetric, v, barred, work, tails, heads, lengths):
-    """Write the shortcuts that taking out v needs; returns how many. Symmetric: one of each two."""
+    """Write the shortcuts that removing v needs; returns their number. symmetric: one of two opposite shortcuts."""
     offsets, _, others, ahead, back = rest
     keys, distances, _, _ = work
     first, last = offsets[v], offsets[v + 1]
@@ -402,7 +402,7 @@ def _mixed(x):
 
 @njit(parallel=True, cache=True)
 def _prioritise(rest, symmetric, names, changed, chunks, priorities):
-    """Priorities of the changed vertices: twice the shortcuts less the arcs saved, then at random; all different."""
+    """Priorities of the changed vertices, all different: shortcuts less arcs removed, ties broken at random."""
     offsets = rest.offsets
     for chunk in prange(chunks):
         work, barred = _workspace(), np.zeros(len(names), np.bool_)
@@ -410,7 +410,7 @@ def _prioritise(rest, symmetric, names, changed, chunks, priorities):
         for v in range(chunk, len(names), chunks):
             if changed[v]:
                 degree = offsets[v + 1] - offsets[v]
-                # A hub is not searched from: it goes last, unless its neighbours' going makes it smaller.
+                # A hub is not searched from: it is removed last, unless the removal of neighbours makes it smaller.
                 cost = np.int64(2**30)
                 if degree <= 4 * DENSE:
                     if len(tails) < degree * degree:
@@ -423,7 +423,7 @@ def _prioritise(rest, symmetric, names, changed, chunks, priorities):
 
 @njit(parallel=True, cache=True)
 def _decide(rest, priorities, state):
-    """One step towards the set: an open vertex goes that is cheaper than all its open neighbours."""
+    """One step towards the set: an open vertex joins if it is cheaper than all its open neighbours."""
     offsets, heads, after = rest.offsets, rest.heads, state.copy()
     for v in prange(len(state)):
         if state[v] == OPEN:
@@ -441,7 +441,7 @@ def _decide(rest, priorities, state):
 
 @njit(parallel=True, cache=True)
 def _take_out(rest, symmetric, going, goes, chunks, room, tails, heads, lengths):
-    """The shortcuts for all that go, those for the k-th from place room[k] on."""
+    """The shortcuts for all vertices removed; those of the k-th begin at place room[k]."""
     for chunk in prange(chunks):
         work = _workspace()
         for k in range(chunk, len(going), chunks):

@@ -1,7 +1,9 @@
-"""A graph in rows of four arcs, for fast.cu.
+"""A graph in rows of four arcs, for fast.cu, by vertex splitting.
 
-A vertex of more than four arcs hands them down a tree of extra vertices, each reached by an arc of weight 0, so that
-every row has the same length and nothing in a shortest path changes. The graph's own vertices keep their numbers.
+The arcs of a vertex of more than four are moved down a tree of extra vertices, each reached by an arc of weight 0. So
+every row has the same length and every distance stays the same. The graph's own vertices keep their numbers.
+
+1. Nodehi Sabet, Qiu, Zhao: Tigr: transforming irregular graphs for GPU-friendly graph processing. ASPLOS 2018.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from saitan.cuda.constants import constants
 from saitan.graph import Graph
 
-WIDTH = 4  # arcs a row
-NONE = np.uint32(0xFFFFFFFF)
+WIDTH = 4  # arcs of a row
+NONE = np.uint32(constants("sssp", "fast.cu")["NONE"])
 
 
 def rows_needed(graph: Graph) -> int:
-    """Rows of the layout: vertices, and extra ones."""
+    """Number of rows of the layout: the vertices and the extra ones."""
     return graph.n + int(_extra_before(graph)[-1])
 
 
@@ -29,14 +32,14 @@ def lay_out(graph: Graph) -> np.ndarray:
 
 
 def _extra_before(graph: Graph) -> np.ndarray:
-    """int64 [n + 1]: extra vertices of all vertices before."""
+    """int64 [n + 1]: number of the extra vertices of all vertices before."""
     extra = np.zeros(graph.n + 1, np.int64)
     _count_extra(graph.offsets, extra)
     return np.cumsum(extra, out=extra)
 
 
 def levels(graph: Graph) -> int:
-    """Breadth-first levels from a vertex of the largest degree."""
+    """Number of breadth-first levels from a vertex of the largest degree."""
     return _levels(graph.offsets, graph.targets, int(graph.degrees.argmax())) if graph.m else 1
 
 
@@ -62,13 +65,13 @@ def _levels(offsets, targets, start):
 
 @njit(cache=True)
 def _split(first, last, side):
-    """The part of arcs first .. last - 1 that falls to one of the four places of a row."""
+    """The part of the arcs first .. last - 1 below one of the four places of a row."""
     return first + (last - first) * side // WIDTH, first + (last - first) * (side + 1) // WIDTH
 
 
 @njit(cache=True)
 def _extra_rows(arcs):
-    """Extra vertices below a row of so many arcs."""
+    """Number of extra vertices below a row of so many arcs."""
     if arcs <= WIDTH:
         return 0
     count = 0
@@ -81,7 +84,7 @@ def _extra_rows(arcs):
 
 @njit(cache=True)
 def _count_extra(offsets, extra):
-    """extra[v + 1]: extra vertices of v."""
+    """Set extra[v + 1] to the number of extra vertices of v."""
     for v in range(len(extra) - 1):
         extra[v + 1] = _extra_rows(offsets[v + 1] - offsets[v])
 
@@ -90,7 +93,7 @@ def _count_extra(offsets, extra):
 def _fill_rows(offsets, targets, weights, extra, rows):
     n = len(offsets) - 1
     for v in prange(n):
-        # A vertex's rows in the order of a queue: a row's extra vertices are numbered as it is filled.
+        # A vertex's rows in breadth-first order: a row's extra vertices are numbered as it is filled.
         held = extra[v + 1] - extra[v] + 1
         starts, ends = np.empty(held, np.int64), np.empty(held, np.int64)
         starts[0], ends[0] = offsets[v], offsets[v + 1]

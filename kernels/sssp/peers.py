@@ -1,15 +1,22 @@
-"""Other people's solvers of the same problem behind the same contract."""
+"""Other people's solvers of the same problem behind the same contract.
+
+They compute with float64; their answers leave as the weights' type, like those of all variants.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csgraph
 
+from saitan.blocks import chosen
 from saitan.graph import Graph
-from saitan.problem import Run
+from saitan.problem import Block, Run
+from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.ending import widened_type
 
 
 def dijkstra(graph: Graph, source: int) -> tuple[np.ndarray, np.ndarray]:
@@ -18,18 +25,40 @@ def dijkstra(graph: Graph, source: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hops(predecessors: np.ndarray) -> int:
-    """Arcs on the deepest path of a predecessor tree (int32 [n], negative for none)."""
+    """Number of arcs on the deepest path of a predecessor tree (int32 [n], negative for none)."""
     ahead = np.where(predecessors >= 0, predecessors, np.arange(len(predecessors)))
     depth = (predecessors >= 0).astype(np.int64)
-    # Pointer doubling: `ahead` jumps 1, 2, 4, ... arcs towards the root, `depth` counts the arcs jumped.
+    # Pointer doubling: `ahead` is 1, 2, 4, ... arcs closer to the root, `depth` the number of these arcs.
     while (further := depth[ahead]).any():
         depth += further
         ahead = ahead[ahead]
     return int(depth.max(initial=0))
 
 
-class Scipy(CpuSolver):
-    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand. Answers are float64."""
+def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
+    """Distances (float64 or float32, inf where not reached) in the weights' type, or its 64-bit type if they need it.
+
+    Exact for integers; float64 sums of float32 weights are rounded once.
+    """
+    reached = distances[np.isfinite(distances)]
+    dtype = np.dtype(weights)
+    limit = float(unreachable(dtype)) if dtype.kind == "u" else float(np.finfo(dtype).max)
+    if reached.size and (reached.max() >= limit if dtype.kind == "u" else reached.max() > limit):
+        dtype = widened_type(dtype)
+    found = np.full(len(distances), unreachable(dtype))
+    found[np.isfinite(distances)] = reached
+    return found
+
+
+class Peer(CpuSolver):
+    """Somebody else's solver: a subclass leaves its own numbers in self.distances, inf where not reached."""
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
+
+
+class Scipy(Peer):
+    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
@@ -45,23 +74,23 @@ class Scipy(CpuSolver):
         return Run(seconds, seconds)
 
 
-class Networkit(CpuSolver):
-    """networkit.distance.Dijkstra, distances only, its graph made beforehand. Answers are float64."""
+class Networkit(Peer):
+    """networkit.distance.Dijkstra, distances only, its graph made beforehand."""
 
     def __init__(self, graph: Graph) -> None:
         import networkit
 
         super().__init__(graph)
-        # 64-bit ids: with int32 ones its reader walks past the end.
+        # 64-bit ids, because its reader reads past the end of int32 ones.
         ends = (graph.sources.astype(np.int64), graph.targets.astype(np.int64))
         arcs = (graph.weights.astype(np.float64), ends)
         self.peer = networkit.GraphFromCoo(arcs, n=graph.n, weighted=True, directed=True)
         self.solver = networkit.distance.Dijkstra
-        # Its own arrays are hidden; these are what it was given.
+        # Its own arrays are not visible; these are the arrays that it was given.
         self.memory = graph.m * 24
 
     def run(self, source: int) -> Run:
-        """Answer one source; the largest double, its mark for unreached, becomes infinity outside the time."""
+        """Answer one source; the largest double, its mark for unreached, is replaced after the time is taken."""
         start = time.perf_counter()
         solver = self.solver(self.peer, source, storePaths=False)
         solver.run()
@@ -73,12 +102,12 @@ class Networkit(CpuSolver):
         return Run(kernel, total)
 
 
-class Cugraph(CpuSolver):
+class Cugraph(Peer):
     """pylibcugraph.sssp, its graph made beforehand; distances and predecessors, as it makes no fewer.
 
-    Weights uint32 are given to it as float64, where their sums are exact, float32 as they are; answers have that type.
-    Kernel time is the wall clock of the call, from an idle device to an idle device, as the call shows no stream to
-    time; its own check of the source is within. The certificate is computed on the host.
+    It takes uint32 weights as float64, where their sums are exact, and float32 as they are. Kernel time is the wall
+    clock of the call, from an idle device to an idle device, because the call has no stream argument; its own check of
+    the source is included. The certificate is computed on the host.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -87,7 +116,7 @@ class Cugraph(CpuSolver):
 
         super().__init__(graph)
         start = time.perf_counter()
-        # Both of one type, or it warns and widens.
+        # Both of one type, otherwise it warns and converts them.
         index = np.int32 if graph.m < 2**31 else np.int64
         weight = np.float32 if graph.weights.dtype == np.float32 else np.float64
         arrays = [cupy.asarray(a.astype(index, copy=False)) for a in (graph.offsets, graph.targets)]
@@ -107,11 +136,11 @@ class Cugraph(CpuSolver):
         self.device, self.solver = cupy.cuda.Device(), pylibcugraph.sssp
         self.device.synchronize()
         self.transfer = time.perf_counter() - start
-        # Its own arrays are hidden; these are what it was given.
+        # Its own arrays are not visible; these are the arrays that it was given.
         self.memory = sum(array.nbytes for array in arrays)
 
     def run(self, source: int) -> Run:
-        """Answer one source; the type's maximum, its mark for unreached, becomes infinity outside the time."""
+        """Answer one source; the type's maximum, its mark for unreached, is replaced after the time is taken."""
         self.device.synchronize()
         start = time.perf_counter()
         vertices, found, _ = self.solver(

@@ -1,26 +1,30 @@
 // The kernels of paper S (Suzuki, Kan, Hayashi, Yoshikawa), Algorithms 2, 3, 5, 6 and SWITCH_KERNEL.
 //
-// Names are the paper's: va offsets, ea targets, wa weights, ca cost, ua updated cost, ma mask, nr and nw the lists read
-// and written. Algorithms 2 and 5 print Wa[n] where Wa[i] is meant.
+// Names are the paper's: va offsets, ea targets, wa weights, ca cost, ua updated cost, ma mask, nr and nw the lists
+// read and written. Algorithms 2 and 5 print Wa[n] where Wa[i] is meant.
+//
+// Every kernel runs a thread per vertex or list entry, and no loop over vertices: with at most 2^31 - 1 of them in
+// blocks of 256, the last thread's index fits an int.
 //
 // status[CHANGED]   set by the updates when a vertex was updated, reset by the relaxes
-// status[LENGTH]    length of the list being written; reset by select_update, when the host has read it
-// status[OVERFLOW]  set when a sum did not fit D; stays
+// status[LENGTH]    length of the list being written; reset by select_update, after the host has read it
+// status[OVERFLOW]  set when a sum did not fit D; never reset within a query
 #include "types.cuh"
 
-enum { CHANGED, LENGTH, OVERFLOW };
+enum { CHANGED = 0, LENGTH = 1, OVERFLOW = 2, STATUS_WORDS = 3 };
 
 static __device__ int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 template <typename D> __device__ void start(int n, D *ca, D *ua, uint8_t *ma, uint32_t *scheduled, int32_t *nr,
                                             uint32_t *status, int32_t source) {
-    for (int v = thread_index(); v < n; v += gridDim.x * blockDim.x) {
+    int v = thread_index();
+    if (v < n) {
         ca[v] = v == source ? D(0) : Distance<D>::unreached;
         ua[v] = Distance<D>::unreached;
         ma[v] = v == source;
         scheduled[v] = 0;
     }
-    if (thread_index() == 0) {
+    if (v == 0) {
         nr[0] = source;
         status[CHANGED] = status[LENGTH] = status[OVERFLOW] = 0;
     }
@@ -56,11 +60,11 @@ template <typename D> __device__ void update(int n, uint8_t *ma, D *ca, D *ua, u
             ua[v] = cost;
         }
     }
-    // One store a block: the flag is all the host wants to know.
+    // One store a block: the host needs only the flag.
     if (__syncthreads_or(changed) && threadIdx.x == 0) status[CHANGED] = 1;
 }
 
-// Algorithm 3 that also counts, for runs that are not timed: the count is the cost that paper S avoids.
+// Algorithm 3 that also counts, for untimed runs: paper S avoids the cost of counting.
 template <typename D> __device__ void update_counted(int n, uint8_t *ma, D *ca, D *ua, uint32_t *status) {
     int v = thread_index();
     bool changed = v < n && ca[v] > ua[v];
@@ -92,7 +96,7 @@ __device__ void select_relax(const O *va, const int32_t *ea, const W *wa, uint8_
             continue;
         }
         int t = ea[i];
-        // "Ua[n] = candidate" right after our minimum means that nothing smaller stood there before it.
+        // Ua[t] equals the candidate right after the minimum exactly if the value before was not smaller.
         if (Distance<D>::atomic_min(&ua[t], candidate) >= candidate && !scheduled[t] &&
             atomicExch(&scheduled[t], 1u) == 0)
             nw[atomicAdd(&status[LENGTH], 1u)] = t;
@@ -123,7 +127,7 @@ extern "C" __global__ void switch_to_selection(int n, const uint8_t *ma, uint32_
     if (v < n && ma[v]) nr[atomicAdd(&status[LENGTH], 1u)] = v;
 }
 
-// The host has read the length of the list that switch_to_selection built.
+// Runs after the host has read the length of the list that switch_to_selection built.
 extern "C" __global__ void reset_length(uint32_t *status) { status[LENGTH] = 0; }
 
 #define KERNELS(SUFFIX, D, W, O)                                                                                       \

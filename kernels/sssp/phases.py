@@ -17,19 +17,14 @@ from typing import Protocol
 import numpy as np
 
 from saitan.graph import Graph
-from saitan.problem import Invalid
+from saitan.sssp.ending import TOO_LONG, run_until_it_fits
 
-# Paper S switches up at 350 us and back at 330 us: where only the upper threshold is given, the same proportion.
+# Paper S switches up at 350 us and back at 330 us. A lower threshold that is not given keeps this proportion.
 DOWN_OF_UP = 330 / 350
 
 
 class Overflow(Exception):
     """A path's length did not fit the distances' type."""
-
-
-def wide(dtype: np.typing.DTypeLike) -> np.dtype:
-    """The 64-bit type for sums that a weights' type does not hold."""
-    return np.dtype(np.uint64 if np.dtype(dtype).kind == "u" else np.float64)
 
 
 class Engine(Protocol):
@@ -69,7 +64,7 @@ class Engine(Protocol):
 
 @dataclass
 class Phases:
-    """What the host saw of each phase; list length is -1 where no list was written."""
+    """What the host knows of each phase; `listed` is the length of the list written, -1 where none was."""
 
     seconds: list[float] = field(default_factory=list)
     selecting: list[bool] = field(default_factory=list)
@@ -114,7 +109,7 @@ SELECTION = Thresholds(np.inf, np.inf)
 def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None) -> Phases:
     """Run phases until none updates a vertex; engine holds the source, marked and listed.
 
-    selecting: how the first phase runs; thresholds: when to switch, None to stay.
+    selecting: whether the first phase starts a thread per listed vertex; thresholds: when to switch, None for never.
     """
     seen = Phases()
     length, active, before = 1, True, None
@@ -148,7 +143,8 @@ def calibrate(conventional: np.ndarray, selection: np.ndarray) -> Thresholds:
     """Thresholds from the phase times of one source run both ways, seconds [phases] each.
 
     Both runs have the same updated vertices phase by phase, so any thresholds can be replayed on the recorded times;
-    the fastest replay is taken. Up at infinity stays with selection, up at 0 leaves it after the first phase.
+    the thresholds of the fastest replay are returned. Up at infinity always selects, up at 0 selects in the first phase
+    only. At most 64 of the recorded times are tried as thresholds.
     """
     length = min(len(conventional), len(selection))
     conventional, selection = conventional[:length], selection[:length]
@@ -189,7 +185,7 @@ class PhaseVariant:
     thresholds: Thresholds | None = None
 
     def count(self, source: int) -> dict[str, np.ndarray]:
-        """updated int64 [phases]: vertices whose cost went down, the same whichever way a phase ran."""
+        """updated int64 [phases]: vertices whose cost fell. It does not depend on the way that a phase ran."""
         self.engine.counting = True
         try:
             self._phases(source, False, None)
@@ -198,16 +194,19 @@ class PhaseVariant:
         return {"updated": np.array(self.engine.changed, np.int64)}
 
     def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None) -> Phases:
-        try:
-            self.engine.start(source)
-            return run_phases(self.engine, selecting, thresholds)
-        except Overflow:
-            if self.engine.cost.dtype == wide(self.graph.weights.dtype):
-                raise Invalid(f"a path of {self.graph.name} is too long for {self.engine.cost.dtype}") from None
-            counting = self.engine.counting
-            self.engine = self.engine.widened()
-            self.engine.counting = counting
-            return self._phases(source, selecting, thresholds)
+        def attempt() -> tuple[int, Phases | None]:
+            try:
+                self.engine.start(source)
+                return 0, run_phases(self.engine, selecting, thresholds)
+            except Overflow:
+                return TOO_LONG, None
+
+        return run_until_it_fits(attempt, self._widen)
+
+    def _widen(self) -> None:
+        counting = self.engine.counting
+        self.engine = self.engine.widened()
+        self.engine.counting = counting
 
     def _counters(self, seen: Phases) -> dict[str, float]:
         counters = seen.counters() | {"distance_bits": 8 * self.engine.cost.dtype.itemsize}
@@ -218,7 +217,7 @@ class PhaseVariant:
 
 
 class Switching(PhaseVariant):
-    """Paper S, Algorithm 4, in front of a backend's solver. Thresholds in microseconds; calibrated when not given."""
+    """Paper S, Algorithm 4, for a backend's PhaseSolver. Thresholds in microseconds; calibrated when not given."""
 
     selecting = True
 
@@ -228,7 +227,7 @@ class Switching(PhaseVariant):
 
     def _calibrated(self) -> Thresholds:
         source = int(self.graph.degrees.argmax())
-        # The second round is kept: the first one warms up.
+        # The times of the second round are used; the first warms up.
         for _ in range(2):
             ways = [np.array(self._phases(source, selecting, None).seconds) for selecting in (False, True)]
         return calibrate(*ways)

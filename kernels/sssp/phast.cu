@@ -1,39 +1,42 @@
-// PHAST: one resident grid answers a source over a contraction hierarchy (hierarchy.py).
+// PHAST: a persistent kernel answers one source over a contraction hierarchy (hierarchy.py).
 //
-// Block 0 searches upwards from the source, a few hundred vertices; the grid then looks from what was found of the
-// core into the core's table, and sweeps down level by level, where a vertex asks the arcs into it. A level is a
-// barrier of the grid, so levels are few, and what a warp needs first of the next level is under way while it waits.
+// Block 0 runs the upward search from the source, over a few hundred vertices. The grid then computes the distances of
+// the core from the core vertices that the search reached and the core's distance table, and sweeps down level by
+// level, where every vertex takes the minimum over the arcs into it. A level costs a grid barrier, so the hierarchy has
+// few levels, and a warp loads the first data of the next level before it waits at the barrier.
 //
-// Vertices are numbered by *slot*: the core first, then the levels downwards, each in slices. A slice is what a warp
-// does at once, 32 / lanes vertices, with `lanes` lanes for the arcs of each; its arcs lie in rows of 32, one a lane,
-// with UNREACHED for a length where there is none. `above` holds the search's distances and is UNREACHED everywhere
-// between queries: who reads a distance there takes it away.
+// Vertices are numbered by *slot*: the core first, then the levels downwards, each in slices as in sliced ELLPACK. A
+// warp handles a slice at a time: 32 / lanes vertices, with `lanes` lanes for the arcs of each. Its arcs lie in rows of
+// 32, one a lane, padded with arcs of length UNREACHED. `above` holds the upward search's distances and is UNREACHED
+// everywhere between queries: the reader of a distance resets it.
 //
 // 1. Delling, Goldberg, Nowatzyk, Werneck: PHAST: hardware-accelerated shortest path trees. IPDPS 2011, section 6.
+// 2. Monakov, Lokhmotov, Avetisyan: Automatically tuning sparse matrix-vector multiplication for GPU architectures
+//    (sliced ELLPACK). HiPEAC 2010.
 #include <cstdint>
 
 #include "clock.cuh"
+#include "ending.cuh"
 
 static constexpr uint32_t ALL = 0xFFFFFFFFu, NONE = 0xFFFFFFFFu;
 static constexpr uint32_t THREADS = 1024, WARPS = THREADS / 32;
-static constexpr uint32_t QUEUE = 1024;  // entries of a search's queue in shared memory at most
-static constexpr uint32_t SIDE = 16;  // lanes for an entry of the search's queue
+static constexpr uint32_t QUEUE = 1024;  // entries of the upward search's queue in shared memory at most
+static constexpr uint32_t SIDE = 16;  // lanes that relax one entry of that queue
 
-// How a query ended, or'ed together; mirrored in cuda_phast.py, as are the next two.
-enum { TOO_LONG = 1, FULL = 2, TIMED_OUT = 4 };
-
+// What a query leaves for the host; RECORD in cuda_phast.py.
 struct Record {
-    unsigned long long relaxations;  // of the search, and entries of the table
+    unsigned long long relaxations;  // arcs of the upward search, and entries of the table
     uint32_t entries, ended;
 };
 
+// A level, uint32 [4] in slices.py.
 struct Level {
     uint32_t first_slice, slices, log_lanes, first_slot;
 };
 
 template <typename D> static constexpr D UNREACHED = ~D(0);
 
-// Arcs that a lane has under way at once; more of the wide ones would not fit the registers.
+// Arcs that a lane loads at once; fewer of the 16-byte ones, as the registers hold no more.
 template <typename D> static constexpr int AHEAD = 16 / sizeof(D);
 
 template <typename D> struct alignas(2 * sizeof(D)) Arc {
@@ -41,7 +44,7 @@ template <typename D> struct alignas(2 * sizeof(D)) Arc {
     D length;
 };
 
-// The same, but of a vertex: an entry of the queue, or of the core.
+// A vertex and its distance: an entry of the queue, or a core vertex that the search reached.
 template <typename D> using Found = Arc<D>;
 
 template <typename D> static __device__ D sum(D a, D b) { return a + b < a ? UNREACHED<D> : a + b; }
@@ -51,7 +54,7 @@ static __device__ uint64_t atomic_min(uint64_t *where, uint64_t d) {
     return atomicMin(reinterpret_cast<unsigned long long *>(where), (unsigned long long)d);
 }
 
-// A barrier of the grid in two halves. `arrivals` only ever grows, and wraps.
+// A grid barrier in two halves, arrive and wait. `arrivals` only grows, and wraps at 2^32.
 struct Barrier {
     uint32_t *arrivals, *ended;
     uint32_t awaited;
@@ -62,28 +65,28 @@ struct Barrier {
         awaited += gridDim.x;
         if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
     }
-    // False when the other blocks did not come: the query is then given up.
+    // False at the deadline: the query then ends with TIMED_OUT.
     __device__ bool wait() {
-        int come = 1;
+        int arrived = 1;
         if (threadIdx.x == 0) {
-            for (uint32_t turns = 1;; turns++) {
+            for (uint32_t tries = 1;; tries++) {
                 uint32_t seen;
                 asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrivals) : "memory");
                 if (int32_t(seen - awaited) >= 0) break;
-                if (turns % 1024 == 0 && now_ns() > deadline) {
+                if (tries % 1024 == 0 && now_ns() > deadline) {
                     atomicOr(ended, TIMED_OUT);
-                    come = 0;
+                    arrived = 0;
                     break;
                 }
             }
         }
-        return __syncthreads_and(threadIdx.x != 0 || come);
+        return __syncthreads_and(threadIdx.x != 0 || arrived);
     }
 };
 
-// The search upwards, by one block. Entries of the core are left with their distances in `entries`.
+// The upward search, by one block. `entries` receives the core vertices reached, with their distances.
 template <typename D>
-static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__restrict__ arcs, uint32_t core,
+static __device__ void search_up(const uint32_t *__restrict__ rows, const Arc<D> *__restrict__ arcs, uint32_t core,
                              uint32_t source, D *above, Found<D> *entries, Found<D> *spill, uint32_t queue_size,
                              uint32_t spill_size, Record *record) {
     __shared__ Found<D> queues[2][QUEUE];
@@ -98,17 +101,18 @@ static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__
         queues[0][0] = {source, D(0)};
     }
     __syncthreads();
-    uint32_t looked = 0, in = 0, current = 0, count = source >= core;
+    uint32_t relaxed_here = 0, in = 0, current = 0, count = source >= core;
     while (count) {
         uint32_t *counter = &tail[(current + 1) % 3];
         for (uint32_t i = tid / SIDE; i < count; i += THREADS / SIDE) {
             Found<D> at = i < queue_size ? queues[in][i] : spill[size_t(in) * spill_size + i - queue_size];
             uint32_t first = rows[at.end], last = rows[at.end + 1];
-            // Changed by atomics in L2 only: do not ask L1. Whoever came nearer since is in the queue himself.
+            // Changed by atomics in L2 only, so L1 may be out of date. A vertex whose distance fell since is queued
+            // again.
             if (__ldcg(&above[at.end]) != at.length) continue;
             for (uint32_t a = first + tid % SIDE; a < last; a += SIDE) {
                 Arc<D> arc = arcs[a];
-                looked++;
+                relaxed_here++;
                 D candidate = sum(at.length, arc.length);
                 if (candidate == UNREACHED<D>) {
                     ended = TOO_LONG;
@@ -129,7 +133,7 @@ static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__
                     ended = FULL;
             }
         }
-        // Last read before the barrier of the round before this one.
+        // Last read before the barrier of the previous round.
         if (tid == 0) tail[(current + 2) % 3] = 0;
         __syncthreads();
         current = (current + 1) % 3;
@@ -141,8 +145,8 @@ static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__
         entries[i].length = __ldcg(&above[slot]);
         above[slot] = UNREACHED<D>;
     }
-    looked = __reduce_add_sync(ALL, looked);
-    if (tid % 32 == 0) atomicAdd(&relaxed, looked);
+    relaxed_here = __reduce_add_sync(ALL, relaxed_here);
+    if (tid % 32 == 0) atomicAdd(&relaxed, relaxed_here);
     __syncthreads();
     if (tid == 0) {
         record->relaxations = relaxed + (unsigned long long)found * core;
@@ -151,9 +155,10 @@ static __device__ void climb(const uint32_t *__restrict__ rows, const Arc<D> *__
     }
 }
 
-// Distances of the core from those of its entries: a warp takes 32 vertices from each 32nd entry on.
+// The core's distances: the minimum over its entries of distance plus table row. Warp w of a block takes the entries w,
+// w + 32, ... for 32 vertices at a time.
 template <typename D>
-static __device__ bool cross(const D *__restrict__ table, const uint32_t *__restrict__ vertices, uint32_t core,
+static __device__ bool core_distances(const D *__restrict__ table, const uint32_t *__restrict__ vertices, uint32_t core,
                              uint32_t width, const Found<D> *entries, uint32_t count, D *distances, D *answer) {
     __shared__ D parts[WARPS][32];
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -180,7 +185,7 @@ static __device__ bool cross(const D *__restrict__ table, const uint32_t *__rest
     return too_long;
 }
 
-// What a lane needs of a slice that does not depend on the level before.
+// What a lane needs of a slice that does not depend on the previous level.
 template <typename D> struct Slice {
     uint32_t first, width = 0, slot, vertex = NONE;
     D nearest;
@@ -240,19 +245,20 @@ static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *ta
                              const uint32_t *slices, const Arc<D> *down, const uint32_t *vertices, D *above,
                              D *distances, D *answer, Found<D> *entries, Found<D> *spill, Record *record,
                              uint32_t *arrivals, uint32_t core, uint32_t core_width, uint32_t level_count,
-                             uint32_t queue_size, uint32_t spill_size, uint32_t patience_ms, uint32_t source,
+                             uint32_t queue_size, uint32_t spill_size, uint32_t timeout_ms, uint32_t source,
                              uint32_t arrived) {
-    Barrier barrier{arrivals, &record->ended, arrived, now_ns() + patience_ms * 1000000ull};
-    // Neighbouring warps to different multiprocessors: small levels use all of them.
+    Barrier barrier{arrivals, &record->ended, arrived, now_ns() + timeout_ms * 1000000ull};
+    // Neighbouring warps run on different multiprocessors, so small levels use all of them.
     uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x, warps = gridDim.x * WARPS;
     if (blockIdx.x == 0)
-        climb(rows, up, core, source, above, entries, spill, min(queue_size, QUEUE), spill_size, record);
+        search_up(rows, up, core, source, above, entries, spill, min(queue_size, QUEUE), spill_size, record);
     barrier.arrive();
     Level level = level_count ? levels[0] : Level{};
     if (!barrier.wait()) return;
 
     Sweep<D> sweep{slices, down, vertices, above, distances, answer};
-    sweep.too_long = cross(table, vertices, core, core_width, entries, __ldcg(&record->entries), distances, answer);
+    sweep.too_long = core_distances(table, vertices, core, core_width, entries, __ldcg(&record->entries), distances,
+                                    answer);
     for (uint32_t l = 0; l < level_count; l++) {
         barrier.arrive();
         Slice<D> now = sweep.fetch(level, warp);
@@ -276,9 +282,9 @@ static __device__ void query(const uint32_t *rows, const Arc<D> *up, const D *ta
                        const uint32_t *__restrict__ vertices, D *above, D *distances, D *answer,                  \
                        Found<D> *entries, Found<D> *spill, Record *record, uint32_t *arrivals, uint32_t core,     \
                        uint32_t core_width, uint32_t level_count, uint32_t queue_size, uint32_t spill_size,       \
-                       uint32_t patience_ms, uint32_t source, uint32_t arrived) {                                 \
+                       uint32_t timeout_ms, uint32_t source, uint32_t arrived) {                                 \
         query<D>(rows, up, table, levels, slices, down, vertices, above, distances, answer, entries, spill,       \
-                 record, arrivals, core, core_width, level_count, queue_size, spill_size, patience_ms, source,    \
+                 record, arrivals, core, core_width, level_count, queue_size, spill_size, timeout_ms, source,    \
                  arrived);                                                                                        \
     }
 

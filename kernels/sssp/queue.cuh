@@ -1,4 +1,4 @@
-// A queue of a block of threads: entries (distance, vertex) in shared memory, going on in device memory.
+// The queue of a block: entries (distance, vertex) in shared memory, and in device memory those it has no room for.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@ template <typename D> struct alignas(2 * sizeof(D)) Entry {
     uint32_t id;
 };
 
-// Keep the compiler from working a value out again where it is used.
+// Keep the compiler from computing a value again at every use.
 static __device__ void pin(uint32_t &x) { asm volatile("" : "+r"(x)); }
 static __device__ void pin(uint64_t &x) { asm volatile("" : "+l"(x)); }
 static __device__ void pin(float &x) { asm volatile("" : "+f"(x)); }
@@ -15,7 +15,7 @@ static __device__ void pin(double &x) { asm volatile("" : "+d"(x)); }
 
 static __device__ uint32_t shared_address(const void *p) { return uint32_t(__cvta_generic_to_shared(p)); }
 
-// An entry in shared memory, by its address there: with a pointer the compiler works the address out every time.
+// Load and store an entry by its address in shared memory: with a pointer the compiler converts the address each time.
 #define SHARED_ENTRY(D, TYPE, CODE)                                                                               \
     static __device__ void load_shared(uint32_t from, Entry<D> &e) {                                              \
         asm volatile("ld.shared." TYPE " %0, [%2]; ld.shared.b32 %1, [%2 + %3];"                                  \
@@ -34,24 +34,24 @@ SHARED_ENTRY(float, "b32", "f")
 SHARED_ENTRY(double, "b64", "d")
 
 template <typename D> struct Queue {
-    uint32_t near;  // the first entry's address in shared memory
-    Entry<D> *far;
-    uint32_t size, spill;  // entries here and there
+    uint32_t in_shared;   // address of the first entry in shared memory
+    Entry<D> *in_device;  // entries from `size` on
+    uint32_t size, spill;  // entries that fit shared memory, and device memory
 
     __device__ Entry<D> get(uint32_t i) const {
         Entry<D> entry;
         if (i < size)
-            load_shared(near + i * uint32_t(sizeof entry), entry);
+            load_shared(in_shared + i * uint32_t(sizeof entry), entry);
         else
-            entry = far[i - size];
+            entry = in_device[i - size];
         return entry;
     }
     // False if there is no room.
     __device__ bool put(uint32_t i, Entry<D> entry) const {
         if (i < size)
-            store_shared(near + i * uint32_t(sizeof entry), entry);
+            store_shared(in_shared + i * uint32_t(sizeof entry), entry);
         else if (i - size < spill)
-            far[i - size] = entry;
+            in_device[i - size] = entry;
         else
             return false;
         return true;

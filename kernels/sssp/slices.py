@@ -1,4 +1,8 @@
-"""A hierarchy laid out for phast.cu: every level in slices, each what a warp does at once."""
+"""A hierarchy laid out for phast.cu: every level in slices, as in sliced ELLPACK; a warp handles a slice at a time.
+
+1. Monakov, Lokhmotov, Avetisyan: Automatically tuning sparse matrix-vector multiplication for GPU architectures.
+   HiPEAC 2010.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ WARP = 32
 class Slices(NamedTuple):
     """Where phast.cu finds the vertices of a hierarchy and the arcs into them.
 
-    slots     uint32 [n]: slot of every position; a level begins at a multiple of 32
+    slots     uint32 [n]: slot (padded number) of every position; a level begins at a multiple of 32
     vertices  uint32 [slots]: the graph's vertex, all ones where there is none
-    levels    uint32 [levels, 4]: first slice, slices, logarithm of the lanes a vertex, first slot
-    rows      uint32 [slices + 1]: a slice's first row of 32 arcs
-    places    int64 [arcs downwards]: where in these rows an arc is
+    levels    uint32 [levels, 4]: first slice, number of slices, base-2 logarithm of a vertex's lanes, first slot
+    rows      uint32 [slices + 1]: the first row of every slice; a row is 32 arcs
+    places    int64 [downward arcs]: the place of every arc in these rows
     """
 
     slots: np.ndarray
@@ -30,7 +34,11 @@ class Slices(NamedTuple):
 
 
 def slice_up(h: Hierarchy, warps: int) -> Slices:
-    """Slices for so many warps: a vertex has as many lanes as there are for it, and as it has arcs to give them."""
+    """The slices of a hierarchy for a grid of so many warps.
+
+    A level's vertices get more lanes, a power of two up to 32, while warps and arcs suffice for them.
+    Raises Unavailable where slots do not fit 32 bits.
+    """
     sizes, degrees = np.diff(h.first), np.diff(h.down_offsets)
     first_slot = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(-(-sizes // WARP) * WARP, out=first_slot[1:])

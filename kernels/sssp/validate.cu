@@ -1,10 +1,10 @@
-// The certificate of validate.py where a device's answer lies: a warp per vertex, lanes across its arcs.
+// The certificate of validate.py for an answer on the device: a warp per vertex, a lane per arc.
 #include "types.cuh"
 
 static __device__ long long warp_index() { return (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32; }
 static __device__ int lane() { return threadIdx.x % 32; }
 
-// first: the smallest arc that still relaxes, or its initial value.
+// first: the smallest number of an arc that still relaxes; unchanged where there is none.
 template <typename D, typename W, typename O>
 __device__ void relaxable(int n, const O *va, const int32_t *ea, const W *wa, const D *distances,
                           unsigned long long *first) {
@@ -17,7 +17,7 @@ __device__ void relaxable(int n, const O *va, const int32_t *ea, const W *wa, co
     }
 }
 
-// before[t]: the smallest nearer vertex with a tight arc to t, or its initial value.
+// before[t]: the smallest nearer vertex with a tight arc to t; unchanged where there is none.
 template <typename D, typename W, typename O>
 __device__ void hang_from_nearer(int n, const O *va, const int32_t *ea, const W *wa, const D *distances,
                                  uint32_t *before) {
@@ -30,7 +30,7 @@ __device__ void hang_from_nearer(int n, const O *va, const int32_t *ea, const W 
     }
 }
 
-// One round: vertices that hang nowhere yet, below vertices of the same distance that did before the round (rooted).
+// One round: hang vertices outside the tree below vertices of the same distance that were in it (rooted) before.
 template <typename D, typename W, typename O>
 __device__ void hang_from_equal(int n, const O *va, const int32_t *ea, const W *wa, const D *distances,
                                 const uint8_t *rooted, uint32_t *before) {
@@ -43,7 +43,7 @@ __device__ void hang_from_equal(int n, const O *va, const int32_t *ea, const W *
     }
 }
 
-// rooted from before; open[0] counts reached vertices that hang nowhere, open[1] is the smallest of them.
+// Computes `rooted` from `before`. open[0] counts the reached vertices outside the tree, open[1] is the smallest.
 template <typename D>
 __device__ void take_stock(int n, const D *distances, const uint32_t *before, int32_t source, uint8_t *rooted,
                            uint32_t *open) {

@@ -1,13 +1,15 @@
 """Is this answer right? A certificate that needs no second solver, in time linear in the graph.
 
 Distances are those of shortest paths exactly when (1) the source is at 0, (2) no arc relaxes any further, and (3) every
-reached vertex hangs in a tree of tight arcs (distance of the tail plus weight equals that of the head) rooted at the
-source; unreached are then exactly the vertices to which no reached vertex leads. Sums are rounded as the solver rounds
-them, which keeps (1) to (3) exact for float32 too.
+reached vertex is in a tree of tight arcs (the tail's distance plus the weight equals the head's) rooted at the source.
+An arc whose sum reaches the unreachable mark must not lead to an unreached vertex: that distance needs 64 bits. The
+certificate adds in the distances' type, as the solver does, so (1) to (3) are exact for float32 too, with no tolerance.
 
-An arc that is tight and from a nearer vertex can be taken at once: such arcs cannot form a cycle. Only where all tight
-arcs into a vertex come from equal distance (zero weights, or weights that rounding swallows) is the tree grown in
-rounds, from vertices that hang in it already.
+A tight arc from a nearer vertex can join the tree at once, because such arcs form no cycle. Where all tight arcs into a
+vertex come from vertices at the same distance (zero weights, or weights that rounding swallows), the tree grows in
+rounds, from the vertices that are in it already.
+
+1. McConnell, Mehlhorn, Naeher, Schweitzer: Certifying algorithms. Computer Science Review 5, 2011, section 2.4.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def _hang_from_nearer(offsets, targets, weights, distances, limit, before):
 
 @njit(parallel=True, cache=True)
 def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before):
-    """One round: hang vertices that are not rooted below rooted ones at the same distance."""
+    """One round: hang vertices outside the tree below vertices of the same distance that are in it (rooted)."""
     for v in prange(len(distances)):
         if rooted[v] and distances[v] < limit:
             for i in range(offsets[v], offsets[v + 1]):
@@ -57,7 +59,7 @@ def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before
 
 
 def check_distances(graph: Graph, source: int, distances: np.ndarray) -> None:
-    """Conditions (1) and (2). Raises Invalid naming the vertex or arc that breaks them."""
+    """Conditions (1) and (2) for distances [n]. Raises Invalid naming the vertex or arc that breaks them."""
     if distances[source] != 0:
         raise Invalid(f"the source {source} is at distance {distances[source]}, not 0")
     first = np.full(1, np.iinfo(np.int64).max, np.uint64)
@@ -78,10 +80,10 @@ def arc_message(graph: Graph, arc: int, distances: np.ndarray) -> str:
 
 
 def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
-    """Condition (3): a tree of tight arcs, int32 [n], -1 at the source and where it does not lead.
+    """Condition (3): a tree of tight arcs, int32 [n], -1 at the source and where there is no path.
 
-    Of several tight arcs from nearer vertices the one from the smallest vertex is taken. Raises Invalid naming a
-    reached vertex that hangs in no such tree.
+    Of several tight arcs from nearer vertices the tree has the one from the smallest vertex. Raises Invalid naming a
+    reached vertex that is in no such tree.
     """
     limit = unreachable(distances.dtype)
     arcs = (graph.offsets, graph.targets, graph.weights, distances, limit)
@@ -112,8 +114,10 @@ def check_tree(graph: Graph, source: int, distances: np.ndarray, predecessors: n
     if (wrong := np.flatnonzero(has != others)).size:
         raise Invalid(f"vertex {wrong[0]} should {'have' if others[wrong[0]] else 'not have'} a predecessor")
     tails, heads = graph.sources, graph.targets
+    # Integers are added in 64 bits, which hold the sum; floats in their own type, as the solver adds them.
+    adding = np.dtype(np.uint64) if distances.dtype.kind == "u" else distances.dtype
     with np.errstate(over="ignore"):
-        tight = distances[tails] + graph.weights.astype(distances.dtype) == distances[heads]
+        tight = distances[tails].astype(adding) + graph.weights.astype(adding) == distances[heads]
     tight &= predecessors[heads] == tails
     hangs = np.zeros(graph.n, bool)
     hangs[heads[tight]] = True

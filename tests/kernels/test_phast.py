@@ -140,8 +140,8 @@ def test_refuses_floats_and_an_empty_core_in_one_line():
     graph = Graph.from_arcs(2, [0], [1], np.array([1.5], np.float32))
     with pytest.raises(Unavailable, match="phast needs integer weights"):
         sssp.prepare(graph, "phast", "cpu")
-    with pytest.raises(ValueError, match="at least 1 vertex"):
-        Phast(both_ways(2, np.array([0]), np.array([1]), np.array([1], np.uint32)), core=0)
+    with pytest.raises(ValueError, match="core must be at least 1, not 0"):
+        sssp.prepare(graph, "phast", "cpu", core=0)
 
 
 def test_gives_up_on_small_worlds_in_one_line(monkeypatch):

@@ -75,10 +75,10 @@ def test_widens_to_64_bits():
 def test_a_block_that_does_not_come_ends_the_query(monkeypatch):
     from saitan.sssp import cuda_phast
 
-    monkeypatch.setattr(cuda_phast, "PATIENCE_MS", 500)
+    monkeypatch.setattr(cuda_phast, "TIMEOUT_MS", 500)
     solver = cuda_phast.Phast(grid(width=80, height=80, weight_low=1, weight_high=99, seed=1), core=100)
     solver._arrived += 1
-    with pytest.raises(Unavailable, match="gave up"):
+    with pytest.raises(Unavailable, match="by its timeout"):
         solver.run(5)
     right(solver, 5)
     solver.close()

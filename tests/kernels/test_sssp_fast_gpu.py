@@ -38,14 +38,14 @@ def drawn(random: np.random.Generator) -> Graph:
 def answers(graph, sources, **parameters):
     """Distances [sources, n] of one launch, from poisoned memory."""
     from saitan.cuda.buffers import Buffers
-    from saitan.cuda.timing import Stopwatch
+    from saitan.cuda.timing import Laps
     from saitan.sssp.cuda_fast import Resident
 
     buffers = Buffers(0, "test")
     resident = Resident(graph, buffers, count=len(sources), **parameters)
     try:
         resident.answers.fill(77)
-        resident.launch(np.array(sources), Stopwatch())
+        resident.launch(np.array(sources), Laps())
         return resident.answers.get()[:, : graph.n]
     finally:
         buffers.free()
@@ -56,10 +56,10 @@ def answers(graph, sources, **parameters):
 def test_equals_dijkstra(shape, room, monkeypatch):
     from saitan.sssp import cuda_fast
 
-    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 2000)
-    if room == "little":  # queues that go on in device memory, few entries given away at a time
+    monkeypatch.setattr(cuda_fast, "TIMEOUT_MS", 2000)
+    if room == "little":  # queues that go on in device memory, few entries donated at a time
         monkeypatch.setattr(cuda_fast, "QUEUE_BYTES", 64)
-        monkeypatch.setattr(cuda_fast, "ROOM", 3)
+        monkeypatch.setattr(cuda_fast, "MOST_DONATED", 3)
     random = np.random.default_rng()
     for _ in range(12):
         graph = drawn(random)
@@ -75,7 +75,7 @@ def test_equals_dijkstra(shape, room, monkeypatch):
 
 def test_a_queue_without_room_is_tried_again_larger():
     from saitan.cuda.buffers import Buffers
-    from saitan.cuda.timing import Stopwatch
+    from saitan.cuda.timing import Laps
     from saitan.sssp import cuda_fast
 
     random = np.random.default_rng(3)
@@ -85,7 +85,7 @@ def test_a_queue_without_room_is_tried_again_larger():
     resident._queue, resident.spill = 4, 8
     resident._take(resident.dtype)
     resident._queue = 4
-    resident.launch(np.array([5]), Stopwatch())
+    resident.launch(np.array([5]), Laps())
     assert resident.spill > 8
     assert sssp.differs(sssp.reference(graph, 5), {"distances": resident.distances.get()}) is None
     buffers.free()
@@ -93,7 +93,7 @@ def test_a_queue_without_room_is_tried_again_larger():
 
 def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
     from saitan.cuda.buffers import Buffers
-    from saitan.cuda.timing import Stopwatch
+    from saitan.cuda.timing import Laps
     from saitan.problem import Unavailable
     from saitan.sssp import cuda_fast
 
@@ -104,12 +104,12 @@ def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
         def prepared_async_call(self, grid, *rest, **named):
             self.kernel.prepared_async_call((grid[0] - 1, 1), *rest, **named)
 
-    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 200)
+    monkeypatch.setattr(cuda_fast, "TIMEOUT_MS", 200)
     buffers = Buffers(0, "test")
     resident = cuda_fast.Resident(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), buffers, blocks=3)
     resident._kernel = OneLess(resident._kernel)
-    with pytest.raises(Unavailable, match="gave up"):
-        resident.launch(np.array([0]), Stopwatch())
+    with pytest.raises(Unavailable, match="by its timeout"):
+        resident.launch(np.array([0]), Laps())
     buffers.free()
 
 
@@ -132,8 +132,8 @@ def test_many_sources_and_a_trace():
 @pytest.mark.parametrize("delta", [None, 1000.0, np.inf])
 def test_whole_grid_equals_dijkstra(delta):
     from saitan.cuda.buffers import Buffers
-    from saitan.cuda.timing import Stopwatch
-    from saitan.sssp.cuda_wide import Wide
+    from saitan.cuda.timing import Laps
+    from saitan.sssp.cuda_broad import Broad
 
     random = np.random.default_rng()
     for _ in range(20):
@@ -142,9 +142,9 @@ def test_whole_grid_equals_dijkstra(delta):
             heads, tails = graph.targets, graph.sources
             graph = Graph.from_arcs(graph.n, np.r_[heads, tails], np.r_[tails, heads], np.tile(graph.weights, 2))
         source, buffers = int(random.integers(graph.n)), Buffers(0, "test")
-        engine = Wide(graph, buffers, delta=delta)
+        engine = Broad(graph, buffers, delta=delta)
         engine.distances.fill(77)
-        engine.run(source, Stopwatch())
+        engine.run(source, Laps())
         got = {"distances": engine.distances.get()}
         assert sssp.differs(sssp.reference(graph, source), got) is None, (graph.n, graph.m, engine.symmetric)
         buffers.free()
@@ -152,12 +152,12 @@ def test_whole_grid_equals_dijkstra(delta):
 
 def test_picks_the_whole_grid_for_a_small_world():
     from saitan.generators.kronecker import kronecker
+    from saitan.sssp.cuda_broad import Broad
     from saitan.sssp.cuda_fast import Fast
-    from saitan.sssp.cuda_wide import Wide
 
     graph = kronecker(scale=17, seed=1, weight_low=1, weight_high=255)
     solver = Fast(graph)
-    assert isinstance(solver.engine, Wide) and solver.engine.symmetric
+    assert isinstance(solver.engine, Broad) and solver.engine.symmetric
     run = solver.run(int(graph.degrees.argmax()))
     solver.validate()
     assert run.counters["relaxations"] < graph.m / 2

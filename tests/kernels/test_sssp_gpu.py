@@ -132,3 +132,83 @@ def test_memory_is_given_back():
     for _ in range(3):
         sssp.solve(graph, 0, "adaptive", "cuda")
     assert driver.mem_get_info()[0] == before
+
+
+def test_what_the_certificate_needs_counts_neither_as_memory_nor_as_transfer():
+    graph = random_graph(10_000, 40_000, 9, np.uint32, 1)
+    for variant in ("conventional", "fast", "phast"):
+        solver = sssp.prepare(graph if variant != "phast" else line(10_000), variant, "cuda")
+        solver.run(3)
+        memory, transfer = solver.memory, solver.transfer
+        solver.validate()
+        assert (solver.memory, solver.transfer) == (memory, transfer) and transfer > 0
+        solver.close()
+    conventional = sssp.prepare(graph, "conventional", "cuda")
+    assert conventional.memory == 4 * 10_001 + 8 * 40_000 + 21 * 10_000 + 12
+    conventional.close()
+
+
+def line(n):
+    ends = np.arange(n - 1)
+    return Graph.from_arcs(n, np.r_[ends, ends + 1], np.r_[ends + 1, ends], np.ones(2 * n - 2, np.uint32))
+
+
+def test_widening_gives_the_narrow_arrays_back():
+    top = 2**32 - 1
+    graph = Graph.from_arcs(4, np.arange(3), np.arange(1, 4), np.full(3, top, np.uint32))
+    solver = sssp.prepare(graph, "conventional", "cuda")
+    before = solver.memory
+    solver.run(0)
+    assert solver.memory == before + 2 * 4 * graph.n
+    solver.close()
+
+
+def test_two_threads_at_a_time():
+    from concurrent.futures import ThreadPoolExecutor
+
+    graph = random_graph(50_000, 300_000, 1000, np.uint32, 11)
+    expected = {source: sssp.solve(graph, source, "conventional", "cpu").distances for source in range(4)}
+
+    def answers(variant):
+        found = []
+        for source in expected:
+            result = sssp.solve(graph, source, variant, "cuda", predecessors=True)
+            check_tree(graph, source, result.distances, result.predecessors)
+            found.append(np.array_equal(result.distances, expected[source]))
+        return found
+
+    with ThreadPoolExecutor(2) as threads:
+        done = list(threads.map(answers, ["fast", "selection"] * 2))
+    assert all(all(found) for found in done)
+
+
+def test_vertices_beyond_two_to_the_thirty():
+    """The kernel that sets n vertices up: an int that steps through them would wrap. Takes 30 GB of the device."""
+    import pycuda.driver as driver
+
+    from saitan.cuda import device
+    from saitan.cuda.module import function
+    from saitan.sssp.cuda_graph import BLOCK, grid
+
+    device()
+    n = 2**31 - 1
+    if driver.mem_get_info()[0] < 14 * n:
+        pytest.skip("needs 30 GB of free GPU memory")
+    cost, updated, scheduled = (driver.mem_alloc(4 * n) for _ in range(3))
+    mask, rest = driver.mem_alloc(n), driver.mem_alloc(64)
+    for array, size in ((cost, 4 * n), (updated, 4 * n), (scheduled, 4 * n), (mask, n)):
+        driver.memset_d8(array, 0x77, size)
+    start = function("sssp", "phases", "start_u4_u4_i4", "iPPPPPPi")
+    start.prepared_call(grid(n), (BLOCK, 1, 1), n, cost, updated, mask, scheduled, rest, int(rest) + 16, n - 1)
+
+    def tail(array, dtype):
+        found = np.empty(1 << 20, dtype)
+        driver.memcpy_dtoh(found, int(array) + (n - len(found)) * found.itemsize)
+        return found
+
+    reached = np.arange(1 << 20) == (1 << 20) - 1
+    assert np.array_equal(tail(cost, np.uint32), np.where(reached, 0, 2**32 - 1))
+    assert (tail(updated, np.uint32) == 2**32 - 1).all() and (tail(scheduled, np.uint32) == 0).all()
+    assert np.array_equal(tail(mask, np.uint8), reached)
+    for array in (cost, updated, scheduled, mask, rest):
+        array.free()

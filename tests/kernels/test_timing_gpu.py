@@ -42,3 +42,27 @@ def test_a_gate_that_nobody_opens_gives_up_and_the_next_waits_again():
     assert not end.query()
     gate.open()
     end.synchronize()
+
+
+def test_laps_say_that_their_gate_opened_by_itself_and_the_next_ones_that_it_did_not():
+    device()
+    from saitan.cuda.timing import TIMED_OUT, Laps
+
+    laps = Laps(gated=True)
+    for host_seconds, disturbed in ((0.0, ""), (0.3, TIMED_OUT), (0.0, "")):
+        with laps:
+            time.sleep(host_seconds)
+        laps.seconds()
+        assert laps.disturbed == disturbed
+
+
+def test_a_block_begins_anew_after_one_that_was_not_asked():
+    device()
+    from saitan.cuda.timing import Laps
+
+    laps = Laps()
+    for _ in range(3):
+        with laps:
+            time.sleep(0.01)
+    [seconds] = laps.seconds()
+    assert 9e-3 < seconds < 1

@@ -1,23 +1,27 @@
-// Fast on small worlds: few phases, each over the whole grid, that touch as few arcs as possible.
+// `fast` on small worlds, whose frontiers are broad: delta-stepping in few phases, each over the whole grid, that reads
+// as few arcs as possible by push and pull.
 //
-// Rows are sorted by weight. A phase relaxes the arcs whose candidate lies below a bound and leaves the rest of the row
-// for later: `cursor` says how far a row has come, `next` what its next candidate is, `done` the distance this was for.
-// What is below the bound is then final. The bound rises by delta as soon as a phase changes nothing.
+// Rows are sorted by weight. A push phase relaxes the arcs whose candidate lies below a bound and leaves the rest of
+// the row for later: `cursor` is the row's first arc not yet relaxed, `next` the candidate of that arc, `done` the
+// distance for which both hold. When a phase changes nothing, all distances below the bound are final and the bound
+// rises by delta.
 //
-// When the rows of all vertices beyond the bound together are shorter than what another bound would push, those
-// vertices pull: each looks once at its neighbours below the bound (the graph is symmetric, the host has checked).
-// From there on only they push, without a bound. Of a Kronecker graph's arcs an eighth is touched at all.
+// When the rows of all vertices beyond the bound are together shorter than what another bound would push, these
+// vertices pull: each takes the minimum over its neighbours below the bound (only where the host found the graph
+// symmetric). After that only these vertices push, without a bound. On Kronecker graphs this reads an eighth of the
+// arcs.
 //
-// The host starts every phase and reads one status record (cuda_wide.py).
+// The host starts every phase and reads one status record (cuda_broad.py).
 //
-// 1. Meyer, Sanders: Delta-stepping. J. Algorithms 49, 2003 (light and heavy arcs).
+// 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003 (light and heavy
+//    arcs).
 // 2. Chakaravarthy, Checconi, Murali, Petrini, Sabharwal: Scalable single source shortest path algorithms for massively
 //    parallel systems. IPDPS 2014 (pruning by the bound, pull).
 #include "types.cuh"
 
 static constexpr uint32_t ALL = 0xFFFFFFFFu;
-// Longest part of a row that a thread relaxes alone, and that a warp does. Longer ones are cut into chunks, a thread an
-// arc: where vertices are numbered by degree a warp would have 32 long rows.
+// Most arcs of a row that one thread relaxes, and that one warp does. Longer parts are cut into chunks, a thread an
+// arc: where vertices are numbered by degree, a warp would otherwise have 32 long rows.
 static constexpr uint32_t ALONE = 8, CHUNK = 64;
 
 template <typename D> struct Chunk {
@@ -26,7 +30,7 @@ template <typename D> struct Chunk {
     D distance;
 };
 
-// Mirrored in cuda_wide.py; the host clears it before a phase.
+// STATUS in cuda_broad.py; the host clears it before a phase.
 struct Status {
     unsigned long long relaxed, beyond;  // arcs relaxed; arcs of the vertices beyond the bound
     unsigned long long nearest;          // bits of the smallest candidate not yet relaxed, as `survey` finds it
@@ -47,13 +51,14 @@ template <typename D> static __device__ void start(uint32_t n, uint32_t source, 
     }
 }
 
-// Relax one arc; true if it made a vertex nearer.
+// Relax one arc; true if the target's distance fell.
 template <typename D, typename W> static __device__ bool relax(uint2 arc, D distance, D *distances) {
     D candidate = Distance<D>::add(distance, as_weight(arc.y, W()));
     return candidate < distances[arc.x] && candidate < Distance<D>::atomic_min(&distances[arc.x], candidate);
 }
 
-// Relax what the vertices at `from` or beyond have below `bound`, as far as they have not.
+// Relax the arcs of the vertices from distance `from` on whose candidate lies below `bound` and that are not yet
+// relaxed.
 template <typename D, typename W>
 static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, D *done, D *next,
                             uint32_t *cursor, Chunk<D> *chunks, Status *status, D from, D bound) {
@@ -87,28 +92,28 @@ static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arc
             for (uint32_t i = 0; i < count; i++) changed |= relax<D, W>(arcs[first + i], distance, distances);
         for (uint32_t many = __ballot_sync(ALL, count > ALONE); many; many &= many - 1) {
             int owner = __ffs(many) - 1;
-            int64_t its_first = __shfl_sync(ALL, first, owner);
-            uint32_t its_count = __shfl_sync(ALL, count, owner);
-            D its_distance = __shfl_sync(ALL, distance, owner);
-            if (its_count <= CHUNK) {
-                for (uint32_t i = lane; i < its_count; i += 32)
-                    changed |= relax<D, W>(arcs[its_first + i], its_distance, distances);
+            int64_t row_first = __shfl_sync(ALL, first, owner);
+            uint32_t row_count = __shfl_sync(ALL, count, owner);
+            D row_distance = __shfl_sync(ALL, distance, owner);
+            if (row_count <= CHUNK) {
+                for (uint32_t i = lane; i < row_count; i += 32)
+                    changed |= relax<D, W>(arcs[row_first + i], row_distance, distances);
                 continue;
             }
-            uint32_t pieces = (its_count + CHUNK - 1) / CHUNK, at = 0;
+            uint32_t pieces = (row_count + CHUNK - 1) / CHUNK, at = 0;
             if (lane == 0) at = atomicAdd(&status->chunks, pieces);
             at = __shfl_sync(ALL, at, 0);
             for (uint32_t i = lane; i < pieces; i += 32)
-                chunks[at + i] = {its_first + int64_t(i) * CHUNK, min(CHUNK, its_count - i * CHUNK), its_distance};
+                chunks[at + i] = {row_first + int64_t(i) * CHUNK, min(CHUNK, row_count - i * CHUNK), row_distance};
         }
     }
-    // One store a warp: the host wants to know whether, not how many.
+    // One store a warp: the host needs only the flag.
     if (__ballot_sync(ALL, changed) && lane == 0) status->changed = 1;
     for (int other = 16; other; other /= 2) relaxed += __shfl_xor_sync(ALL, relaxed, other);
     if (lane == 0 && relaxed) atomicAdd(&status->relaxed, relaxed);
 }
 
-// The long parts of rows that `push` left, in chunks.
+// Relax the chunks that `push` listed.
 template <typename D, typename W>
 static __device__ void push_chunks(const uint2 *arcs, D *distances, const Chunk<D> *chunks, Status *status) {
     bool changed = false;
@@ -120,7 +125,7 @@ static __device__ void push_chunks(const uint2 *arcs, D *distances, const Chunk<
     if (__ballot_sync(ALL, changed) && threadIdx.x % 32 == 0) status->changed = 1;
 }
 
-// With everything below `bound` final: how many arcs lead from beyond it, and which candidate comes next.
+// With all distances below `bound` final: the arcs of the vertices beyond it, and the smallest candidate not relaxed.
 template <typename D>
 static __device__ void survey(uint32_t n, const int64_t *offsets, const D *distances, const D *next, Status *status,
                               D bound) {
@@ -141,9 +146,10 @@ static __device__ void survey(uint32_t n, const int64_t *offsets, const D *dista
     }
 }
 
-// Every vertex beyond the bound takes the best of its neighbours below it. Nobody below changes any more.
+// Every vertex beyond the bound takes the minimum over its neighbours below it, whose distances are final.
 template <typename D, typename W>
-static __device__ void pull(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, Status *status, D bound) {
+static __device__ void pull(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, Status *status,
+                            D bound) {
     uint32_t lane = threadIdx.x & 31;
     auto through = [&](uint2 arc) {
         D near = distances[arc.x];
@@ -161,35 +167,35 @@ static __device__ void pull(uint32_t n, const int64_t *offsets, const uint2 *arc
             for (uint32_t i = 0; i < length; i++) best = min(best, through(arcs[row + i]));
         for (uint32_t many = __ballot_sync(ALL, length > 4 * ALONE); many; many &= many - 1) {
             int owner = __ffs(many) - 1;
-            int64_t its_row = __shfl_sync(ALL, row, owner);
-            uint32_t its_length = __shfl_sync(ALL, length, owner);
-            D its_best = Distance<D>::unreached;
-            for (uint32_t i = lane; i < its_length; i += 32) its_best = min(its_best, through(arcs[its_row + i]));
-            for (int other = 16; other; other /= 2) its_best = min(its_best, __shfl_xor_sync(ALL, its_best, other));
-            if (lane == uint32_t(owner)) best = its_best;
+            int64_t row_offset = __shfl_sync(ALL, row, owner);
+            uint32_t row_length = __shfl_sync(ALL, length, owner);
+            D row_best = Distance<D>::unreached;
+            for (uint32_t i = lane; i < row_length; i += 32) row_best = min(row_best, through(arcs[row_offset + i]));
+            for (int other = 16; other; other /= 2) row_best = min(row_best, __shfl_xor_sync(ALL, row_best, other));
+            if (lane == uint32_t(owner)) best = row_best;
         }
         if (best < Distance<D>::unreached) distances[v] = best;
     }
 }
 
 #define KERNELS(suffix, D, W)                                                                                     \
-    extern "C" __global__ void wide_start_##suffix(uint32_t n, uint32_t source, D *distances, D *done) {          \
+    extern "C" __global__ void broad_start_##suffix(uint32_t n, uint32_t source, D *distances, D *done) {          \
         start(n, source, distances, done);                                                                        \
     }                                                                                                             \
-    extern "C" __global__ void wide_push_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
+    extern "C" __global__ void broad_push_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
                                                   D *distances, D *done, D *next, uint32_t *cursor,               \
                                                   Chunk<D> *chunks, Status *status, D from, D bound) {            \
         push<D, W>(n, offsets, arcs, distances, done, next, cursor, chunks, status, from, bound);                 \
     }                                                                                                             \
-    extern "C" __global__ void wide_chunks_##suffix(const uint2 *arcs, D *distances, const Chunk<D> *chunks,      \
+    extern "C" __global__ void broad_chunks_##suffix(const uint2 *arcs, D *distances, const Chunk<D> *chunks,      \
                                                     Status *status) {                                             \
         push_chunks<D, W>(arcs, distances, chunks, status);                                                       \
     }                                                                                                             \
-    extern "C" __global__ void wide_survey_##suffix(uint32_t n, const int64_t *offsets, const D *distances,       \
+    extern "C" __global__ void broad_survey_##suffix(uint32_t n, const int64_t *offsets, const D *distances,       \
                                                     const D *next, Status *status, D bound) {                     \
         survey(n, offsets, distances, next, status, bound);                                                       \
     }                                                                                                             \
-    extern "C" __global__ void wide_pull_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
+    extern "C" __global__ void broad_pull_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
                                                   D *distances, Status *status, D bound) {                        \
         pull<D, W>(n, offsets, arcs, distances, status, bound);                                                   \
     }

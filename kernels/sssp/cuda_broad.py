@@ -1,7 +1,7 @@
-"""Fast on small worlds: host side of wide.cu, which says what the phases do.
+"""`fast` on small worlds, whose frontiers are broad: host side of broad.cu, which says what the phases do.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. The host starts two kernels a phase and
-reads one status record back; there are few phases, as the graphs are shallow.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. The host launches two kernels a phase and
+reads one status record back; there are few phases, because small worlds have few levels.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import pycuda.driver as driver
 from numba import njit, prange
 
 from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
-from saitan.cuda.timing import Stopwatch
+from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.sssp import unreachable
-from saitan.sssp.phases import wide
+from saitan.sssp.ending import TOO_LONG, run_until_it_fits, widened_type
 
 BLOCK, GRID = 256, 132 * 8
-CHUNK = 64  # as in wide.cu
+CHUNK = constants("sssp", "broad.cu")["CHUNK"]
+CHUNK_BYTES = 24  # of a Chunk with 64-bit distances
 DELTA_OF_MEAN = 1 / 8
+# Struct Status of broad.cu.
 STATUS = np.dtype(
     [(name, np.uint64) for name in ("relaxed", "beyond", "nearest")]
     + [(name, np.uint32) for name in ("changed", "too_long", "chunks", "unused")]
@@ -47,7 +50,7 @@ def _mix(x):
 
 @njit(parallel=True, cache=True)
 def symmetric(offsets, targets, bits):
-    """Whether every arc has its opposite of the same weight, by a sum of hashes: wrong once in 2^64 graphs."""
+    """Whether every arc has an opposite one of the same weight, by a sum of 64-bit hashes."""
     total = np.uint64(0)
     for v in prange(len(offsets) - 1):
         part = np.uint64(0)
@@ -59,10 +62,10 @@ def symmetric(offsets, targets, bits):
     return total == 0
 
 
-class Wide:
+class Broad:
     """A graph with rows sorted by weight, and the arrays of one query over the whole grid.
 
-    delta: how far the bound rises, in the weights' unit.
+    delta: how far the bound rises at a time, in the weights' unit.
     """
 
     blocks = GRID
@@ -74,7 +77,7 @@ class Wide:
         self.offsets = buffers.upload(graph.offsets)
         self.arcs = buffers.upload(sorted_rows(graph.offsets, graph.targets, graph.weights, bits))
         self.cursor = buffers.empty(graph.n, np.uint32)
-        self.chunks = buffers.empty((graph.m // (CHUNK // 2) + 1) * 24, np.uint8)
+        self.chunks = buffers.empty((graph.m // (CHUNK // 2) + 1) * CHUNK_BYTES, np.uint8)
         self.device_status, self.status = buffers.empty(1, STATUS), driver.pagelocked_empty(1, STATUS)
         self.delta = (DELTA_OF_MEAN * graph.mean_weight or 1.0) if delta is None else delta
         self._typed = ()
@@ -82,8 +85,8 @@ class Wide:
 
     @staticmethod
     def forecast(graph: Graph) -> int:
-        """Bytes of the arrays, distances 32 bits wide."""
-        return graph.n * 24 + graph.m * 8 + graph.m // CHUNK * 48
+        """Bytes of the arrays with distances of 32 bits."""
+        return graph.n * 24 + graph.m * 8 + graph.m // (CHUNK // 2) * CHUNK_BYTES
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
@@ -100,16 +103,21 @@ class Wide:
             "survey": "IPPPP" + d,
             "pull": "IPPPP" + d,
         }
-        self._kernels = {k: function("sssp", "wide", f"wide_{k}_{suffix}", kernels[k]) for k in kernels}
+        self._kernels = {k: function("sssp", "broad", f"broad_{k}_{suffix}", kernels[k]) for k in kernels}
 
-    def run(self, source: int, stopwatch: Stopwatch) -> dict[str, float]:
-        """Answer one source; returns the counters."""
-        while True:
-            with stopwatch:
-                counters = self._answer(source)
-            if counters is not None:
-                return counters | {"distance_bits": 8 * self.dtype.itemsize}
-            self._take(wide(self.dtype))
+    def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Answer one source; returns seconds, counters, and the work of Run: a phase reads at least the distances,
+
+        and every relaxation reads an arc of 8 bytes.
+        """
+
+        def attempt() -> tuple[int, dict[str, float]]:
+            with laps:
+                return self._answer(source)
+
+        counters = run_until_it_fits(attempt, widen=lambda: self._take(widened_type(self.dtype)))
+        moved = counters["phases"] * self.graph.n * self.dtype.itemsize + 8 * counters["relaxations"]
+        return sum(laps.seconds()), counters | {"distance_bits": 8 * self.dtype.itemsize}, {"bytes": moved}
 
     def _launch(self, name: str, *arguments) -> None:
         pointers = [pointer(a) if hasattr(a, "gpudata") else a for a in arguments]
@@ -132,15 +140,15 @@ class Wide:
         return self._read()
 
     def _survey(self, bound) -> tuple[int, float | int]:
-        """Arcs of the vertices beyond the bound, and the smallest candidate not yet relaxed."""
+        """Number of arcs of the vertices beyond the bound, and the smallest candidate not yet relaxed."""
         self.device_status.set(np.array([(0, 0, np.iinfo(np.uint64).max, 0, 0, 0, 0)], STATUS))
         self._launch("survey", self.graph.n, self.offsets, self.distances, self.next, self.device_status, bound)
         status = self._read()
         nearest = np.array([status["nearest"]]).astype(f"u{self.dtype.itemsize}").view(self.dtype)[0]
         return int(status["beyond"]), nearest
 
-    def _answer(self, source: int) -> dict[str, float] | None:
-        """The phases; None when a sum did not fit."""
+    def _answer(self, source: int) -> tuple[int, dict[str, float]]:
+        """Runs the phases; returns how the query ended, and the counters."""
         never = unreachable(self.dtype)
         self._launch("start", self.graph.n, source, self.distances, self.done)
         phases, relaxed, start, bound = 0, 0, self.dtype.type(0), self._beyond(self.dtype.type(0))
@@ -150,7 +158,7 @@ class Wide:
                 status = self._phase(start, bound)
                 phases, pushed, changed = phases + 1, pushed + int(status["relaxed"]), bool(status["changed"])
                 if status["too_long"]:
-                    return None
+                    return TOO_LONG, {}
             relaxed += pushed
             if bound == never:
                 break
@@ -161,15 +169,15 @@ class Wide:
                 self._clear()
                 self._launch("pull", self.graph.n, self.offsets, self.arcs, self.distances, self.device_status, bound)
                 if self._read()["too_long"]:
-                    return None
+                    return TOO_LONG, {}
                 phases, relaxed = phases + 1, relaxed + beyond
                 start, bound = bound, never
             else:
                 bound = self._beyond(nearest)
-        return {"phases": phases, "relaxations": relaxed, "blocks": self.blocks, "delta": self.delta}
+        return 0, {"phases": phases, "relaxations": relaxed, "blocks": self.blocks, "delta": self.delta}
 
     def _beyond(self, nearest):
-        """A bound at least just above a distance, delta higher if that fits the type."""
+        """The bound above a distance: delta higher, at least the next value, at most unreachable."""
         never = unreachable(self.dtype)
         target = float(nearest) + self.delta
         if not target < float(never):

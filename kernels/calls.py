@@ -1,0 +1,64 @@
+"""What the one call of every problem checks about its arguments, and what its help says about the variants."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saitan.graph import Graph
+
+if TYPE_CHECKING:
+    from saitan.problem import Parameter, Variant
+
+
+def described(variants: Mapping[str, Variant]) -> Callable[[Callable], Callable]:
+    """A decorator that ends a function's docstring with the variants, their backends and their parameters."""
+
+    def document(function: Callable) -> Callable:
+        lines = [cleandoc(function.__doc__ or ""), "", "Variants (with their backends) and parameters:"]
+        for name, variant in variants.items():
+            lines.append(f"    {name} ({', '.join(variant.backends())}): {variant.summary}")
+            lines += [f"        {key}: {_parameter(parameter)}" for key, parameter in variant.parameters.items()]
+        function.__doc__ = "\n".join(lines) + "\n"
+        return function
+
+    return document
+
+
+def _parameter(parameter: Parameter) -> str:
+    default = "" if parameter.default is None else f", default {parameter.default!r}"
+    choices = f", one of {', '.join(map(str, parameter.choices))}" if parameter.choices else ""
+    return f"{parameter.type.__name__}{default}{choices}: {parameter.says}"
+
+
+def checked_graph(graph: Any) -> Graph:
+    """The graph. Raises ValueError that says how to make one of what is none."""
+    if isinstance(graph, Graph):
+        return graph
+    kind = type(graph)
+    if hasattr(graph, "tocsr"):
+        how = "call Graph.from_scipy(matrix)"
+    elif kind.__module__.startswith("networkx"):
+        how = "call Graph.from_networkx(graph)"
+    elif kind.__module__.startswith("pandas"):
+        how = "call Graph.from_pandas(frame)"
+    else:
+        how = "make one by Graph.from_arcs or Graph.from_scipy"
+    raise ValueError(f"a saitan.graph.Graph is expected, not {kind.__name__}: {how}")
+
+
+def checked_vertex(name: str, value: Any, n: int) -> int:
+    """A vertex number in [0, n) as an int. Raises ValueError naming the argument; floats and truth values are none."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        vertex = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be the whole number of a vertex, not {value!r}") from None
+    if not 0 <= vertex < n:
+        raise ValueError(f"{name} {vertex} is not in [0, {n:,})")
+    return vertex

@@ -1,0 +1,100 @@
+"""What the one call of a problem says about wrong arguments, and its help about the variants."""
+
+import numpy as np
+import pytest
+
+from saitan import sssp
+from saitan.cuda import unusable
+from saitan.graph import Graph
+from saitan.problem import Unavailable
+
+GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
+
+
+@pytest.mark.parametrize("source", [1.0, 1.5, np.float64(1), True, np.True_, "1", None, [1]])
+def test_a_source_that_is_no_whole_number_is_refused(source):
+    with pytest.raises(ValueError, match=r"^source must be the whole number of a vertex, not ") as refused:
+        sssp.solve(GRAPH, source, backend="cpu")
+    assert repr(source) in str(refused.value)
+
+
+@pytest.mark.parametrize("source", [-1, 3, 2**40, np.int64(3), np.int8(-1)])
+def test_a_source_outside_the_graph_is_refused(source):
+    with pytest.raises(ValueError, match=rf"^source {int(source)} is not in \[0, 3\)$"):
+        sssp.solve(GRAPH, source, backend="cpu")
+
+
+@pytest.mark.parametrize("kind", [int, np.int8, np.uint64, np.int64])
+def test_any_integer_is_a_source(kind):
+    assert sssp.solve(GRAPH, kind(1), "conventional", "cpu").distances.tolist() == [2**32 - 1, 0, 4]
+
+
+def test_what_is_no_graph_is_told_how_to_become_one():
+    import pandas
+    from scipy.sparse import csr_array
+
+    with pytest.raises(ValueError, match=r"not csr_array: call Graph\.from_scipy\(matrix\)$"):
+        sssp.solve(csr_array((3, 3)), 0)
+    with pytest.raises(ValueError, match=r"not DataFrame: call Graph\.from_pandas\(frame\)$"):
+        sssp.solve(pandas.DataFrame(), 0)
+    fake = type("DiGraph", (), {"__module__": "networkx.classes.digraph"})()
+    with pytest.raises(ValueError, match=r"not DiGraph: call Graph\.from_networkx\(graph\)$"):
+        sssp.solve(fake, 0)
+    with pytest.raises(ValueError, match=r"not ndarray: make one by Graph\.from_arcs"):
+        sssp.solve(np.zeros((3, 3)), 0)
+
+
+@pytest.mark.parametrize("target", [-1, 3, 1.0, True])
+def test_a_path_ends_at_a_vertex(target):
+    with pytest.raises(ValueError, match=r"^target "):
+        sssp.path(np.array([-1, 0, 1], np.int32), target)
+
+
+@pytest.mark.parametrize(
+    ("variant", "parameters", "message"),
+    [
+        ("fast", {"delta": float("nan")}, "delta must be finite, not nan"),
+        ("fast", {"delta": float("inf")}, "delta must be finite, not inf"),
+        ("fast", {"delta": -1}, "delta must be greater than 0, not -1"),
+        ("fast", {"delta": 0}, "delta must be greater than 0, not 0"),
+        ("phast", {"core": 0}, "core must be at least 1, not 0"),
+        ("phast", {"core": 2.5}, "core must be a whole number, not 2.5"),
+        ("fast-many", {"sources": 0}, "sources must be at least 1, not 0"),
+        ("adaptive", {"threshold_up": -1.0}, "threshold_up must be at least 0, not -1.0"),
+        ("conventional", {"delta": 3}, "conventional has no parameter 'delta' (it has none)"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_parameters_are_refused_alike_everywhere(variant, parameters, message, backend):
+    with pytest.raises(ValueError) as refused:
+        sssp.prepare(GRAPH, variant, backend, **parameters)
+    assert str(refused.value) == message
+
+
+@pytest.mark.skipif(unusable() is None, reason="there is a GPU")
+def test_without_a_gpu_one_line_says_so():
+    for variant in sssp.VARIANTS:
+        if sssp.VARIANTS[variant].cuda and not sssp.VARIANTS[variant].missing():
+            with pytest.raises(Unavailable, match=r"PyCUDA|driver|device"):
+                sssp.solve(GRAPH, 0, variant, "cuda")
+    with pytest.raises(Unavailable, match=r"PyCUDA|driver|device"):
+        sssp.solve(GRAPH, 0, "fast-many")
+
+
+def test_the_help_lists_every_variant_and_parameter():
+    text = sssp.solve.__doc__
+    for name, variant in sssp.VARIANTS.items():
+        assert f"    {name} ({', '.join(variant.backends())}): {variant.summary}\n" in text
+        for key, parameter in variant.parameters.items():
+            default = "" if parameter.default is None else f", default {parameter.default}"
+            assert f"        {key}: {parameter.type.__name__}{default}: {parameter.says}\n" in text
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32])
+def test_every_variant_answers_in_the_same_type(dtype):
+    graph = Graph.from_arcs(4, [0, 1, 0], [1, 2, 2], np.array([3, 4, 9]).astype(dtype))
+    for name, variant in sssp.VARIANTS.items():
+        if variant.cpu and not variant.missing() and not (name == "phast" and dtype == np.float32):
+            distances = sssp.solve(graph, 0, name, "cpu").distances
+            assert distances.dtype == dtype
+            assert distances.tolist() == [0, 3, 7, sssp.unreachable(dtype)]
