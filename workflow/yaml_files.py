@@ -2,33 +2,78 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import AfterValidator, WithJsonSchema
 
 from saitan.workflow.step import Failure
+
+
+def worded(pattern: str, words: str) -> Any:
+    """A text for pydantic models that must match a regular expression; what is said of another is in words.
+
+    Editors get the expression by the JSON schema.
+    """
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"{_shortened(value)!r} is not {words}")
+        return value
+
+    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen = set()
         for key, _ in node.value:
-            if key.value in seen:
+            # What is merged by << may be said again, which is what merging is for.
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
+            value = self.construct_object(key)
+            if value in seen:  # 1, 1.0 and true are one key
                 raise yaml.constructor.ConstructorError(
                     problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark
                 )
-            seen.add(key.value)
+            seen.add(value)
         return super().construct_mapping(node, deep)
 
 
 def read_yaml(path: Path) -> Any:
     """The content of a file. Raises Failure naming the line where it is no YAML or has a key twice."""
+    content = path.read_bytes()
     try:
-        return yaml.load(path.read_bytes(), Loader=_UniqueKeys)
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Failure(f"{path}: line {line}: the byte 0x{content[error.start]:02x} is not UTF-8") from None
+    try:
+        return yaml.load(text, Loader=_UniqueKeys)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
-        raise Failure(f"{path}: {line}{getattr(error, 'problem', None) or 'not YAML'}") from error
+        raise Failure(f"{path}: {_said(text, error)}") from error
+    except RecursionError as error:
+        raise Failure(f"{path}: it is nested too deeply to be read") from error
     except ValueError as error:  # 2026-13-01: YAML takes it for a date before anybody can say where it stands
         raise Failure(f"{path}: a date or number in it cannot be read: {error}") from error
+
+
+def check_duplicates(path: Path) -> None:
+    """For a file that others read, as Snakemake the run's: raise Failure where `read_yaml` does."""
+    read_yaml(Path(path))
+
+
+def _said(text: str, error: yaml.YAMLError) -> str:
+    """What is wrong and in which line."""
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.count("\n", 0, error.position) + 1
+        return f"line {line}: the character {chr(error.character)!r} cannot stand in YAML"
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "context", None) or "not YAML"
+    return f"line {mark.line + 1}: {problem}" if mark else problem

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import numpy as np
@@ -7,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from peaks import peak
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -346,35 +346,24 @@ PEAKS = {
     "strong components": ("graph.components('strong')", 0),
     "to_scipy": ("graph.to_scipy()", 8),
 }
-PROBE = """
-import resource, sys
-import numpy as np
+SETUP = """
 from saitan.graph import Graph
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-def warm(n, m):
+def made(n, m):
     random = np.random.default_rng(1)
     tails, heads = (random.integers(0, n, m, np.int32) for _ in range(2))
     weights = random.integers(0, 9, m, np.uint32)
     graph = Graph.from_arcs(n, tails, heads, weights)
     return n, tails, heads, weights, graph, graph.without_weights()
-n, tails, heads, weights, graph, bare = warm(10, 100)
+n, tails, heads, weights, graph, bare = made(10, 100)
 {call}
-n, tails, heads, weights, graph, bare = warm(1000, {m})
-if not {inputs}: del tails, heads, weights
-# The most memory so far must not hide what the call needs: fill up to it.
-held = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-ballast = np.ones(max(0, peak() - held) // 8)
-before = peak()
-kept = {call}
-print((peak() - before) / {m})
+n, tails, heads, weights, graph, bare = made(1000, {arcs})
 """
+ARCS = 10_000_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says how much memory is held")
 @pytest.mark.parametrize("name", PEAKS)
 def test_no_index_and_no_float64_of_all_arcs_is_made_on_the_way(name):
     call, bytes_an_arc = PEAKS[name]
-    script = PROBE.format(call=call, m=10_000_000, inputs="from_arcs" in name)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     # Blocks of a million arcs and what the interpreter takes meanwhile: up to 20 MB, 2 bytes an arc here.
-    assert float(done.stdout) < bytes_an_arc + 2
+    assert peak(SETUP.format(call=call, arcs=ARCS), call) < (bytes_an_arc + 2) * ARCS

@@ -2,19 +2,24 @@ import gzip
 import io
 import lzma
 import os
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 import scipy.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from peaks import peak
 from scipy.sparse import coo_array
 
-from saitan.workflow.graphs import readers
+import saitan
+from saitan.graph import GraphError
+from saitan.workflow.graphs import formats, readers
 from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
 from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
@@ -116,8 +121,23 @@ def test_snap(write, arcs, style, counted):
     before, between, after = style
     head = f"# Directed graph\n# Nodes: 3 Edges: {len(sources)}\n" if counted else ""
     rows = "".join(f"{before}{u}{between}{v}{after}\n" for u, v in zip(sources, targets, strict=True))
-    graph = read_graph_file(write(head + rows, "s.txt"), "snap")
-    assert_arcs(graph, int(max([-1, *sources, *targets])) + 1, sources, targets)
+    path = write(head + rows, "s.txt")
+    if not len(sources):
+        with pytest.raises(
+            Failure, match="line 1: there is no line 'FROM TO': the file is empty or holds only comments"
+        ):
+            read_graph_file(path, "snap")
+        return
+    labels = np.unique(np.r_[sources, targets])
+    for sparse in (0, 16):  # by a sort of the numbers, by a table of them
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(readers, "_SPARSE", sparse)
+            graph = read_graph_file(path, "snap")
+        assert_arcs(graph, len(labels), np.searchsorted(labels, sources), np.searchsorted(labels, targets))
+        if sparse and len(labels) == labels[-1] + 1:
+            assert graph.labels is None
+        else:
+            assert graph.labels.tolist() == labels.tolist()
 
 
 @given(arc_lists(), st.sampled_from(["pattern", "integer", "real"]), st.booleans())
@@ -175,6 +195,28 @@ BAD = {
         "p sp 3 1\na 1 2 5\nc\na 2 3 6\n",
         "line 4: more than the 1 lines 'a FROM TO WEIGHT' that the header (line 1) announces",
     ),
+    "too few arcs and no newline at the end": (
+        "dimacs",
+        "p sp 3 5\na 1 2 5\na 2 3 6",
+        "line 3: the file ends after 2 lines 'a FROM TO WEIGHT', the header (line 1) announces 5: truncated?",
+    ),
+    "more vertices than memory holds": (
+        "dimacs",
+        "c\np sp 2000000000 3\na 1 2 3\n",
+        "line 2: 2000000000 vertices and 3 lines need about 22.4 GiB of memory, but 2.0 GiB are available",
+    ),
+    "more edges than memory holds": (
+        "pace",
+        "p tw 3 100000000\n1 2\n",
+        "line 1: 3 vertices and 100000000 lines need about 2.2 GiB of memory, but 2.0 GiB are available",
+    ),
+    "SNAP, more arcs than memory holds": (
+        "snap",
+        "# Nodes: 3 Edges: 200000000\n1 2\n",
+        "line 1: 0 vertices and 200000000 lines need about 2.2 GiB of memory, but 2.0 GiB are available",
+    ),
+    "SNAP empty": ("snap", "", "line 1: there is no line 'FROM TO': the file is empty or holds only comments"),
+    "SNAP with comments only": ("snap", "# Edges: 0\n\n", "line 1: there is no line 'FROM TO': the file is empty or"),
     "cut inside a line": ("dimacs", DIMACS.format("a 3"), "line 5: 'a 3' has 2 words: 'a FROM TO WEIGHT' is expected"),
     "one word too many": ("dimacs", DIMACS.format("a 3 1 1 1"), "line 5: 'a 3 1 1 1' has 5 words: 'a FROM"),
     "unknown line": ("dimacs", DIMACS.format("e 3 1 1"), "line 5: 'e 3 1 1': 'a FROM TO WEIGHT' is expected"),
@@ -245,13 +287,92 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_named_in_one_line(write, case):
+def test_bad_input_is_named_in_one_line(write, case, monkeypatch):
+    monkeypatch.setattr(formats, "available_memory", lambda: 2 << 30)
     format, content, message = BAD[case]
     path = write(content)
     with pytest.raises(Failure) as failure:
         read_graph_file(path, format)
     assert str(failure.value).startswith(f"{path}: {message}")
     assert "\n" not in str(failure.value)
+
+
+def test_what_just_fits_memory_is_read(write, monkeypatch):
+    path = write("p sp 3 2\na 1 2 5\na 2 3 6\n")
+    needed = 3 * 12 + 2 * 20
+    monkeypatch.setattr(formats, "available_memory", lambda: needed)
+    assert read_graph_file(path, "dimacs").m == 2
+    monkeypatch.setattr(formats, "available_memory", lambda: needed - 1)
+    with pytest.raises(Failure, match=r"need about 0\.0 GiB of memory, but 0\.0 GiB"):
+        read_graph_file(path, "dimacs")
+
+
+@pytest.mark.parametrize("sign", ["", "+"])  # PyArrow refuses the second, which is read line by line
+def test_the_largest_weight_is_kept_and_the_next_refused(write, sign):
+    text = "p sp 2 2\na 1 2 0\na 2 1 {}{}\n"
+    graph = read_graph_file(write(text.format(sign, 2**32 - 1)), "dimacs")
+    assert (graph.weights.dtype, graph.weights.tolist()) == (np.uint32, [0, 2**32 - 1])
+    with pytest.raises(
+        Failure, match=r"line 3: the weight \+?4294967296 is too large: uint32 holds at most 4294967295"
+    ):
+        read_graph_file(write(text.format(sign, 2**32)), "dimacs")
+
+
+@pytest.mark.parametrize(
+    ("words", "inexact"),
+    [
+        (["1.5", "2", "16777216"], None),
+        (["0.5", "16777217"], {"count": 1, "relative": 1 / 16777217}),
+        (["1e-50", "0"], {"count": 1, "relative": 1.0}),
+        (["0.1", "1e-50", "3.0"], {"count": 2, "relative": 1.0}),
+        (["+0.5", "16777217"], {"count": 1, "relative": 1 / 16777217}),
+    ],
+)
+@pytest.mark.parametrize("split", [True, False])  # integers and reals in blocks of their own, and beside each other
+def test_reals_that_float32_cannot_hold_are_counted(write, words, inexact, split, monkeypatch):
+    if split:
+        monkeypatch.setattr("saitan.workflow.graphs.streams._CHUNK", 1)
+        monkeypatch.setattr(readers, "Blocks", lambda path: Blocks(path, size=1))
+    rows = "".join(f"{{}}{number} 1 {word}\n" for number, word in enumerate(words, 1))
+    mtx = f"%%MatrixMarket matrix coordinate real general\n{len(words)} {len(words)} {len(words)}\n{rows}"
+    dimacs = f"p sp {len(words)} {len(words)}\n{rows}"
+    for text, tag, format in ((mtx, "", "matrix-market"), (dimacs, "a ", "dimacs"))[split:]:
+        graph = read_graph_file(write(text.replace("{}", tag), f"{format}.txt"), format)
+        assert graph.weights.tolist() == [np.float32(word) for word in words]
+        assert graph.metadata.get("inexact") == (inexact and pytest.approx(inexact))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("a.gr.gz", "c x\np sp 2 1\na 1 2 3\n", "dimacs"),
+        ("a.gr", "p tw 2 1\n1 2\n", "pace"),
+        ("a.txt", "# Nodes\n0 1\n", "snap"),
+        ("a.mtx.xz", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", "matrix-market"),
+    ],
+)
+def test_a_users_file_tells_its_format(write, name, content, format):
+    path = write(content, name)
+    for graph in (saitan.read_graph(path), saitan.read_graph(str(path), format)):
+        assert (graph.name, graph.n, graph.metadata["format"]) == ("a", 2, format)
+        assert (0, 1) in zip(graph.sources, graph.targets, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "message"),
+    [
+        ("1 2 3\n", None, "the format cannot be told from its first lines: name one of dimacs, pace, snap, matrix-m"),
+        ("", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("p sp 2 1\na 1 2 -3\n", None, "line 2: the weight -3 is negative: at least 0 is right"),
+    ],
+)
+def test_a_users_file_that_is_no_graph(write, content, format, message):
+    path = write(content, "users.txt")
+    with pytest.raises(GraphError) as error:
+        saitan.read_graph(path, format)
+    assert str(error.value).startswith(f"{path}: {message}")
+    with pytest.raises(GraphError, match=r"unknown format 'gml' \(there are: dimacs, pace, snap, matrix-market\)"):
+        saitan.read_graph(path, "gml")
 
 
 @pytest.mark.parametrize(
@@ -323,3 +444,67 @@ def test_new_york():
 def test_published_graphs(name, format, n, m):
     graph = read_graph_file(data_file(name), format)
     assert (graph.n, graph.m) == (n, m)
+
+
+PEAK = """
+from pathlib import Path
+from saitan.generators import GENERATORS
+from saitan.workflow.graphs import arcs, parquet, readers
+from saitan.workflow.graphs.readers import read_graph_file
+from saitan.workflow.graphs.parquet import read_graph, write_graph
+parquet._ROWS = 1 << 19
+Blocks = readers.Blocks
+readers.Blocks = lambda path: Blocks(path, size=1 << 20)
+folder = Path({folder!r})
+path = folder / "small.gr"
+graph = GENERATORS["random"](vertices=10, arcs=20, weight_low=0, weight_high=9, seed=1)
+write_graph(graph, folder / "graph")
+{call}
+path = folder / "large.gr"
+graph = GENERATORS["random"](vertices=1000, arcs={arcs}, weight_low=0, weight_high=9, seed=1)
+write_graph(graph, folder / "graph")
+if {alone}: del graph
+"""
+
+
+def write_dimacs(path, n, m):
+    random = np.random.default_rng(1)
+    columns = [
+        pa.array(["a"] * m),
+        *map(pa.array, random.integers(1, n + 1, (2, m))),
+        pa.array(random.integers(0, 9, m)),
+    ]
+    with path.open("wb") as file:
+        file.write(f"p sp {n} {m}\n".encode())
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+        pyarrow.csv.write_csv(pa.table(columns, names=list("auvw")), file, options)
+
+
+ARCS = 4_000_000
+# Bytes an arc at the worst moment, what is returned included: 8 for a graph.
+PEAKS = {
+    # 12 as read and 8 as sorted.
+    "read_graph_file": ("read_graph_file(path, 'dimacs')", 20),
+    "write_graph": ("write_graph(graph, folder / 'graph')", 0),
+    "read_graph": ("read_graph(folder / 'graph')", 8),
+    "drop_loops": ("arcs.drop_loops(graph)", 13),
+    # Twice the arcs: 24 in, 16 sorted, and which are loops.
+    "symmetrise": ("arcs.symmetrise(graph)", 45),
+    # Sorted twice, what is kept, and a mark.
+    "merge_parallel": ("arcs.merge_parallel(graph)", 25),
+    "draw_weights": ("arcs.draw_weights(graph, 1, 9, 1)", 8),
+    "largest_component": ("arcs.largest_component(graph, 'strong')", 17),
+    "relabel": ("arcs.relabel(graph, 'bfs')", 20),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says how much memory is held")
+@pytest.mark.parametrize("name", PEAKS)
+def test_no_index_and_no_float64_of_all_arcs_is_made_on_the_way(name, tmp_path):
+    call, bytes_an_arc = PEAKS[name]
+    if name == "read_graph_file":
+        write_dimacs(tmp_path / "small.gr", 10, 20)
+        write_dimacs(tmp_path / "large.gr", 1000, ARCS)
+    setup = PEAK.format(folder=str(tmp_path), call=call, arcs=ARCS, alone=name.startswith("read"))
+    # Blocks of a million arcs, and what the libraries hold meanwhile.
+    assert peak(setup, call) < bytes_an_arc * ARCS + ((40 if name == "read_graph_file" else 20) << 20)

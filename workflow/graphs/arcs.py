@@ -1,24 +1,32 @@
-"""What a catalogue entry can ask to be done to a graph's arcs. Coordinates follow their vertices."""
+"""What a catalogue entry can ask to be done to a graph's arcs. Coordinates and labels follow their vertices.
+
+Beside the graphs before and after, nothing here holds more than four bytes an arc; what needs wider numbers goes block
+by block.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from saitan import csr
 from saitan.generators.draw import endpoint_weights
 from saitan.graph import Graph
+
+_BLOCK = 1 << 20
 
 
 def drop_loops(graph: Graph) -> Graph:
     """Without the arcs from a vertex to itself."""
-    return _filtered(graph, graph.sources != graph.targets)
+    return _filtered(graph, csr.tails(graph.offsets) != graph.targets)
 
 
 def symmetrise(graph: Graph) -> Graph:
     """Every arc also turned round, with its weight; self-loops once. Parallel arcs that arise are kept."""
-    sources, targets, weights = graph.sources, graph.targets, graph.weights
+    sources, targets, weights = csr.tails(graph.offsets), graph.targets, graph.weights
     other = sources != targets
     return Graph.from_arcs(
         graph.n,
@@ -27,6 +35,7 @@ def symmetrise(graph: Graph) -> Graph:
         None if weights is None else np.concatenate([weights, weights[other]]),
         coordinates=graph.coordinates,
         metadata={**graph.metadata, "directed": False},
+        labels=graph.labels,
     )
 
 
@@ -43,15 +52,18 @@ def merge_parallel(graph: Graph) -> Graph:
     merged = _filtered(graph, new)
     if graph.weights is None:
         return merged
-    return replace(merged, weights=np.minimum.reduceat(graph.weights, np.flatnonzero(new)))
+    least = merged.weights
+    for rows in _row_blocks(graph):
+        arcs, kept = (slice(g.offsets[rows.start], g.offsets[rows.stop]) for g in (graph, merged))
+        if arcs.start < arcs.stop:
+            least[kept] = np.minimum.reduceat(graph.weights[arcs], np.flatnonzero(new[arcs]))
+    return merged
 
 
 def draw_weights(graph: Graph, low: int, high: int, seed: int) -> Graph:
     """Weights uint32, uniform in low .. high: a function of the seed and the end points, in both directions the same
     if the graph is undirected. Parallel arcs weigh the same."""
-    weights = endpoint_weights(
-        graph.sources, graph.targets, low, high, seed, directed=graph.metadata.get("directed", True)
-    )
+    weights = endpoint_weights(csr.tails(graph.offsets), graph.targets, low, high, seed, directed=graph.directed)
     return replace(graph, weights=weights)
 
 
@@ -61,14 +73,18 @@ def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Gr
         return graph
     component = graph.components(connection)
     inside = component == np.bincount(component).argmax()
-    kept = _filtered(graph, inside[graph.sources] & inside[graph.targets])
-    number = np.cumsum(inside, dtype=np.int32) - np.int32(1)
+    keep = np.repeat(inside, graph.degrees)
+    for start in range(0, graph.m, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        keep[block] &= inside[graph.targets[block]]
+    kept = _filtered(graph, keep)
     return Graph(
         np.concatenate([[0], np.cumsum(kept.degrees[inside])]).astype(np.int64),
-        number[kept.targets],
+        renumbered(kept.targets, np.cumsum(inside, dtype=np.int32) - np.int32(1)),
         kept.weights,
         None if graph.coordinates is None else graph.coordinates[inside],
         graph.metadata,
+        None if graph.labels is None else graph.labels[inside],
     )
 
 
@@ -83,12 +99,11 @@ def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
     if order == "degree":
         old = np.argsort(-graph.degrees, kind="stable")
     else:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import breadth_first_order
+        from saitan.components import search_order
 
-        matrix = csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
-        root = int(graph.degrees.argmax())
-        met = breadth_first_order(matrix, root, directed=False, return_predecessors=False)
+        bare = graph.without_weights()
+        turned = bare if not graph.directed else bare.transposed()
+        met = search_order(bare.offsets, bare.targets, turned.offsets, turned.targets, int(graph.degrees.argmax()))
         rest = np.ones(graph.n, bool)
         rest[met] = False
         old = np.concatenate([met, np.flatnonzero(rest)])
@@ -96,16 +111,41 @@ def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
     number[old] = np.arange(graph.n, dtype=np.int32)
     return Graph.from_arcs(
         graph.n,
-        number[graph.sources],
-        number[graph.targets],
+        np.repeat(number, graph.degrees),
+        renumbered(graph.targets, number),
         graph.weights,
         coordinates=None if graph.coordinates is None else graph.coordinates[old],
         metadata=graph.metadata,
+        labels=None if graph.labels is None else graph.labels[old],
     )
+
+
+def renumbered(ends: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """int32 [m]: number[end] of every end."""
+    new = np.empty(len(ends), np.int32)
+    for start in range(0, len(ends), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        new[block] = number[ends[block]]
+    return new
 
 
 def _filtered(graph: Graph, keep: np.ndarray) -> Graph:
     """The graph with only the arcs where keep, bool [m], is true."""
-    before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+    offsets = np.zeros(graph.n + 1, np.int64)
+    for rows in _row_blocks(graph):
+        arcs = slice(graph.offsets[rows.start], graph.offsets[rows.stop])
+        before = np.concatenate([[0], np.cumsum(keep[arcs])])
+        ends = before[graph.offsets[rows.start + 1 : rows.stop + 1] - arcs.start]
+        offsets[rows.start + 1 : rows.stop + 1] = offsets[rows.start] + ends
     weights = None if graph.weights is None else graph.weights[keep]
-    return Graph(before[graph.offsets], graph.targets[keep], weights, graph.coordinates, graph.metadata)
+    return Graph(offsets, graph.targets[keep], weights, graph.coordinates, graph.metadata, graph.labels)
+
+
+def _row_blocks(graph: Graph) -> Iterator[slice]:
+    """Neighbouring rows, at most _BLOCK of them and of their arcs; a row with more arcs is a block of its own."""
+    first = 0
+    while first < graph.n:
+        end = int(np.searchsorted(graph.offsets, graph.offsets[first] + _BLOCK, side="right")) - 1
+        end = min(max(end, first + 1), first + _BLOCK, graph.n)
+        yield slice(first, end)
+        first = end

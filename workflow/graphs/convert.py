@@ -9,7 +9,7 @@ from pathlib import Path
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Downloaded, Generated
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.step import Failure, run_step
+from saitan.workflow.step import Failure, run_step, say
 
 
 def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None = None) -> Graph:
@@ -17,6 +17,11 @@ def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None =
 
     Raises Failure naming file and line when a file is wrong, also when its checksum is not the entry's.
     """
+    # Passed on at once: a variable here would keep the graph as it was read beside what the options make of it.
+    return finish(_read(entry, path, coordinates), entry, name)
+
+
+def _read(entry: Downloaded, path: Path, coordinates: Path | None) -> Graph:
     from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
 
     graph = read_graph_file(path, entry.format)
@@ -25,7 +30,7 @@ def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None =
         raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right")
     if coordinates is not None:
         graph = replace(graph, coordinates=read_coordinates(coordinates, graph.n))
-    return finish(graph.with_metadata(origin=entry.address), entry, name)
+    return graph.with_metadata(origin=entry.address)
 
 
 def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
@@ -54,7 +59,14 @@ def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
 
 def main(arguments: argparse.Namespace) -> None:
     entry = ENTRY.validate_json(arguments.entry)
-    write_graph(convert(entry, arguments.name, arguments.input, arguments.coordinates), arguments.output)
+    graph = convert(entry, arguments.name, arguments.input, arguments.coordinates)
+    if inexact := graph.metadata.get("inexact"):
+        say(
+            arguments.log,
+            f"{arguments.input}: {inexact['count']} weights are rounded to float32, "
+            f"by {inexact['relative']:.2g} of their value at most",
+        )
+    write_graph(graph, arguments.output)
 
 
 def parser() -> argparse.ArgumentParser:

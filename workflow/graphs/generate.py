@@ -16,10 +16,9 @@ from saitan.workflow.step import Failure, run_step
 def generate(entry: Generated, name: str) -> Graph:
     """The graph of an entry. Raises Failure for parameters that the generator cannot use."""
     try:
-        graph = GENERATORS[entry.generator](**entry.parameters)
+        return finish(GENERATORS[entry.generator](**entry.parameters), entry, name)
     except ValueError as error:
         raise Failure(f"{name}: {error}") from error
-    return finish(graph, entry, name)
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """Graphs on disk: a folder with two flat Parquet files.
 
-    vertices.parquet  offset int64 [n + 1]; x, y float64 [n + 1] where coordinates are known (the last is null)
+    vertices.parquet  offset int64 [n + 1]; x, y float64 [n + 1] where coordinates are known, label int64 or string
+                      [n + 1] where vertices have names of their own (the last of these is null)
     edges.parquet     target int32 [m]; weight uint32 or float32 [m] where there are weights
 
 Both are lz4-compressed and carry the same JSON under the schema's metadata key "saitan": Graph.metadata with the
@@ -10,6 +11,8 @@ counts `vertices` and `arcs` and the type `weight` ("uint32", "float32" or null)
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +43,12 @@ def write_graph(graph: Graph, folder: Path) -> None:
     if graph.weights is not None:
         edges["weight"] = pa.array(graph.weights)
     vertices = {"offset": pa.array(graph.offsets)}
+    last = np.arange(graph.n + 1) == graph.n
     if graph.coordinates is not None:
         for axis, name in enumerate("xy"):
-            column = np.append(graph.coordinates[:, axis].astype(np.float64, copy=False), np.nan)
-            vertices[name] = pa.array(column, mask=np.arange(graph.n + 1) == graph.n)
+            vertices[name] = pa.array(np.append(graph.coordinates[:, axis], np.nan), mask=last)
+    if graph.labels is not None:
+        vertices["label"] = pa.array(np.append(graph.labels, graph.labels.dtype.type()), mask=last)
     for name, columns in ((EDGES, edges), (VERTICES, vertices)):
         table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(metadata)})
         with beside(folder / name) as path:
@@ -56,19 +61,25 @@ def read_graph(folder: Path) -> Graph:
     """The graph of a folder. Raises Failure when the files are not a graph that write_graph wrote."""
     folder = Path(folder)
     metadata = read_metadata(folder)
-    vertices, edges = (_table(folder / name) for name in (VERTICES, EDGES))
-    if (len(vertices) - 1, len(edges)) != (metadata["vertices"], metadata["arcs"]):
-        raise Failure(f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again")
-    coordinates = None
-    if "x" in vertices.column_names:
-        coordinates = np.column_stack([_column(vertices, axis)[:-1] for axis in "xy"])
-    return Graph(
-        _column(vertices, "offset"),
-        _column(edges, "target"),
-        _column(edges, "weight") if "weight" in edges.column_names else None,
-        coordinates,
-        {key: value for key, value in metadata.items() if key not in _COUNTS},
-    )
+    with _opened(folder / VERTICES) as vertices, _opened(folder / EDGES) as edges:
+        if (vertices.metadata.num_rows - 1, edges.metadata.num_rows) != (metadata["vertices"], metadata["arcs"]):
+            raise Failure(
+                f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again"
+            )
+        names, weighted = vertices.schema_arrow.names, "weight" in edges.schema_arrow.names
+        coordinates = labels = None
+        if "x" in names:
+            coordinates = np.column_stack([_column(vertices, axis)[:-1] for axis in "xy"])
+        if "label" in names:
+            labels = _labels(vertices)
+        return Graph(
+            _column(vertices, "offset"),
+            _column(edges, "target"),
+            _column(edges, "weight") if weighted else None,
+            coordinates,
+            {key: value for key, value in metadata.items() if key not in _COUNTS},
+            labels,
+        )
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
@@ -83,10 +94,11 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return json.loads(found[_KEY])
 
 
-def _table(path: Path) -> pa.Table:
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path) as file:
-            return file.read()
+            yield file
     except pa.ArrowInvalid as error:
         raise _unreadable(path) from error
 
@@ -95,11 +107,32 @@ def _unreadable(path: Path) -> Failure:
     return Failure(f"{path}: not a graph written by saitan: delete it and convert again")
 
 
-def _column(table: pa.Table, name: str) -> np.ndarray:
-    """A writable array (Numba compiles a second time for read-only ones) on the memory that PyArrow decoded into."""
-    column = table[name].combine_chunks() if table[name].num_chunks != 1 else table[name].chunk(0)
-    dtype = column.type.to_pandas_dtype()
-    values = np.frombuffer(
-        column.buffers()[1], dtype, count=len(column), offset=column.offset * np.dtype(dtype).itemsize
-    )
-    return values if values.flags.writeable else values.copy()
+def _column(file: pq.ParquetFile, name: str) -> np.ndarray:
+    """A writable array (Numba compiles a second time for read-only ones).
+
+    One row group stays in the memory that PyArrow decoded it into; several are copied into one array, each in turn.
+    """
+    groups = file.metadata.num_row_groups
+    if groups == 1:
+        values = _values(file.read_row_group(0, columns=[name])[name])
+        return values if values.flags.writeable else values.copy()
+    dtype = file.schema_arrow.field(name).type.to_pandas_dtype()
+    whole, done = np.empty(file.metadata.num_rows, dtype), 0
+    for group in range(groups):
+        values = _values(file.read_row_group(group, columns=[name])[name])
+        whole[done : done + len(values)] = values
+        done += len(values)
+    return whole
+
+
+def _values(column: pa.ChunkedArray) -> np.ndarray:
+    """What is decoded, on PyArrow's memory; what stands where a value is null is not said."""
+    chunk = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    dtype = np.dtype(chunk.type.to_pandas_dtype())
+    return np.frombuffer(chunk.buffers()[1], dtype, count=len(chunk), offset=chunk.offset * dtype.itemsize)
+
+
+def _labels(file: pq.ParquetFile) -> np.ndarray:
+    if pa.types.is_integer(file.schema_arrow.field("label").type):
+        return _column(file, "label")[:-1]
+    return np.array(file.read(columns=["label"])["label"].to_pylist()[:-1], dtype=str)

@@ -1,0 +1,64 @@
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import check_duplicates, read_yaml, worded
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a: 1\na: 2\n", "line 2: the key 'a' is there twice"),
+        (b"b:\n  - {c: 1, c: 2}\n", "line 2: the key 'c' is there twice"),
+        (b"1: a\n1.0: b\n", "line 2: the key '1.0' is there twice"),
+        (b"yes: a\ntrue: b\n", "line 2: the key 'true' is there twice"),
+        (b"a: [1\nb", "line 2: expected ',' or ']', but got '<stream end>'"),
+        (b"a: 1\n\tb: 2\n", "line 2: found character '\\t' that cannot start any token"),
+        (b"a: 1\nb: \x01\n", "line 2: the character '\\x01' cannot stand in YAML"),
+        (b"a: 1\nb: \xff\n", "line 2: the byte 0xff is not UTF-8"),
+        (b"\xff\xfea\x00", "line 1: the byte 0xff is not UTF-8"),
+        (b"a: *b\n", "line 1: found undefined alias 'b'"),
+        (b"? [a]\n: 1\n", "line 1: found unhashable key"),
+        (b"a: 1\n---\nb: 2\n", "line 2: but found another document"),
+        (b"a: 1\nb: 2026-13-01", "a date or number in it cannot be read: month must be in 1..12"),
+        (b"a: !!python/object:os.system x\n", "line 1: could not determine a constructor for the tag"),
+        (b"[" * 5000, "it is nested too deeply to be read"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_number(tmp_path, content, message):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(content)
+    for read in (read_yaml, check_duplicates):
+        with pytest.raises(Failure) as failure:
+            read(path)
+        assert str(failure.value).startswith(f"{path}: {message}")
+        assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        (b"", None),
+        ("\ufeffa: ü\n".encode(), {"a": "ü"}),
+        (b"x: &a {p: 1, q: 3}\ny: {<<: *a, p: 2}\n", {"x": {"p": 1, "q": 3}, "y": {"p": 2, "q": 3}}),
+        (b"1: a\n'1': b\n", {1: "a", "1": "b"}),
+        (b"a: {b: 1}\nc: {b: 1}\n", {"a": {"b": 1}, "c": {"b": 1}}),
+    ],
+)
+def test_what_is_right_is_read(tmp_path, content, value):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(content)
+    assert read_yaml(path) == value
+    check_duplicates(path)
+
+
+def test_a_text_that_does_not_match_is_refused_in_words():
+    kind = TypeAdapter(worded("[a-z]{1,3}", "a name of one to three small letters"))
+    assert kind.validate_python("abc") == "abc"
+    for wrong in ("abcd", "", "ab\n", "A", "x" * 300):
+        with pytest.raises(ValidationError) as error:
+            kind.validate_python(wrong)
+        message = error.value.errors()[0]["msg"]
+        assert message.endswith(" is not a name of one to three small letters")
+        assert len(message) < 130
+    assert kind.json_schema() == {"type": "string", "pattern": "^(?:[a-z]{1,3})$"}

@@ -1,0 +1,170 @@
+"""The formats of graph files: what stands in their headers, and what the lines after it look like.
+
+DIMACS .gr and .co (9th implementation challenge), PACE 2016 .gr, SNAP edge lists, Matrix Market coordinate files.
+A header that announces more than memory holds is refused before anything of that size is made.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from saitan.graph import MAX_VERTICES
+from saitan.workflow.memory import available_memory
+from saitan.workflow.step import Failure
+
+# Bytes that a file takes while it is read and its arcs are sorted into rows: a vertex, a line, each number of a line.
+_VERTEX, _LINE, _NUMBER = 12, 4, {"vertex": 4, "weight": 8, "degree": 16}
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the lines after a header look like.
+
+    row         how a line should read, for messages
+    columns     kind of each number of a line: vertex, weight (integer unless real), degree (a coordinate)
+    first       number of the first vertex
+    vertices    how many there are; None: those that the lines name
+    rows        how many lines there are; None: unknown
+    tag         first word of each line; b"" if none
+    comment     how a comment begins
+    undirected  a line stands for both directions
+    """
+
+    row: str
+    columns: tuple[str, ...]
+    first: int
+    vertices: int | None
+    rows: int | None
+    header: int
+    comment: bytes
+    tag: bytes = b""
+    undirected: bool = False
+    real: bool = False
+
+    def last(self) -> int:
+        return self.first + (MAX_VERTICES if self.vertices is None else self.vertices) - 1
+
+
+Lines = Iterator[tuple[int, int, bytes]]
+"""(line number, place where the line ends, line without its end) of the first block."""
+
+
+def _dimacs_header(path: Path, lines: Lines) -> tuple[Layout, int]:
+    number, end, (n, m) = _problem_line(path, lines, rb"p\s+sp\s+(\d+)\s+(\d+)", "p sp VERTICES ARCS")
+    columns = ("vertex", "vertex", "weight")
+    return Layout("a FROM TO WEIGHT", columns, 1, n, m, number, comment=b"c", tag=b"a"), end
+
+
+def coordinates_header(path: Path, lines: Lines) -> tuple[Layout, int]:
+    number, end, (n,) = _problem_line(path, lines, rb"p\s+aux\s+sp\s+co\s+(\d+)", "p aux sp co VERTICES")
+    return Layout("v VERTEX X Y", ("vertex", "degree", "degree"), 1, n, n, number, comment=b"c", tag=b"v"), end
+
+
+def _pace_header(path: Path, lines: Lines) -> tuple[Layout, int]:
+    number, end, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d+)\s+(\d+)", "p tw VERTICES EDGES")
+    return Layout("FROM TO", ("vertex", "vertex"), 1, n, m, number, comment=b"c", undirected=True), end
+
+
+def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tuple[int, int, list[int]]:
+    for number, end, line in lines:
+        if not line.strip() or line.startswith(b"c"):
+            continue
+        if not (match := re.fullmatch(pattern, line.strip())):
+            raise Failure(f"{path}: line {number}: {quoted(line)} comes where the header {expected!r} should be")
+        counts = [int(count) for count in match.groups()]
+        return number, end, counts
+    raise Failure(f"{path}: line 1: there is no header {expected!r}: the file is empty or holds only comments")
+
+
+def _snap_header(path: Path, lines: Lines) -> tuple[Layout, int]:
+    rows, counted_at, end = None, 1, 0
+    for number, line_end, line in lines:
+        if line.strip() and not line.startswith(b"#"):
+            break
+        if match := re.search(rb"Edges:\s*(\d+)", line):
+            rows, counted_at = int(match[1]), number
+        end = line_end
+    return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#"), end
+
+
+def _matrix_market_header(path: Path, lines: Lines) -> tuple[Layout, int]:
+    _, _, banner = next(lines, (1, 0, b""))
+    words = banner.decode("latin-1").lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise Failure(f"{path}: line 1: {quoted(banner)} is not '%%MatrixMarket matrix coordinate FIELD SYMMETRY'")
+    layout, field, symmetry = words[2:]
+    for word, right in (
+        (layout, ("coordinate",)),
+        (field, ("pattern", "integer", "real")),
+        (symmetry, ("general", "symmetric")),
+    ):
+        if word not in right:
+            raise Failure(f"{path}: line 1: {word!r} matrices cannot be read as graphs (right: {', '.join(right)})")
+    for number, end, line in lines:
+        if not line.strip() or line.startswith(b"%"):
+            continue
+        if not (match := re.fullmatch(rb"(\d+)\s+(\d+)\s+(\d+)", line.strip())):
+            raise Failure(f"{path}: line {number}: {quoted(line)} comes where 'ROWS COLUMNS ENTRIES' should be")
+        n, n_columns, m = map(int, match.groups())
+        if n != n_columns:
+            raise Failure(f"{path}: line {number}: {n} rows and {n_columns} columns: a graph's matrix is square")
+        weighted = field != "pattern"
+        return (
+            Layout(
+                "ROW COLUMN VALUE" if weighted else "ROW COLUMN",
+                ("vertex", "vertex", "weight") if weighted else ("vertex", "vertex"),
+                first=1,
+                vertices=n,
+                rows=m,
+                header=number,
+                comment=b"%",
+                undirected=symmetry == "symmetric",
+                real=field == "real",
+            ),
+            end,
+        )
+    raise Failure(f"{path}: the file ends before its line 'ROWS COLUMNS ENTRIES': truncated?")
+
+
+def check_size(path: Path, layout: Layout) -> None:
+    """Raise Failure where the header announces more than 32-bit numbers, or this machine's memory, can hold."""
+    n, rows = layout.vertices or 0, layout.rows or 0
+    if n > MAX_VERTICES:
+        raise Failure(f"{path}: line {layout.header}: {n} vertices: int32 ids hold at most {MAX_VERTICES}")
+    line = (_LINE + sum(_NUMBER[kind] for kind in layout.columns)) * (2 if layout.undirected else 1)
+    needed, available = _VERTEX * n + line * rows, available_memory()
+    if needed > available:
+        raise Failure(
+            f"{path}: line {layout.header}: {n} vertices and {rows} lines need about {needed / _GIB:.1f} GiB "
+            f"of memory, but {available / _GIB:.1f} GiB are available"
+        )
+
+
+Header = Callable[[Path, Lines], tuple[Layout, int]]
+
+FORMATS: dict[str, Header] = {
+    "dimacs": _dimacs_header,
+    "pace": _pace_header,
+    "snap": _snap_header,
+    "matrix-market": _matrix_market_header,
+}
+
+
+def lines_of(block: bytes) -> Lines:
+    place = 0
+    for number in itertools.count(1):
+        if place >= len(block):
+            return
+        end = block.find(b"\n", place) + 1 or len(block)
+        yield number, end, block[place:end].rstrip(b"\r\n")
+        place = end
+
+
+def quoted(line: bytes) -> str:
+    text = line.decode("utf-8", "backslashreplace").strip()
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,50 @@
+"""A user's file as a graph: what `saitan.read_graph` calls. The format is told from the name and the first lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from saitan.graph import Graph, GraphError
+from saitan.workflow.graphs.formats import FORMATS
+from saitan.workflow.graphs.streams import chunks
+from saitan.workflow.step import Failure
+
+_COMPRESSED = (".gz", ".xz", ".zst")
+
+
+def read(path: Path, format: str | None = None) -> Graph:
+    """The graph of a file in one of FORMATS, or of a folder that `write_graph` wrote; its name is the file's.
+
+    Raises GraphError naming the file and what would be right, FileNotFoundError.
+    """
+    try:
+        if path.is_dir():
+            from saitan.workflow.graphs.parquet import read_graph
+
+            return read_graph(path)
+        from saitan.workflow.graphs.readers import read_graph_file
+
+        if format is not None and format not in FORMATS:
+            raise Failure(f"unknown format {format!r} (there are: {', '.join(FORMATS)})")
+        graph = read_graph_file(path, format or _format_of(path))
+    except Failure as error:
+        raise GraphError(str(error)) from error
+    name = path.stem if path.suffix in _COMPRESSED else path.name
+    return graph.with_metadata(name=name.rpartition(".")[0] or name, origin=str(path))
+
+
+def _format_of(path: Path) -> str:
+    """The format of a file by its first line that is neither empty nor a comment."""
+    head = next(chunks(path), b"")
+    if head.lower().startswith(b"%%matrixmarket"):
+        return "matrix-market"
+    for line in head.split(b"\n"):
+        words = line.split()
+        if not words or words[0].startswith((b"c", b"#")):
+            continue
+        if words[0] == b"p":
+            return "dimacs" if words[1:2] == [b"sp"] else "pace"
+        if len(words) == 2 and all(word.isdigit() for word in words):
+            return "snap"
+        break
+    raise Failure(f"{path}: the format cannot be told from its first lines: name one of {', '.join(FORMATS)}")
