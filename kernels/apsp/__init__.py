@@ -60,6 +60,12 @@ VARIANTS = {
         cubins=("floyd_warshall", "validate"),
         graph=("integer",),
     ),
+    "fast": Variant(
+        "near-far from one source a block (a core), its distances in shared memory; batched where they do not fit",
+        cpu="saitan.apsp.cpu_fast:Fast",
+        cuda="saitan.apsp.cuda_fast:Fast",
+        cubins=("fast", "batched", "validate"),
+    ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
         cpu="saitan.apsp.peers:Scipy",
@@ -77,6 +83,11 @@ METRICS = {
     "entries_s": Metric("entries of the matrix a second", "entries/s", over="harmonic", better="more"),
     "phases": Metric("phases (a pair of kernels each), all sources together"),
     "launches": Metric("phases started, a source"),
+    "relaxations": Metric("arcs looked at, all sources together"),
+    "step": Metric("how far the bound between near and far rises at a time, in the weights' unit"),
+    "resident": Metric(
+        "sources worked on at a time in shared memory (in a core's cache); 0 where it takes batched tasks"
+    ),
     "work_bytes": Metric("memory of the graph and the work arrays, without the matrix", "bytes", better="less"),
     "paper_bytes": Metric(
         "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
@@ -147,7 +158,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 
 
 def solve(
-    graph: Graph, sources: range | None = None, variant: str = "batched", backend: str = "auto", **parameters: Any
+    graph: Graph, sources: range | None = None, variant: str = "fast", backend: str = "auto", **parameters: Any
 ) -> np.ndarray:
     """Distances from a range of sources (all, if None) to every vertex, as a NumPy array [sources, n].
 

@@ -1,0 +1,149 @@
+"""`fast` on the CPU: the near-far method from one source on every core, its queues in that core's cache.
+
+Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A vertex that comes nearer enters the
+queue of near vertices if it lies below the bound, otherwise the list of far ones, once each; when the queue is empty
+the bound rises and the list is looked through. No heap: a push is one store, and with the bound rising by a good step
+few vertices are relaxed twice.
+
+1. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from saitan.apsp.batches import counters, widening
+from saitan.apsp.cpu import CpuSolver
+from saitan.apsp.instances import Instance
+from saitan.apsp.near_far import step
+from saitan.problem import Run
+from saitan.sssp import unreachable
+from saitan.sssp.phases import Overflow
+
+NEAR, FAR = np.uint8(1), np.uint8(2)
+# Columns of a worker's row of `report`, a cache line and more apart.
+OVERFLOW, RELAXED = 0, 1
+REPORT_WIDTH = 16
+
+
+@njit(cache=True)
+def _source(offsets, targets, weights, row, source, delta, limit, queue, far, state, report):
+    """Fill one row. queue, far int32 [n] and state uint8 [n] are a worker's own; state is all 0, before and after."""
+    n = len(row)
+    row[:] = limit
+    row[source], queue[0], state[source] = 0, source, NEAR
+    head, length, far_length, bound = 0, 1, 0, delta
+    while True:
+        while length:
+            u = queue[head]
+            head = head + 1 if head + 1 < n else 0
+            length -= 1
+            state[u] &= ~NEAR
+            d = row[u]
+            begin, end = offsets[u], offsets[u + 1]
+            report[RELAXED] += end - begin
+            for i in range(begin, end):
+                candidate, v = d + weights[i], targets[i]
+                if candidate < row[v]:
+                    row[v] = candidate
+                    if candidate < bound:
+                        if not state[v] & NEAR:
+                            state[v] |= NEAR
+                            place = head + length
+                            queue[place if place < n else place - n] = v
+                            length += 1
+                    elif not state[v] & FAR:
+                        state[v] |= FAR
+                        far[far_length] = v
+                        far_length += 1
+                elif candidate >= limit:
+                    report[OVERFLOW] = 1
+        if far_length == 0:
+            return
+        low, nearest = bound, limit
+        for x in range(far_length):
+            d = row[far[x]]
+            if low <= d < nearest:
+                nearest = d
+        # Where the step vanishes beside the distance, the rest is taken as it is.
+        bound = row.dtype.type(min(nearest + delta, limit))
+        if not nearest < bound:
+            bound = limit
+        head, kept = 0, 0
+        for x in range(far_length):
+            v = far[x]
+            if row[v] >= bound:
+                far[kept] = v
+                kept += 1
+                continue
+            state[v] &= ~FAR
+            if row[v] >= low:
+                state[v] |= NEAR
+                queue[length] = v
+                length += 1
+        far_length = kept
+
+
+@njit(parallel=True, cache=True)
+def _sources(offsets, targets, weights, matrix, first, delta, limit, queues, fars, states, reports):
+    """Fill the matrix; worker w takes every len(queues)-th source."""
+    workers = len(queues)
+    for w in prange(workers):
+        for r in range(w, len(matrix), workers):
+            _source(
+                offsets, targets, weights, matrix[r], first + r, delta, limit, queues[w], fars[w], states[w], reports[w]
+            )
+
+
+class Fast(CpuSolver):
+    """One source a core at a time."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance)
+        n, self._workers = self.graph.n, numba.get_num_threads()
+        self._queues, self._fars = (np.empty((self._workers, n), np.int32) for _ in range(2))
+        self._states = np.zeros((self._workers, n), np.uint8)
+        self.matrix = np.empty((instance.sources, n), self.dtype)
+
+    @property
+    def memory(self) -> int:
+        return self.matrix.nbytes + self._queues.nbytes + self._fars.nbytes + self._states.nbytes
+
+    def run(self, query: list[int]) -> Run:
+        """Answer one range of sources."""
+        first, count = self.instance.range_of(query)
+
+        def attempt(dtype: np.dtype) -> int:
+            if dtype != self.dtype:
+                self.dtype, self.matrix = dtype, np.empty(self.matrix.shape, dtype)
+            reports = np.zeros((self._workers, REPORT_WIDTH), np.int64)
+            graph, delta, limit = self.graph, step(self.graph, dtype), unreachable(dtype)
+            _sources(
+                graph.offsets,
+                graph.targets,
+                graph.weights,
+                self.matrix[:count],
+                first,
+                delta,
+                limit,
+                self._queues,
+                self._fars,
+                self._states,
+                reports,
+            )
+            if reports[:, OVERFLOW].any():
+                raise Overflow
+            return int(reports[:, RELAXED].sum())
+
+        start = time.perf_counter()
+        relaxations = widening(attempt, self.dtype, self.instance)
+        seconds = time.perf_counter() - start
+        self.first, self.distances = first, self.matrix[:count]
+        work = self.graph_bytes + self.memory - self.matrix.nbytes
+        counted = counters(self.instance, count, seconds, self.dtype, work)
+        counted |= {"relaxations": relaxations, "step": float(step(self.graph, self.dtype)), "resident": self._workers}
+        return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
