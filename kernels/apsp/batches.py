@@ -17,7 +17,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from saitan.apsp.instances import Instance, checked_tasks, paper_bytes
-from saitan.problem import Invalid, Parameter
+from saitan.problem import Parameter
+from saitan.sssp.ending import widened_type
 from saitan.sssp.ending import widened_type
 from saitan.sssp.phases import Overflow
 
@@ -60,15 +61,12 @@ def run_batches(engine: Engine, first: int, count: int) -> int:
     return phases
 
 
-def widening(attempt: Callable[[np.dtype], T], dtype: np.dtype, instance: Instance) -> T:
-    """attempt(dtype), and once more with 64 bits if a sum overflows. Raises Invalid where that does not do either."""
+def widening(attempt: Callable[[np.dtype], T], dtype: np.dtype) -> T:
+    """attempt(dtype), and once more with 64 bits if a sum overflows."""
     try:
         return attempt(dtype)
     except Overflow:
-        broad = widened_type(instance.graph.weights.dtype)
-        if dtype == broad:
-            raise Invalid(f"a path of {instance.graph.name} is too long for {dtype}") from None
-        return attempt(broad)
+        return attempt(widened_type(dtype))
 
 
 def counters(instance: Instance, count: int, seconds: float, dtype: np.dtype, work_bytes: int) -> dict[str, float]:

@@ -168,7 +168,7 @@ class Phased(Tasks, CpuSolver):
             return run_batches(self.engine, first, count)
 
         start = time.perf_counter()
-        phases = widening(attempt, self.dtype, self.instance)
+        phases = widening(attempt, self.dtype)
         seconds = time.perf_counter() - start
         self.first, self.distances = first, self.matrix[:count]
         counted = counters(self.instance, count, seconds, self.dtype, self.graph_bytes + self.engine.nbytes)
@@ -248,7 +248,7 @@ class FloydWarshall(CpuSolver):
         start, threads = time.perf_counter(), numba.get_num_threads()
         numba.set_num_threads(min(THREADS, threads))
         try:
-            widening(self._all_pairs, self.dtype, self.instance)
+            widening(self._all_pairs, self.dtype)
         finally:
             numba.set_num_threads(threads)
         seconds = time.perf_counter() - start

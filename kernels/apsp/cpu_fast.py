@@ -140,7 +140,7 @@ class Fast(CpuSolver):
             return int(reports[:, RELAXED].sum())
 
         start = time.perf_counter()
-        relaxations = widening(attempt, self.dtype, self.instance)
+        relaxations = widening(attempt, self.dtype)
         seconds = time.perf_counter() - start
         self.first, self.distances = first, self.matrix[:count]
         work = self.graph_bytes + self.memory - self.matrix.nbytes

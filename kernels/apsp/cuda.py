@@ -120,7 +120,7 @@ class CudaSolver(Blockwise):
             return self.fill(first, count)
 
         with self.laps:
-            counted = widening(attempt, self.dtype, self.instance)
+            counted = widening(attempt, self.dtype)
         self.first, self.count = first, count
         for _ in self.blocks():
             pass

@@ -18,4 +18,4 @@ def step(graph: Graph, dtype: np.dtype) -> np.generic:
     wanted = STEP * graph.mean_weight * graph.n / graph.m
     if np.dtype(dtype).kind == "u":
         return np.dtype(dtype).type(np.clip(wanted, 1, np.iinfo(np.uint32).max))
-    return np.dtype(dtype).type(min(wanted, np.finfo(np.float32).max) if wanted > 0 else 1)
+    return np.dtype(dtype).type(min(wanted, float(np.finfo(np.float32).max)) if wanted > 0 else 1)
