@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,6 +68,22 @@ def read_yaml(path: Path) -> Any:
 def check_duplicates(path: Path) -> None:
     """For a file that others read, as Snakemake the run's: raise Failure where `read_yaml` does."""
     read_yaml(Path(path))
+
+
+def line_of(path: Path, keys: Sequence[str | int]) -> int:
+    """The line of the last of these keys (as pydantic's errors have them) that is there."""
+    node = yaml.compose(path.read_bytes().decode("utf-8-sig"), Loader=_UniqueKeys)
+    line = 1
+    for key in keys:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((k, v) for k, v in node.value if k.value == str(key)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+            found = (node.value[key], node.value[key])
+        else:
+            found = None
+        if found:  # what is not in the file is pydantic's own: a union's branch, a missing key
+            node, line = found[1], found[0].start_mark.line + 1
+    return line
 
 
 def _said(text: str, error: yaml.YAMLError) -> str:

@@ -6,33 +6,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StringConstraints,
-    Tag,
-    TypeAdapter,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from saitan.generators import GENERATORS
-from saitan.workflow.yaml_files import read_yaml
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Checksum = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+from saitan.workflow.sources import Model, Name, Source, load_entries, refuse_clashes
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Drawn(_Model):
+class Drawn(Model):
     """Weights drawn uniformly from the integers low .. high, the same for both arcs of an undirected edge."""
 
     low: int = Field(ge=0, le=2**32 - 1)
@@ -46,7 +29,7 @@ class Drawn(_Model):
         return self
 
 
-class _Graph(_Model):
+class _Graph(Model):
     """What both kinds of entry share; the options are applied in the order of their fields."""
 
     title: str
@@ -59,39 +42,11 @@ class _Graph(_Model):
     relabel: Literal["bfs", "degree"] | None = None
 
 
-class _Source(_Model):
-    """Where a file comes from.
-
-    url   of its publisher; absent when only a mirror has it
-    file  its name on a mirror; default: the last part of the url
-    """
-
-    url: Annotated[str, StringConstraints(pattern=r"^https?://[^/]+/.*[^/]$")] | None = None
-    file: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")] | None = None
-    sha256: Checksum | None = Field(None, description="Of the decompressed content.")
-
-    @model_validator(mode="after")
-    def _findable(self):
-        if self.url is None and self.file is None:
-            raise ValueError("a url or a file is needed")
-        return self
-
-    @property
-    def filename(self) -> str:
-        """The file's name, whose suffix tells its compression."""
-        return self.file or PurePosixPath(urlsplit(self.url).path).name
-
-    @property
-    def address(self) -> str:
-        """What `fetch --url` takes: the url, or the name of a file that only a mirror has."""
-        return self.url or self.filename
-
-
-class Coordinates(_Source):
+class Coordinates(Source):
     """A DIMACS .co file."""
 
 
-class Downloaded(_Source, _Graph):
+class Downloaded(Source, _Graph):
     """A graph from a file."""
 
     format: Literal["dimacs", "pace", "snap", "matrix-market"]
@@ -137,9 +92,18 @@ CATALOGUE: TypeAdapter[dict[str, Downloaded | Generated]] = TypeAdapter(dict[Nam
 def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
     """The entries of a catalogue by name.
 
-    Raises Failure for a file that is no YAML or has a key twice, pydantic.ValidationError for entries that are wrong.
+    Raises Failure, with the line, for a file that is no YAML, has a key twice, or an entry that is wrong.
     """
-    return CATALOGUE.validate_python(read_yaml(Path(path)) or {})
+    entries = load_entries(Path(path), CATALOGUE)
+    refuse_clashes(path, ((name, source) for name, entry in entries.items() for source in sources_of(entry)))
+    return entries
+
+
+def sources_of(entry: Downloaded | Generated) -> list[Source]:
+    """The files that an entry is made from."""
+    if isinstance(entry, Generated):
+        return []
+    return [entry, *([entry.coordinates] if entry.coordinates else [])]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from saitan.generators import GENERATORS
 from saitan.workflow.config import Config, ConfigError
-from saitan.workflow.graphs.catalogue import Coordinates, Downloaded, Generated
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
 
 RESULTS = "results"
 # In the place of a graph's name where an experiment has none.
@@ -80,13 +80,6 @@ class GraphFiles:
 
 def _options(options: Mapping[str, str | None]) -> str:
     return " ".join(f"{name} {shlex.quote(value)}" for name, value in options.items() if value)
-
-
-def sources_of(entry: Downloaded | Generated) -> list[Downloaded | Coordinates]:
-    """The files that an entry is made from."""
-    if isinstance(entry, Generated):
-        return []
-    return [entry, *([entry.coordinates] if entry.coordinates else [])]
 
 
 def absent_graphs(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:

@@ -1,0 +1,118 @@
+"""Step: a fetched file of numbers to .npy, by its entry in config/arrays.yaml.
+
+An entry names a file (plain, .gz, .xz or .zst) of numbers, one behind the other in little-endian order, or a .npy file.
+`python -m saitan.workflow.arrays --schema` prints the JSON schema that config/arrays.yaml names in its first line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from math import prod
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import numpy as np
+from pydantic import Field, PositiveInt, TypeAdapter
+
+from saitan.workflow.files import beside
+from saitan.workflow.graphs.streams import chunks
+from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
+from saitan.workflow.step import Failure, run_step
+
+CONFIG = Path("config/arrays.yaml")
+
+
+class Array(Source):
+    """An array from a file."""
+
+    title: str
+    dtype: Literal["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"] = (
+        Field(description="Type of its numbers.")
+    )
+    shape: tuple[PositiveInt, ...] | None = Field(
+        None, min_length=1, description="Rows first, the last index fastest; absent: all numbers in one dimension."
+    )
+    format: Literal["raw", "npy"] = Field("raw", description="raw: little-endian numbers and nothing else.")
+    synthetic: str | None = Field(None, description="What about the array is not real.")
+
+
+ENTRY: TypeAdapter[Array] = TypeAdapter(Array)
+CATALOGUE: TypeAdapter[dict[str, Array]] = TypeAdapter(dict[Name, Array])
+
+
+def load_arrays(path: Path = CONFIG) -> dict[str, Array]:
+    """The entries by name. Raises Failure, with the line, for a file that is no YAML or an entry that is wrong."""
+    entries = load_entries(Path(path), CATALOGUE)
+    refuse_clashes(path, entries.items())
+    return entries
+
+
+def convert(entry: Array, path: Path, output: Path) -> None:
+    """Write the array of a file as .npy, beside its place and renamed.
+
+    Raises Failure naming the file for a wrong checksum, size, type or shape, and for damaged files.
+    """
+    with beside(output) as part:
+        if entry.format == "npy":
+            with part.open("wb") as file:
+                _copy(entry, path, file)
+            _check_npy(entry, path, part)
+            return
+        size = sum(map(len, chunks(path)))
+        dtype = np.dtype(entry.dtype).newbyteorder("<")
+        count, rest = divmod(size, dtype.itemsize)
+        if rest or not count:
+            raise Failure(f"{path}: {size} bytes are no whole number of {entry.dtype}, at least one: truncated?")
+        shape = entry.shape or (count,)
+        if prod(shape) != count:
+            raise Failure(f"{path}: {count} numbers do not fill the shape {shape}, which takes {prod(shape)}")
+        with part.open("wb") as file:
+            header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            _copy(entry, path, file)
+
+
+def _copy(entry: Array, path: Path, file: BinaryIO) -> None:
+    """Append the decompressed content. Raises Failure when it is not the entry's."""
+    digest = hashlib.sha256()
+    for chunk in chunks(path):
+        digest.update(chunk)
+        file.write(chunk)
+    if entry.sha256 not in (None, found := digest.hexdigest()):
+        raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right")
+
+
+def _check_npy(entry: Array, path: Path, part: Path) -> None:
+    try:
+        array = np.load(part, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise Failure(f"{path}: not a .npy file of numbers: {str(error).partition(chr(10))[0]}") from error
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
+        found = array.dtype.str if isinstance(array, np.ndarray) else "an archive of arrays"
+        raise Failure(f"{path}: it holds {found}: {entry.dtype} in little-endian order is right")
+    if entry.shape is not None and array.shape != entry.shape:
+        raise Failure(f"{path}: its shape is {array.shape}: {entry.shape} is right")
+    if not array.flags.c_contiguous:
+        raise Failure(f"{path}: its first index runs fastest: numpy.ascontiguousarray before saving is right")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    convert(ENTRY.validate_json(arguments.entry), arguments.input, arguments.output)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m saitan.workflow.arrays", description=__doc__)
+    parser.add_argument("--entry", required=True, help="the entry, JSON")
+    parser.add_argument("--input", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the .npy file")
+    return parser
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--schema"]:
+        print(json.dumps(CATALOGUE.json_schema(), indent=2))
+    else:
+        run_step(main, parser())

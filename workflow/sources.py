@@ -1,0 +1,90 @@
+"""Where the files of a catalogue's entries come from: what graphs.yaml and arrays.yaml share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import line_of, read_yaml, worded
+
+Name = worded(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+    "a name: letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
+)
+Checksum = worded("[0-9a-f]{64}", "a SHA-256: 64 digits from 0 to 9 and a to f")
+Address = worded(r"https?://[^/\s]+/\S*[^/\s]", "the address of a file, http://... or https://...")
+FileName = worded(
+    r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", "the name of a file: letters, digits, '.', '_' and '-', no folder"
+)
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(Model):
+    """Where a file comes from.
+
+    url   of its publisher; absent when only a mirror has it
+    file  its name on a mirror and here; default: the last part of the url
+    """
+
+    url: Address | None = None
+    file: FileName | None = None
+    sha256: Checksum | None = Field(None, description="Of the decompressed content.")
+
+    @model_validator(mode="after")
+    def _findable(self):
+        if self.url is None and self.file is None:
+            raise ValueError("a url or a file is needed")
+        if self.file is None:
+            try:
+                TypeAdapter(FileName).validate_python(self.filename)
+            except ValidationError:
+                raise ValueError(f"the url ends in {self.filename!r}: give a plain name under `file`") from None
+        return self
+
+    @property
+    def filename(self) -> str:
+        """The file's name, whose suffix tells its compression."""
+        return self.file or PurePosixPath(urlsplit(self.url).path).name
+
+    @property
+    def address(self) -> str:
+        """What `fetch --url` takes: the url, or the name of a file that only a mirror has.
+
+        Braces, which Snakemake would take for wildcards, are written as the standard for addresses has them.
+        """
+        return self.url.replace("{", "%7B").replace("}", "%7D") if self.url else self.filename
+
+
+Catalogue = TypeVar("Catalogue", bound=dict[str, Any])
+
+
+def load_entries(path: Path, adapter: TypeAdapter[Catalogue]) -> Catalogue:
+    """The entries of a catalogue by name. Raises Failure naming line and key of what is wrong."""
+    from saitan.workflow.config import explain
+
+    try:
+        return adapter.validate_python(read_yaml(path) or {})
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+        line = line_of(path, first["loc"])
+        raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema())}") from None
+
+
+def refuse_clashes(path: Path, sources: Iterable[tuple[str, Source]]) -> None:
+    """Raise Failure where files of one name are to come from different places, or with different content."""
+    seen: dict[str, tuple[str, Source]] = {}
+    for name, source in sources:
+        other, same = seen.setdefault(source.filename, (name, source))
+        if (same.address, same.sha256) != (source.address, source.sha256):
+            raise Failure(
+                f"{path}: {other} and {name} both name the file {source.filename}, but differ in url or sha256: "
+                "give one of them another name under `file`"
+            )
