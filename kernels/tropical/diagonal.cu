@@ -1,4 +1,5 @@
-// Floyd-Warshall on the diagonal block of a blocked one: the least paths among at most EDGE vertices, in place.
+// The first phase of a step of blocked Floyd-Warshall (Venkataraman and others, 2003; on GPUs Katz and Kider, 2008):
+// the shortest paths among at most EDGE vertices, in place, by one block of threads.
 
 // A thread keeps DOWN x EACH neighbouring entries in registers: few enough to run beside a block of the product.
 constexpr int EDGE = 128, ACROSS = 32, ROWS = 16, DOWN = EDGE / ROWS, EACH = EDGE / ACROSS;
@@ -10,8 +11,8 @@ template <class Entry, int N> struct alignas(N * sizeof(Entry) < 16 ? N * sizeof
     Entry entries[N];
 };
 
-// One block of ACROSS x ROWS threads. Row and column of the vertex to go through pass through shared memory, in two
-// copies so that one barrier a vertex is enough.
+// One block of ACROSS x ROWS threads. The row and the column of the vertex to go through are shared in memory of the
+// block. There are two copies of both, in turns, so one barrier a vertex is enough.
 template <class Entry> __device__ __forceinline__ void close_diagonal(Entry* d, int n, int pitch, Entry infinite) {
     __shared__ Line<Entry, EACH> rows[2][ACROSS];
     __shared__ Line<Entry, DOWN> columns[2][ROWS];

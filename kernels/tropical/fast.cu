@@ -1,10 +1,11 @@
-// `fast`: the product over (min, +) for float32, int32 and uint16 on register tiles, past the limit of one minimum a
-// pair: additions where they cost least, minima of three where the type allows. A pre-pass packs the operands.
+// `fast`: the product over (min, +) for float32, int32 and uint16 on register tiles. A pre-pass packs the operands
+// (pack.cuh), then one kernel multiplies (product.cuh). Three-input minima and additions on the multiply-add pipe
+// (numbers.cuh) take it past the limit of one minimum a pair.
 
 #include "pack.cuh"
 
-// Looks for entries of C that are infinite, of either sign, although some sum of theirs is finite: only asked for where
-// the largest entries allow it. Grid: (rows, columns / THREADS).
+// Looks for entries of C that are infinite, of either sign, although a term of their sum is finite. Called only where
+// the largest entries of A and B could reach infinity. Grid: (rows, columns / THREADS).
 template <class Entry>
 __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, const Entry* b, Report* report,
                                               Entry infinite, Entry opposite, int k, int n, int c_pitch,
@@ -22,7 +23,7 @@ __device__ __forceinline__ void find_overflow(const Entry* c, const Entry* a, co
         }
 }
 
-// Reports what C [rows, n] may not hold, or only where its bits are not compared. Grid: (rows, columns / THREADS).
+// Reports the entries of C [rows, n] that the semiring cannot hold, and negative ones. Grid: (rows, columns / THREADS).
 template <class Number>
 __device__ __forceinline__ void examine(const typename Number::Entry* c, Report* report, int n, long long pitch,
                                         int mirrored) {

@@ -1,13 +1,15 @@
 // The number types of `fast`: how an entry lies in a 32-bit word, and two terms of the sum on words.
 //
-// Everything is (min, +). A word of uint16 holds two neighbouring entries of C; the factor from A is in both halves,
-// and since two infinities make 0xFFFE no carry leaves a half.
+// Everything is (min, +). A word of uint16 holds two neighbouring entries of C; both halves of a word of A hold the
+// same entry. Two infinities add up to 0xFFFE, so no carry leaves a half.
 
 #pragma once
 
-// `term` adds a term to a word of C with a minimum of its own, `two_terms` adds two with one three-input minimum. There
-// the additions of integers run on the multiply-add pipe as x * one + y, `one` being 1 but unknown to the compiler, so
-// that the pipe of minima is left to minima.
+#include "infinity.cuh"
+
+// `term` takes one term of the sum into a word of C by an addition and a minimum, `two_terms` takes two by two
+// additions and one three-input minimum. Integers are added as x * one + y in `two_terms`: `one` is 1, but the compiler
+// does not know, so the addition runs on the multiply-add pipe and the other pipe has only minima to do.
 
 // Non-negative floats have the order of their bits.
 struct Float32 {
@@ -26,7 +28,7 @@ struct Float32 {
     }
     static __device__ unsigned lesser(unsigned x, unsigned y) { return min(int(x), int(y)); }
     static __device__ unsigned negated(unsigned x) { return __float_as_uint(0.0f - __uint_as_float(x)); }
-    // Bits of what is written, mirrored or not, are all of one sign: unsigned order is right for both.
+    // C and what is written are all of one sign, negated or not: the unsigned order of bits is right for both.
     static __device__ unsigned atomic_lesser(unsigned* c, unsigned value, bool) { return atomicMin(c, value); }
 };
 
@@ -42,7 +44,7 @@ struct Int32 {
     using Entry = int;
     static constexpr int ENTRIES = 1;
     static constexpr bool ZERO_IS_LEAST = true;
-    static constexpr unsigned INFINITE = (1 << 30) - 1;
+    static constexpr unsigned INFINITE = INFINITE_INT32;
     static __device__ Entry infinite() { return INFINITE; }
     static __device__ __forceinline__ unsigned term(unsigned best, unsigned a, unsigned b) {
         return __viaddmin_s32(a, b, best);
@@ -63,8 +65,8 @@ struct UInt16 {
     using Entry = unsigned short;
     static constexpr int ENTRIES = 2;
     static constexpr bool ZERO_IS_LEAST = true;
-    static constexpr unsigned INFINITE = 0x7FFF7FFF;
-    static __device__ Entry infinite() { return 0x7FFF; }
+    static constexpr unsigned INFINITE = INFINITE_UINT16 * 0x10001u;
+    static __device__ Entry infinite() { return INFINITE_UINT16; }
     static __device__ __forceinline__ unsigned term(unsigned best, unsigned a, unsigned b) {
         return __viaddmin_u16x2(a, b, best);
     }

@@ -1,7 +1,8 @@
-// The pre-pass of `fast`: operands cut into chunks in the order and form in which the product reads them.
+// The pre-pass of `fast`: cuts operands into chunks, in the order and form in which the product reads them (packing, as
+// in Goto and van de Geijn's matrix product).
 //
-// Of a strip (LINES_A rows of A, or LINES_B words of columns of B) all chunks lie one after the other; entries beyond
-// an edge are infinite. Chunks that are all infinite are not written, only marked. -0 becomes +0. A block packs one.
+// The chunks of a strip (LINES_A rows of A, or LINES_B words of columns of B) lie one after the other. Entries beyond
+// an edge are infinite. A chunk that is all infinite is marked, not written. -0 becomes +0. A block packs one chunk.
 
 #pragma once
 

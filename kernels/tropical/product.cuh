@@ -1,17 +1,21 @@
 // The inner loop of `fast`: C = min(C, A (x) B) on packed operands (pack.cuh).
 //
-// A block computes LINES_A x LINES_B words of C, a thread ROWS x 8 of them in squares of 4 x 4 spread over the tile.
-// Chunks of DEPTH terms travel through a ring of STAGES in shared memory, for either operand DEPTH lines of all its
-// words, so that all loads of a warp are 16 bytes wide and free of bank conflicts.
+// The layers are those of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008) and BLIS (Van
+// Zee and van de Geijn, 2015): operands packed in the order of use, tiles that stay in fast memory, a kernel on
+// registers. A block computes LINES_A x LINES_B words of C, a thread ROWS x 8 of them, in squares of 4 x 4 spread over
+// the tile. Chunks of DEPTH terms pass through a ring of STAGES in shared memory. A chunk holds DEPTH lines of all
+// words of the tile, so all loads of a warp are 16 bytes wide and free of bank conflicts.
 
 #pragma once
 
 #include "numbers.cuh"
 
-constexpr int ROWS = 8, THREADS = 128, BLOCKS = 3;  // three blocks a multiprocessor: 168 registers a thread
-constexpr int LINES_A = THREADS / 16 * ROWS, LINES_B = 128, DEPTH = 32, STAGES = 3;
+// Three blocks a multiprocessor leave 168 registers a thread.
+constexpr int ROWS = 8, THREADS = 128, BLOCKS = 3;
+constexpr int LINES_A = 64, LINES_B = 128, DEPTH = 32, STAGES = 3;
+static_assert(LINES_A == THREADS / 16 * ROWS && LINES_B == 16 * 8, "16 threads across, each with 8 words of a row");
 constexpr int CHUNK_A = LINES_A * DEPTH, CHUNK_B = LINES_B * DEPTH, STAGE = CHUNK_A + CHUNK_B;
-// Terms in a row without a branch, in pairs: measured on sm_90; elsewhere the paired minima are emulated and the rolled
+// Pairs of terms between two branches: measured on sm_90. Older GPUs emulate the three-input minimum, and the rolled
 // loop compiles in half the time.
 #if __CUDA_ARCH__ >= 900
 constexpr int UNROLLED = 8;
@@ -19,12 +23,12 @@ constexpr int UNROLLED = 8;
 constexpr int UNROLLED = 1;
 #endif
 constexpr int LISTED = 1024;  // chunks listed at once: a sum of more terms is done in parts
-constexpr int GROUP = 16;     // rows of C tiles that are worked on together, for the sake of the cache
+constexpr int GROUP = 16;     // rows of C tiles that run together, so that they share strips of A in L2
 
-// What a chunk holds. Bits, so that the `and` of two chunks' kinds tells what their product needs.
+// What a chunk holds, as bits: the `and` of two chunks' kinds says what their product needs.
 constexpr unsigned char FINITE = 1, ALL_ZERO = 2;
-// What the pre-pass found in the operands and the bits of their largest finite magnitudes; whether C became less, and
-// whether a finite sum reached infinity. kernels/tropical/cuda_fast.py knows the same.
+// What the pre-pass found in the operands (bits), the bits of their largest finite magnitudes, whether C became less,
+// and whether a finite sum reached infinity. REPORT in cuda_fast.py has the same fields.
 constexpr unsigned NOT_A_NUMBER = 1, NEGATIVE = 2, OUT_OF_RANGE = 4;
 struct Report {
     unsigned found, largest[2], changed, overflown;
@@ -32,13 +36,13 @@ struct Report {
 
 constexpr int SHARED_BYTES = STAGES * STAGE * 4 + LISTED * 2;
 
-// The ring of stages: turn t lies in stage t % STAGES, is fetched AHEAD turns before its use, and may overwrite what
-// every warp has released two turns ago: warps drift apart by that much without waiting for each other.
+// The ring of stages: turn t lies in stage t % STAGES, is fetched AHEAD turns before its use, and overwrites a stage
+// that every warp has released. Warps may be up to two turns apart and never wait for each other.
 constexpr int AHEAD = STAGES - 2;
 
 #if __CUDA_ARCH__ >= 900
-// One thread starts the bulk copy engine. A barrier in shared memory a stage counts the bytes that have arrived,
-// another the warps that are done with it.
+// One thread starts the bulk copies. Each stage has two barriers in shared memory: one counts the bytes that have
+// arrived, the other the warps that are done with the stage.
 struct Ring {
     unsigned* stages;
     unsigned arrived;  // shared address of those barriers; the others follow
@@ -86,7 +90,7 @@ struct Ring {
             asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(arrived + (STAGES + turn % STAGES) * 8)
                          : "memory");
     }
-    // For turns that were fetched and that nobody needs any more.
+    // For turns that were fetched and are not used.
     __device__ void drain(unsigned turn, unsigned fetched) {
         for (; turn < fetched; ++turn) wait(turn), release(turn);
     }
@@ -155,8 +159,8 @@ template <int LINES, int N> __device__ __forceinline__ void load(unsigned (&to)[
     }
 }
 
-// One chunk, two terms at a time. Of eight words in a row of a thread THREES take three-input minima, spread evenly, so
-// that both pipes are busy all along.
+// One chunk, two terms at a time. Of the eight words in a row of a thread THREES take three-input minima, spread
+// evenly, so that both pipes are busy at all times.
 template <class Number, int THREES>
 __device__ __forceinline__ void multiply_chunk(unsigned (&best)[ROWS][8], const unsigned* a, const unsigned* b,
                                                unsigned one) {
@@ -180,7 +184,7 @@ __device__ __forceinline__ void multiply_chunk(unsigned (&best)[ROWS][8], const 
     }
 }
 
-// Four words of a row of C, which may begin anywhere and end beyond the edge.
+// Reads and writes four words of a row of C, which may begin at any address and reach beyond the edge.
 template <class Number> struct Words {
     using Entry = typename Number::Entry;
     Entry* c;
@@ -233,7 +237,8 @@ template <class Number> struct Words {
         }
     }
 
-    // Other blocks add to the same entries; returns whether any became less, if asked. Pairs of uint16 must be words.
+    // Several blocks write to the same entries. Returns whether any became less, if `watch`. Pairs of uint16 must begin
+    // at a whole word.
     __device__ bool merge(const unsigned (&words)[4], int row, int word, bool watch) const {
         bool less = false;
         if (row >= m) return less;
@@ -243,7 +248,7 @@ template <class Number> struct Words {
             if ((word + w) * Number::ENTRIES >= n || words[w] == Number::INFINITE) continue;
             const unsigned value = mirrored ? Number::negated(words[w]) : words[w];
             if (!watch) {
-                Number::atomic_lesser(to + w, value, mirrored);  // without a result, which is the faster instruction
+                Number::atomic_lesser(to + w, value, mirrored);  // no result: a reduction is the faster instruction
                 continue;
             }
             const unsigned before = Number::atomic_lesser(to + w, value, mirrored);
@@ -254,13 +259,14 @@ template <class Number> struct Words {
     }
 };
 
-// The C tiles of a launch: all but some neighbouring rows and columns of tiles, in their order, from `first` on.
+// The C tiles of a launch: numbered without some neighbouring rows and columns of tiles, from `first` on.
 struct Tiles {
     int first, row_gap, rows_left_out, column_gap, columns_left_out;
 };
 
-// Grid: (C tiles, parts of the sum). Of several parts each merges into C, which must hold something already;
-// accumulate: a single part does not overwrite C either. bad: what in the report keeps this loop from running.
+// Grid: (C tiles, parts of the sum). Where there are several parts, each merges its result into C, which must be filled
+// before. accumulate: a single part takes the minimum with C too. bad: bits of the report with which nothing is
+// computed.
 template <class Number, int THREES>
 __device__ __forceinline__ void product(typename Number::Entry* c, const unsigned* packed_a, const unsigned* packed_b,
                                         const unsigned char* kinds_a, const unsigned char* kinds_b, Report* report,
@@ -284,7 +290,7 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
     unsigned turn = 0;
     const int strip_a = tile_row * chunks, strip_b = tile_column * chunks;
 
-    // A warp covers 4 x 8 threads: its loads from B are 128 bytes in a row, those from A are broadcast.
+    // A warp is 4 x 8 threads: it loads 128 neighbouring bytes of B, and the same words of A for 8 threads at once.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int x = (warp % 2 * 8 + lane % 8) * 4, y = (warp / 2 * 4 + lane / 8) * 4;
     const Words<Number> words(c, m, n, pitch, mirrored);
@@ -330,7 +336,8 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const unsigne
             multiply_chunk<Number, THREES>(best, stage + y, stage + CHUNK_A + x, one);
             ring.release(turn + step);
             ++step;
-            // A tile of C that is all zero is final; random zeros fill it within the first few chunks or never.
+            // A tile of C that is all zero is final. Looked at after 1, 2, 4, 8, ... chunks: random zeros fill a tile
+            // within the first few chunks or not at all.
             if (Number::ZERO_IS_LEAST && (step & (step - 1)) == 0) {
                 unsigned any = 0;
 #pragma unroll

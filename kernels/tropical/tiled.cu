@@ -1,17 +1,19 @@
-// Paper T's products over (min, +): untiled, tiled, and skipping by absorbing elements at three grains.
+// Paper T's products over (min, +), part (1): untiled, tiled, and skipping by absorbing elements at three grains.
 //
-// One thread computes one entry of C; a block of 32 x 32 threads computes a tile, so a warp is a row of the tile
-// and shares the factor from A. Entries beyond an edge are infinite and change nothing.
+// A thread computes one entry of C and a block of 32 x 32 threads a tile, so a warp is a row of the tile and its
+// threads share the factor from A. Entries beyond an edge are infinite, which changes no minimum.
 
 #include <cuda/std/limits>
+
+#include "infinity.cuh"
 
 constexpr int TILE = 32;
 enum Attribute : signed char { ZERO = -1, MIXED = 0, INFINITE = 1, IDENTITY = 2 };
 
 template <class T> __device__ constexpr T infinity();
 template <> __device__ constexpr float infinity<float>() { return cuda::std::numeric_limits<float>::infinity(); }
-template <> __device__ constexpr int infinity<int>() { return (1 << 30) - 1; }
-template <> __device__ constexpr unsigned short infinity<unsigned short>() { return 0x7FFF; }
+template <> __device__ constexpr int infinity<int>() { return INFINITE_INT32; }
+template <> __device__ constexpr unsigned short infinity<unsigned short>() { return INFINITE_UINT16; }
 
 __device__ float relaxed(float best, float x, float y) { return fminf(best, x + y); }
 __device__ int relaxed(int best, int x, int y) { return min(best, x + y); }
@@ -19,7 +21,7 @@ __device__ unsigned short relaxed(unsigned short best, unsigned short x, unsigne
     return min(int(best), x + y);
 }
 
-// What a tile of an r x s matrix holds; one block a tile, the tiles of B after those of A.
+// What each tile of A and B holds: a block a tile, first the tiles of A, then those of B.
 template <class T>
 __device__ void attribute_tables(signed char* table_a, signed char* table_b, const T* a, const T* b, int m, int k,
                                  int n) {
@@ -48,8 +50,8 @@ template <class T> __device__ void untiled(T* c, const T* a, const T* b, int m, 
     c[size_t(row) * n + column] = best;
 }
 
-// table_a is null where tiles are not looked at. WARPS, ELEMENTS: skip at that grain. ZEROS: an entry at zero is
-// final. identities: a tile that is the identity is a copy of the other.
+// table_a: null where nothing is skipped by tiles. WARPS, ELEMENTS: skip at that grain. ZEROS: an entry that has
+// reached zero is final. identities: the product with a tile that is the identity is a copy of the other factor.
 template <class T, bool ZEROS, bool WARPS, bool ELEMENTS>
 __device__ void tiled(T* c, const T* a, const T* b, int m, int k, int n, const signed char* table_a,
                       const signed char* table_b, int identities) {
@@ -93,7 +95,7 @@ __device__ void tiled(T* c, const T* a, const T* b, int m, int k, int n, const s
                 best = relaxed(best, from_a, from_b);
             }
         }
-        // The tiles are overwritten next; a C tile that is all zero is final.
+        // The barrier before the tiles are overwritten. A tile of C that is all zero is final.
         if (__syncthreads_and(ZEROS && table_a && (best == T(0) || row >= m || column >= n))) break;
     }
     if (row < m && column < n) c[size_t(row) * n + column] = best;
