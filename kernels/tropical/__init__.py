@@ -1,7 +1,17 @@
 """The tropical matrix product C = A (x) B over (min, +) and (max, +): paper T (Ino and others), its closure,
 and blocked Floyd-Warshall on the same inner loop.
 
-`tropical.matmul(a, b)` multiplies; `tropical.VARIANTS` are the algorithms that experiments compare.
+    from saitan import tropical
+    c = tropical.matmul(a, b)              # arrays of NumPy, or on the device
+    closed = tropical.floyd_warshall(a)
+    tropical.path(a, closed, 3, 7)
+
+`tropical.VARIANTS` are the algorithms that experiments compare. Read the files in this order: semiring.py (infinities,
+the types), instances.py (the matrices of an experiment), cpu.py and tiled.cu with cuda.py (the paper's variants, with
+skipping.py and attributes.py), cpu_fast.py and cuda_fast.py with fast.cu, numbers.cuh, pack.cuh and product.cuh
+(`fast`), cpu_closure.py and cuda_closure.py with diagonal.cu (the closure), then validate.py, cpu_validate.py,
+cuda_validate.py with validate.cu and closure_check.py (how answers are checked). multiply.py, cuda_multiply.py and
+operands.py are `matmul`, paths.py is `path`, peers.py other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""C = A (x) B on the CPU (Numba): the paper's variants, twins of the CUDA kernels.
+"""The paper's variants on the CPU (Numba), twins of the CUDA kernels. Paper T, part (1).
 
-The grains of skipping are those of the GPU: a tile; a warp, here the row of a C tile that the vector loop covers;
-an element.
+The grains of skipping are those of the GPU: a tile, a warp (here the row of a C tile that a vector loop covers), an
+element.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _untiled(c, a, b, infinite):
 
 @njit(cache=True)
 def _row(row, x, other, infinite, by_element, zeros):
-    """One term of the sum, x + other, into a row of a C tile; what is skipped never changes it."""
+    """row = min(row, x + other), for a row of a C tile. What is skipped would not change it."""
     if by_element:
         for j in range(row.shape[0]):
             if x == infinite or other[j] == infinite or (zeros and row[j] == 0):
@@ -92,7 +92,7 @@ def _tiled(c, a, b, infinite, table_a, table_b, by_tile, by_row, by_element, zer
 
 
 class Product(Validated):
-    """What the CPU solvers share: the operands as (min, +) takes them, and the answer."""
+    """The base of the CPU solvers: the operands over (min, +), and the answer."""
 
     transfer = 0.0
 
@@ -120,7 +120,7 @@ class Product(Validated):
 
 
 class Untiled(Product):
-    """Every entry by itself, a row of A against a column of B."""
+    """An entry at a time, a row of A and a column of B."""
 
     def multiply(self) -> dict[str, float]:
         _untiled(self.c, self.a, self.b, self.infinite)
@@ -160,7 +160,7 @@ class Tiled(Product):
 
 
 class SkipInfinity(Tiled):
-    """Tiled, leaving out what an infinite factor absorbs (paper T, Fig 5)."""
+    """Tiled; skips what an infinite factor absorbs (paper T, Fig 5). Parameters as on CUDA."""
 
     def __init__(self, instance: Instance, *, grain: str = "tile", reuse: bool = False) -> None:
         super().__init__(instance)
@@ -169,7 +169,7 @@ class SkipInfinity(Tiled):
 
 
 class SkipBoth(SkipInfinity):
-    """Skip-infinity, and no more work where the entry has reached zero, which absorbs the sum (paper T, Fig 6)."""
+    """Skip-infinity that also stops where an entry has reached zero, which absorbs the sum (paper T, Fig 6)."""
 
     zeros = True
 

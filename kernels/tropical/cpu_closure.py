@@ -1,4 +1,7 @@
-"""The closure on the CPU (Numba): repeated squaring and blocked Floyd-Warshall, both on the loop of `fast`."""
+"""The closure on the CPU (Numba): repeated squaring and blocked Floyd-Warshall, both on the loop of `fast`.
+
+Blocked Floyd-Warshall is that of Venkataraman, Sahni and Mukhopadhyaya (2003).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ BLOCK = 64
 
 
 class Closing(cpu.Product):
-    """What both share: c begins as A with zeros on its diagonal."""
+    """The base of both: c begins as A with zeros on its diagonal."""
 
     def __init__(self, instance: Instance) -> None:
         checked_square(instance.a, instance.semiring)
@@ -31,7 +34,7 @@ class Closing(cpu.Product):
 
 
 class Closure(Closing):
-    """C = min(C, C (x) C) until nothing changes; tables of infinite blocks are made anew for every product."""
+    """C = min(C, C (x) C) until nothing changes. Every product makes new tables of what is infinite."""
 
     def multiply(self) -> dict[str, float]:
         c = self.start()

@@ -1,8 +1,9 @@
 """`fast` on the CPU (Numba): vectorised over a row of a C block, eight terms of the sum at a time.
 
-A block of B (DEPTH x WIDTH) is copied to stay in the first-level cache while all rows of a C block pass over it.
-Left out are groups of eight terms that are all infinite in a row of A, or in B across the block; of a group with few
-finite terms just these are taken. One worker computes a C block, so results do not depend on their number.
+A block of B (DEPTH x WIDTH) is packed (Goto and van de Geijn, 2008): it stays in the first-level cache while all rows
+of a C block use it. A group of eight terms is skipped where it is all infinite, in a row of A or in B across the block.
+Of a group with few finite terms only these are taken. One worker computes a C block, so the number of workers does not
+change the result.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _one_term(c, r, left, right, a, first, b, k):
 
 @njit(parallel=True, cache=True)
 def _mark_rows(matrix, infinite, groups):
-    """groups: all bits set, of terms there are, before."""
+    """Clear the bits of infinite terms in `groups`, which has a bit set for each term."""
     for i in prange(matrix.shape[0]):
         row = matrix[i]
         for first in range(0, len(row), 8 * GROUP):
@@ -132,7 +133,7 @@ def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> 
 
 
 class Fast(cpu.Product):
-    """The fastest product here. reuse: keep the first run's tables of what is finite."""
+    """The fastest product on the CPU. reuse: keep the first run's tables of what is finite."""
 
     skip = True
 
@@ -153,6 +154,6 @@ class Fast(cpu.Product):
 
 
 class Dense(Fast):
-    """What skipping is compared with: fast without it."""
+    """Fast that skips nothing, to compare it with."""
 
     skip = False

@@ -1,4 +1,4 @@
-"""Host side of the paper's variants on CUDA (tiled.cu)."""
+"""The paper's variants on CUDA: untiled, tiled, skip-infinity, skip-both (tiled.cu). Paper T, part (1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from saitan.cuda.buffers import Buffers
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
@@ -15,7 +16,7 @@ from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.skipping import INFINITE, Grains, occupancy
 
-TILE = 32
+TILE = constants("tropical", "tiled.cu")["TILE"]
 BLOCK = (TILE, TILE, 1)
 
 
@@ -24,7 +25,12 @@ def tiles(length: int) -> int:
 
 
 class Product(Solver):
-    """What the paper's solvers share: the operands as (min, +) takes them on the device."""
+    """The base of the paper's solvers: the operands over (min, +) on the device.
+
+    everything: whether no term of any sum is skipped.
+    """
+
+    everything = True
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
@@ -56,7 +62,8 @@ class Product(Solver):
             counters["tops"] = 2 * self.instance.pairs / seconds / 1e12
         else:
             fill(self.c.ptr, self.infinite, self.c.size)
-        return Run(seconds, time.perf_counter() - start, counters)
+        work = self.instance.work if self.everything else {}
+        return Run(seconds, time.perf_counter() - start, counters, work=work)
 
     def multiply(self) -> tuple[float, dict[str, float]]:
         """Write A (x) B to c; returns seconds and counters."""
@@ -69,7 +76,7 @@ class Product(Solver):
 
 
 class Untiled(Product):
-    """Every entry by a thread of its own, from device memory."""
+    """A thread computes an entry, from device memory."""
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
@@ -120,21 +127,25 @@ class Tiled(Product):
 
 
 class SkipInfinity(Tiled):
-    """Tiled, leaving out what an infinite factor absorbs (paper T, Fig 5).
+    """Tiled; skips what an infinite factor absorbs (paper T, Fig 5).
 
-    grain: "tile", "warp", "element" or several joined by "+"; reuse: the attribute tables of the first run.
+    grain: "tile", "warp", "element" or several joined by "+"; reuse: keep the attribute tables of the first run.
     """
+
+    everything = False
 
     def __init__(self, instance: Instance, *, grain: str = "tile", reuse: bool = False) -> None:
         super().__init__(instance, grains=Grains.parse(grain), reuse=reuse)
 
 
 class SkipBoth(Tiled):
-    """Skip-infinity, and no more work where an entry has reached zero, which absorbs the sum (paper T, Fig 6).
+    """Skip-infinity that also stops where an entry has reached zero, which absorbs the sum (paper T, Fig 6).
 
-    neutral: a tile that is the identity is a copy. Raises ValueError for entries below zero (above, for max_plus).
+    neutral: the product with a tile that is the identity is a copy. Raises ValueError for entries below zero (above,
+    for max_plus).
     """
 
+    everything = False
     zeros = True
 
     def __init__(

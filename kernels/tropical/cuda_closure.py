@@ -1,8 +1,9 @@
 """The closure on CUDA: repeated squaring and blocked Floyd-Warshall, both on the kernels of `fast`.
 
-A step of Floyd-Warshall takes all paths through a block of vertices K. With its diagonal block P closed, the columns of
-K become C[:, K] (x) P; and since P (x) P = P, C[:, K] (x) C[K, :] then gives all the rest, the rows of K as well. The
-columns and rows of the next block come first, so that closing the next diagonal block, a chain of small kernels, runs
+Blocked Floyd-Warshall is that of Venkataraman, Sahni and Mukhopadhyaya (2003), on GPUs Katz and Kider (2008). A step
+takes all paths through a block of vertices K. First its diagonal block P is closed. Then the columns of K become
+C[:, K] (x) P. Since P (x) P = P, the product C[:, K] (x) C[K, :] gives all other entries, the rows of K included. The
+columns and rows of the next block are computed first, so the next diagonal block, a chain of small kernels, is closed
 beside the rest of the product.
 """
 
@@ -13,12 +14,13 @@ import time
 import numpy as np
 
 from saitan.cuda.buffers import Buffers
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
 from saitan.tropical import cuda_fast
 from saitan.tropical.closure_check import DeviceCheck
-from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical.cuda_common import ENTRY, Solver, divided, fill
 from saitan.tropical.cuda_fast import (
     LINES_A,
     LINES_B,
@@ -32,16 +34,17 @@ from saitan.tropical.instances import Instance
 from saitan.tropical.operands import checked_square
 from saitan.tropical.semiring import infinity, mirrored
 
-# As in diagonal.cu: vertices that one block of threads closes.
-EDGE = 128
-THREADS = (32, 16, 1)
-# Kernels start in the order of their launches, so what runs beside others is cut into launches of a tile a
-# multiprocessor, on one stream more than it holds of them: the next of the others waits for no more than that.
+_SIZES = constants("tropical", "diagonal.cu")
+# Vertices that one block of threads closes.
+EDGE = _SIZES["EDGE"]
+THREADS = (_SIZES["ACROSS"], _SIZES["ROWS"], 1)
+# Kernels start in the order of their launches. So the large product is cut into launches of one tile a multiprocessor,
+# on one stream more than a multiprocessor holds blocks: a small kernel waits for one of them at most.
 BESIDE = cuda_fast.BLOCKS + 1
 
 
 class Closing(Solver):
-    """What both share: c, closed in place, begins as a copy of A with zeros on its diagonal, over (min, +)."""
+    """The base of both: c, closed in place, begins as a copy of A with zeros on its diagonal, over (min, +)."""
 
     def __init__(self, instance: Instance, workspace: int) -> None:
         super().__init__(instance)
@@ -57,7 +60,9 @@ class Closing(Solver):
         start = time.perf_counter()
         seconds, counters = self.close_matrix()
         total = time.perf_counter() - start
-        return Run(seconds, total, {"tops": 2 * self.instance.pairs / seconds / 1e12, **counters})
+        products = counters.get("squarings", 1)
+        work = {kind: products * pairs for kind, pairs in self.instance.work.items()} if self.instance.full else {}
+        return Run(seconds, total, {"tops": 2 * self.instance.pairs / seconds / 1e12, **counters}, work=work)
 
     def make_check(self) -> DeviceCheck:
         return DeviceCheck(self.instance)
@@ -74,7 +79,7 @@ class Closing(Solver):
 
 
 class Closure(Closing):
-    """C = min(C, C (x) C) until nothing changes; every product packs C anew, which keeps its attributes current."""
+    """C = min(C, C (x) C) until nothing changes. Every product packs C again, with new marks of infinite chunks."""
 
     def __init__(self, instance: Instance) -> None:
         n = len(instance.a)
@@ -114,20 +119,20 @@ class Strips:
 
 
 class FloydWarshall(Closing):
-    """Blocks of vertices in turn; a block itself is closed in the same way, by smaller ones."""
+    """Blocks of vertices in turn; a diagonal block is closed in the same way, by smaller blocks."""
 
     def __init__(self, instance: Instance) -> None:
         n, dtype = len(instance.a), instance.a.dtype
         # A multiple of the widest tile; measured on an H200 from 4,096 to 16,384.
         self.step = min(n, 512 if n <= 8192 else 1024)
         inner = self.step, min(n, EDGE)
-        # Two for the steps: the product still reads those of one while those of the next are made.
+        # Two sets for the steps: the product still reads one while the next step packs the other.
         outer = n, self.step
         super().__init__(instance, Strips.nbytes(dtype, *inner) + 2 * Strips.nbytes(dtype, *outer))
         self._inner, *self._outer = (Strips(self.buffers, dtype, *x) for x in (inner, outer, outer))
         self.report = self.buffers.empty(cuda_fast.REPORT.itemsize // 4, np.uint32)
         self.multiplier = Multiplier(dtype, self.report)
-        entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
+        entry = ENTRY[dtype.name]
         self._close_diagonal = function("tropical", "diagonal", f"close_diagonal_{dtype.name}", f"Pii{entry}")
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
@@ -199,7 +204,7 @@ class FloydWarshall(Closing):
     def _through(self, first: int, count: int, start: int, size: int, strips: Strips, stream) -> tuple[Packed, Packed]:
         """Paths among start .. start + size - 1 that pass the block first .. first + count - 1, which is closed.
 
-        Finishes its columns in c; packs these and its rows, whose product is what there is left to do.
+        Finishes its columns in c. Packs these and its rows, whose product gives all other entries.
         """
         columns, rows = self._block(start, first, size, count), self._block(first, start, count, size)
         diagonal = self._block(first, first, count, count)

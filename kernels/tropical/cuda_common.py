@@ -1,4 +1,4 @@
-"""Small things that the CUDA solvers share."""
+"""What the CUDA solvers share: the answer's way to the host and to its check, and small helpers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from saitan.problem import Checked
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import mirrored
 
+# Struct notation of an entry as a kernel's argument.
+ENTRY = {"float32": "f", "int32": "i", "uint16": "H"}
+
 
 def divided(length: int, step: int) -> int:
     """length / step, rounded up."""
@@ -18,7 +21,7 @@ def divided(length: int, step: int) -> int:
 
 
 def fill(pointer: int, value: np.generic, count: int) -> None:
-    """Set `count` neighbouring 16- or 32-bit numbers on the device to a NumPy scalar; compiles nothing."""
+    """Set `count` neighbouring 16- or 32-bit numbers on the device to a NumPy scalar."""
     import pycuda.driver as driver
 
     if count:
@@ -35,9 +38,9 @@ def fetch_rows(matrix, rows: np.ndarray) -> np.ndarray:
 
 
 class Solver(Blockwise):
-    """What the CUDA solvers share: the answer is `c`, a GPUArray in `buffers`, over (min, +) if not said otherwise."""
+    """The base of the CUDA solvers: the answer is `c`, a GPUArray in `buffers`."""
 
-    # Whether c is over the instance's own semiring.
+    # Whether c holds the entries of the instance's own semiring; otherwise they are over (min, +).
     own_semiring = False
 
     def __init__(self, instance: Instance) -> None:

@@ -1,4 +1,8 @@
-"""Host side of `fast` on CUDA: operands packed by a pre-pass, then one product kernel on the packed form (fast.cu)."""
+"""`fast` on CUDA (fast.cu): a pre-pass packs the operands, then one kernel multiplies the packed form.
+
+Packing and register tiles are those of the matrix product of Goto and van de Geijn (2008) and BLIS (2015); see
+product.cuh. NOTES.md has the floors, the measurements and what did not help.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +18,32 @@ from typing import NamedTuple
 import numpy as np
 
 from saitan.cuda.buffers import Buffers
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
-from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical.cuda_common import ENTRY, Solver, divided, fill
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import SumOverflow, infinity
 from saitan.tropical.skipping import occupancy
 
-# As in product.cuh and pack.cuh.
-LINES_A, LINES_B, DEPTH, STAGES, LISTED, BLOCKS = 64, 128, 32, 3, 1024, 3
-BLOCK, PACK_BLOCK = (128, 1, 1), (128, 1, 1)
-SHARED_BYTES = STAGES * (LINES_A + LINES_B) * DEPTH * 4 + LISTED * 2
-FINITE = 1
-NOT_A_NUMBER, NEGATIVE, OUT_OF_RANGE = 1, 2, 4
+_C = constants("tropical", "product.cuh") | constants("tropical", "pack.cuh")
+LINES_A, LINES_B, DEPTH, BLOCKS = (_C[name] for name in ("LINES_A", "LINES_B", "DEPTH", "BLOCKS"))
+BLOCK, PACK_BLOCK = (_C["THREADS"], 1, 1), (_C["PACK_THREADS"], 1, 1)
+SHARED_BYTES = _C["STAGES"] * (LINES_A + LINES_B) * DEPTH * 4 + _C["LISTED"] * 2
+FINITE, NOT_A_NUMBER, NEGATIVE, OUT_OF_RANGE = (
+    _C[name] for name in ("FINITE", "NOT_A_NUMBER", "NEGATIVE", "OUT_OF_RANGE")
+)
+# `Report` of product.cuh.
 REPORT = np.dtype([("found", "u4"), ("largest", "u4", 2), ("changed", "u4"), ("overflown", "u4")])
-# Measured on an H200, in times of one chunk: merging a part into C costs 6 (20 for pairs of 16 bits, which are
-# compared and swapped; more than 3 such parts get in each other's way), and a multiprocessor with a single block runs
-# at 0.65 of its rate.
+# Measured on an H200, in times of one chunk: merging a part into C costs 6, or 20 for pairs of uint16, which are merged
+# by compare and swap and where more than 3 parts are slower than none. A multiprocessor with a single block runs at
+# 0.65 of its rate.
 MERGE, MERGE_PAIRS, MOST_PARTS, MOST_PARTS_OF_PAIRS, ALONE = 6, 20, 64, 3, 0.65
 
 
 class LoopWarning(UserWarning):
-    """The operands forced a slower inner loop; the message says why."""
+    """The operands need a slower inner loop; the message says why."""
 
 
 @cache
@@ -64,7 +71,7 @@ def columns_per_strip(dtype: np.dtype) -> int:
 
 
 def parts(tiles: int, chunks: int, multiprocessors: int, merge: float = MERGE, most: int = MOST_PARTS) -> int:
-    """Into how many parts to cut the sum of every tile, so that all multiprocessors have work, at the least cost."""
+    """The number of parts of each tile's sum that takes the least time, as few tiles leave multiprocessors idle."""
 
     def cost(count: int) -> float:
         busiest = divided(tiles * count, multiprocessors)
@@ -140,7 +147,7 @@ class Multiplier:
         self._pack = _kernel(f"pack_{dtype.name}", "PPPqqiiiPPPqqiiiPIPii")
         loop = f"product_{'signed_' if signed else ''}{dtype.name}"
         self._product = _kernel(loop, "PPPPPP" + "iiiii" + "iiiiIiii", SHARED_BYTES)
-        entry = {"float32": "f", "int32": "i", "uint16": "H"}[dtype.name]
+        entry = ENTRY[dtype.name]
         self._overflow = _kernel(f"overflow_{dtype.name}", f"PPPP{entry}{entry}iiiqqqq")
         self._examine = _kernel(f"examine_{dtype.name}", "PPiqi")
 
@@ -180,10 +187,10 @@ class Multiplier:
         piece: int = 2**31 - 1,
         streams: Sequence = (None,),
     ) -> None:
-        """C = A (x) B, or its minimum with C; of several parts C must be there already, infinite or to be kept.
+        """C = A (x) B, or its minimum with C. With several parts C must be filled before.
 
-        watch: report whether C changed; without: rows and columns of tiles of C that are left as they are; piece: most
-        tiles of a launch, of which there are as many as it takes, by turns on the streams.
+        watch: report whether C changed; without: rows and columns of tiles of C that are not computed; piece: most
+        tiles of a launch. The launches go to the streams in turn.
         """
         rows, columns = without
         down, across = self.tiles(m, n)
@@ -235,7 +242,7 @@ class Multiplier:
     def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
         """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow.
 
-        Where the report has NEGATIVE only the signed loop has written C.
+        Where the report has NEGATIVE, only the signed loop has written C.
         """
         infinite = infinity(self.dtype, "max_plus" if self.mirrored else "min_plus")
         report = self.report.get().view(REPORT)[0]
@@ -276,7 +283,7 @@ def forecast(m: int, k: int, n: int, dtype: np.dtype) -> int:
 
 
 class Product:
-    """Products of one shape, to be run as often as wanted: workspace, kernels, and the operands packed last.
+    """Products of one shape: workspace, kernels, and the operands packed last.
 
     gated: the seconds leave out what the host takes to queue the launches.
     """
@@ -296,7 +303,7 @@ class Product:
         self.parts = parts(prod(self.multiplier.tiles(m, n)), self.packed_a.chunks, multiprocessors(), *limits)
 
     def use_loop(self, signed: bool) -> None:
-        """Floats of either sign, whose parts of a sum cannot be merged by an integer minimum, want signed."""
+        """signed: the loop for floats of either sign, which does not cut sums into parts."""
         self.signed = signed
         self.multiplier = Multiplier(self.dtype, self.report, self.mirrored, signed)
 
@@ -312,7 +319,7 @@ class Product:
             self.parts = 1
 
     def parts_for(self, c: int, pitch: int) -> int:
-        """Parts of the sum: one where blocks cannot write to the same words of C, or C is part of something wider."""
+        """Parts of the sum: one where pairs of uint16 are no whole words of C, or C is part of a wider matrix."""
         words = self.dtype.itemsize == 4 or (pitch % 2 == 0 and c % 4 == 0)
         return self.parts if words and pitch == self.shape[2] and not self.signed else 1
 
@@ -329,7 +336,7 @@ class Product:
     ) -> tuple[float, float, np.void]:
         """C = A (x) B, or its minimum with C; returns seconds of the pre-pass and of the product, and the report.
 
-        reuse: the operands are those of the last run. Where the sum is cut into parts, C [m, pitch] is filled first.
+        reuse: the operands are those of the last run. Where the sum has several parts, C [m, pitch] is filled first.
         Raises ValueError for what an operand may not hold, SumOverflow for a finite sum that reaches infinity.
         """
         m, _, n = self.shape
@@ -364,9 +371,9 @@ class Product:
 
 
 class Fast(Solver):
-    """The fastest product here.
+    """The fastest product here: skips chunks of 32 terms that are all infinite.
 
-    Leaves out chunks of 32 terms that are all infinite. reuse: the packed operands of the first run.
+    reuse: keep the packed operands of the first run.
     """
 
     skip = True
@@ -401,10 +408,10 @@ class Fast(Solver):
             "prepass_s": prepass,
             **occupancy(self.product.packed_a.finite(), self.product.packed_b.finite().T),
         }
-        return Run(prepass + product, total, counters)
+        return Run(prepass + product, total, counters, work=self.instance.work if self.instance.full else {})
 
 
 class Dense(Fast):
-    """What skipping is compared with: fast without it."""
+    """Fast that skips no chunk, to compare it with."""
 
     skip = False

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.problem import Checked, Invalid
 from saitan.tropical.cuda_common import divided, fill
@@ -19,8 +20,8 @@ from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.validate import complaint
 
-# As in validate.cu.
-ROWS, THREADS = 8, 128
+SIZES = constants("tropical", "validate.cu")
+ROWS, THREADS = SIZES["ROWS"], SIZES["THREADS"]
 # Blocks that compare: more than are resident at once.
 BLOCKS = 4096
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from saitan.graph import Graph
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
 
-# Rows that a generator of their own draws: threads share the work, and how many there are changes nothing.
+# Rows that have a random generator of their own: threads share the work, and their number changes nothing.
 STRIP = 256
 # The largest random entry; the sum of two stays far from infinity.
 LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
@@ -38,6 +39,19 @@ class Instance:
         """Additions (and as many minima) of the plain product."""
         m, k, n = self.shape
         return m * k * n
+
+    @property
+    def work(self) -> dict[str, float]:
+        """`Run.work` of a solver that skips nothing."""
+        return {f"pairs {self.a.dtype.name}": float(self.pairs)}
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether neither matrix has an infinity or a zero, so that no variant can skip anything."""
+        infinite = infinity(self.a.dtype, self.semiring)
+        extreme = np.max if self.semiring == "min_plus" else np.min
+        matrices = (self.a,) if self.b is self.a else (self.a, self.b)
+        return all(x.size and np.count_nonzero(x) == x.size and extreme(x) != infinite for x in matrices)
 
 
 def random_matrix(

@@ -1,4 +1,4 @@
-"""Shortest paths from a matrix and its closure: the arcs that leave nothing over, one after the other."""
+"""Shortest paths from a matrix and its closure, by tight arcs: those on a shortest path to the target."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from saitan.tropical.validate import closing_additions, rounded
 def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring: str) -> np.ndarray:
     """The vertices of a best path, int32, as `saitan.tropical.path` returns them.
 
-    An arc is tight if it and the best way on from its end are as long as the best way from its beginning. The search
-    is depth first, as arcs of weight 0 may be tight in a circle.
+    An arc is tight if it and the shortest path on from its end are as long as the shortest path from its beginning. The
+    search is depth first, as arcs of weight 0 may form a cycle of tight arcs.
     """
     left = mirrored(closure[:, target], semiring).astype(np.float64)
     finite = closure[:, target] != infinity(a.dtype, semiring)
@@ -30,7 +30,7 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
         through = mirrored(a[vertex, candidates], semiring).astype(np.float64) + left[candidates]
         ahead = candidates[np.abs(through - left[vertex]) <= slack * left[vertex]]
         before[ahead] = vertex
-        # The end nearest to the target is taken up first.
+        # The vertex nearest to the target comes off the stack first.
         open_ends.extend(ahead[np.argsort(-left[ahead], kind="stable")].tolist())
     else:
         raise ValueError(f"no arcs lead from {source} to {target}: the closure is not that of this matrix")

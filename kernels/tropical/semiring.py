@@ -1,7 +1,7 @@
 """The two semirings in the three number types: infinities, what an operand may hold, and the mirror between them.
 
-(max, +) over A and B is minus (min, +) over -A and -B, exactly, in every signed type; so everything below the
-public calls is (min, +), and (max, +) is negated on its way in and out.
+(max, +) over A and B is minus (min, +) over -A and -B, exactly, in every signed type. So all kernels compute (min, +),
+and operands and results of (max, +) are negated.
 """
 
 from __future__ import annotations

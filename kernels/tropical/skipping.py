@@ -1,4 +1,4 @@
-"""What a tile can hold that saves work, what that leaves, and at which grains a variant looks for it."""
+"""What a tile can hold that saves work, at which grains a variant looks for it, and how much it saves."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Attributes as printed in paper T: all zero -1, all infinite 1, otherwise 0; the identity (zero on the diagonal,
-# else infinite), the paper's open end, is 2. Entries beyond the matrix's edge do not count.
+# Attributes as printed in paper T: all zero -1, all infinite 1, otherwise 0. The identity (zero on the diagonal,
+# infinite elsewhere), which the paper leaves for later, is 2. Entries beyond the matrix's edge do not count.
 ZERO, MIXED, INFINITE, IDENTITY = -1, 0, 1, 2
 
 

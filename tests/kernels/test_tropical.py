@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 from saitan import tropical
 from saitan.blocks import joined
 from saitan.cuda import unusable
+from saitan.cuda.constants import constants
 from saitan.problem import Unavailable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
@@ -305,6 +306,28 @@ def test_arrays_of_either_byte_order(dtype):
     closed = tropical.floyd_warshall(a, backend="cpu")
     np.testing.assert_array_equal(closed, tropical.closure(native, backend="cpu"))
     assert tropical.path(a, closed.astype(dtype), 0, 3).tolist() == [0, 3]
+
+
+def test_constants_are_those_of_the_kernels():
+    header = constants("tropical", "infinity.cuh")
+    for dtype in ("int32", "uint16"):
+        assert header[f"INFINITE_{dtype.upper()}"] == INFINITE[dtype]
+        # Two infinities do not wrap.
+        assert 2 * int(INFINITE[dtype]) < 2**31 if dtype == "int32" else 2 * int(INFINITE[dtype]) < 2**16
+
+
+def test_what_a_solver_must_do_is_known_where_nothing_can_be_skipped():
+    instance = tropical.instance({}, n=100, dtype="uint16")
+    assert instance.full and instance.work == {"pairs uint16": 1e6}
+    for place, entry in ((0, 0), (9_999, 0), (0, INFINITE["uint16"]), (9_999, INFINITE["uint16"])):
+        for spoiled in (instance.a, instance.b):
+            matrices = [x.copy() if x is spoiled else x for x in (instance.a, instance.b)]
+            matrices[0 if spoiled is instance.a else 1].flat[place] = entry
+            assert not Instance(*matrices).full
+    negated = [mirrored(x.astype(np.int32), "max_plus") for x in (instance.a, instance.b)]
+    assert Instance(*negated, "max_plus").full
+    negated[1][99, 99] = -INFINITE["int32"]
+    assert not Instance(*negated, "max_plus").full
 
 
 def test_solve_and_path_refuse():
