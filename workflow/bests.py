@@ -42,7 +42,9 @@ class Best:
 
     def __str__(self) -> str:
         who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
-        return f"{who} {readable(self.value, self.unit)}{' (not settled)' if self.doubt else ''}"
+        doubts = self.contenders > 1 and not self.sure
+        said = " (not settled)" if self.doubt else " (not all settled)" if doubts else ""
+        return f"{who} {readable(self.value, self.unit)}{said}"
 
 
 def doubtful(table: pd.DataFrame) -> pd.Series:

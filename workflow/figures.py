@@ -251,7 +251,7 @@ def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
     """
     wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
     wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
-    if table.empty:
+    if table.empty or not (table["source"] == OURS).any():
         return pd.DataFrame(columns=[key for key in wanted if key != "facet"], dtype=float).assign(source="", mark="")
     for key, name in wanted.items():
         if name not in table:
@@ -267,6 +267,15 @@ def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
             if f"{name}_{end}" in table:
                 data[f"y{i}_{end}"] = table[f"{name}_{end}"]
     data = data.replace([np.inf, -np.inf], np.nan)
+    if not figure.y_log:
+        for i in range(len(figure.y)):
+            # The paper's numbers of a larger graph would flatten ours; the table has them.
+            far = data["source"].str.startswith(f"{PAPER},") & (data[f"y{i}"] > 2 * data.loc[ours, f"y{i}"].max())
+            data.loc[far, f"y{i}"] = np.nan
+        data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
+    for key in ("color", "facet"):
+        if wanted.get(key) == "backend":
+            data[key] = data[key].replace({"cpu": "CPU", "cuda": "GPU"})
     if "facet" in data:
         data = _facetted(figure, data)
     ours = data["source"] == OURS
@@ -327,7 +336,7 @@ def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool, unit
     if len(steps) > 1:
         # The ticks say the unit.
         ticks = {"labelExpr": _with_unit(steps)}
-        title = title.removesuffix(f" ({unit})")
+        title = "Time" if title == "Seconds" else title.removesuffix(f" ({unit})")
     else:
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
         # linear. Large counts have prefixes; nobody writes 10m for 0.01.

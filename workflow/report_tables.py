@@ -16,7 +16,7 @@ import pandas as pd
 from saitan.workflow.bests import bests, doubt, doubtful, in_order, index_of, parameters_of, plain
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
-from saitan.workflow.quantities import headline_of, metrics_of
+from saitan.workflow.quantities import headline_of, is_timed, metrics_of
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
 # More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
@@ -94,7 +94,9 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
         build = _by_variant
     else:
         keys += ["variant"] * (variants > 1) + [name for name in varied if name not in instance]
-        shown = list(dict.fromkeys(table["quantity"]))
+        shown = [q for q in dict.fromkeys(table["quantity"]) if q not in paired.values()]
+        for quantity, speed_up in paired.items():
+            shown.insert(shown.index(quantity) + 1, speed_up)
         heads, paired = [_head(quantity, table, problem) for quantity in shown], {}
         build = _by_point
     table = in_order(table, [name for name in keys if name not in ("variant", *_own(varied, instance))])
@@ -172,6 +174,7 @@ class _Maker:
 
     def __init__(self, table: pd.DataFrame, problem: str | None, best: set[tuple], paired: dict[str, str]) -> None:
         self.table, self.problem, self.best, self.paired = table, problem, best, paired
+        self.spreads = False
         wanted = table["quantity"].isin(paired.values())
         names = {name: quantity for quantity, name in paired.items()}
         self.factors = {(names[row["quantity"]], index_of(row, table)): row for row in table[wanted].to_dict("records")}
@@ -190,7 +193,10 @@ class _Maker:
         def text(value: float | None) -> str:
             return readable(value, unit) if divisor is None or value is None else digits(value / divisor)
 
-        spread = "" if q1 is None or q3 is None or q1 == q3 else f"{text(q1)} – {text(q3)}"
+        spread = ""
+        if _spread(quantity, unit, self.problem) and q1 is not None and q3 is not None and text(q1) != text(q3):
+            spread = f"{text(q1)} – {text(q3)}"
+            self.spreads = True
         return Cell(
             text(ours),
             spread,
@@ -200,6 +206,12 @@ class _Maker:
             doubt(row),
             index in self.best and quantity == _starred(self.table, self.problem),
         )
+
+
+def _spread(quantity: str, unit: str, problem: str | None) -> bool:
+    """Whether quartiles are shown: of medians and harmonic means that a clock enters, where they tell the noise."""
+    metric = metrics_of(problem).get(quantity)
+    return is_timed(unit) and (metric is None or metric.over in ("median", "harmonic"))
 
 
 def _starred(table: pd.DataFrame, problem: str | None) -> str:
@@ -238,7 +250,7 @@ def _unit(values: pd.Series, unit: str) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return name.replace("_", " ").replace("<=", "≤")
 
 
 def _number(value: Any) -> float | None:
@@ -252,7 +264,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         least, most = int(table["samples"].min()), int(table["samples"].max())
         count = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         of = "sample" if most == 1 else "samples"
-        quartiles = ", quartiles below" if (table["q1"] != table["q3"]).where(table["q1"].notna(), False).any() else ""
+        quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
     headline = headline_of(problem)
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
@@ -266,11 +278,10 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         yield f"★ best {where} by {_words(_starred(table, problem))}."
     if doubtful(table).any():
         reasons = dict.fromkeys(part for text in table["disturbed"] for part in text.split("; ") if part)
-        by = f" ({', '.join(reasons)})" if reasons else ""
-        yield (
-            f"† The median had not settled when sampling ended, or other things disturbed it{by}: "
-            "nothing is called best beside such a number."
-        )
+        said = ["the median had not settled when sampling ended"] * bool((~table["settled"].astype(bool)).any())
+        said += [f"it was disturbed ({', '.join(reasons)})"] * bool(reasons)
+        text = " or ".join(said)
+        yield f"† {text[:1].upper()}{text[1:]}; nothing is called best beside such a number."
     paper, ratio = table["paper"].notna(), table["ratio"].notna()
     if ratio.any():
         yield "Ratio: ours over the paper's; of a time, under 1 is faster."

@@ -74,12 +74,12 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     subprocess.run(command, check=True)
     root = ET.parse(tmp_path / "e.svg").getroot()
     texts = {element.text for element in root.iter() if element.tag.endswith("text")}
-    assert {"Time per phase", "Phase number", "Time", "1 ms", "Updated vertices", "cpu", "cuda", "paper"} <= texts
+    assert {"Time per phase", "Phase number", "Time", "1 ms", "Updated vertices", "CPU", "GPU", "paper"} <= texts
     assert {"adaptive", "selection"} <= texts
     assert not any("://" in value for element in root.iter() for name, value in element.items() if "href" in name)
     drawn = json.loads((tmp_path / "e.json").read_text())
     (rows,) = drawn["datasets"].values()
-    printed = {"x": 2, "y0": 0.0005, "y1": 7777, "facet": "cuda", "source": "paper", "mark": "paper"}
+    printed = {"x": 2, "y0": 0.0005, "y1": 7777, "facet": "GPU", "source": "paper", "mark": "paper"}
     assert printed in rows
     assert identity_of(tmp_path / "e.json") == "now"
     assert not any("url" in data for data in of_kind(drawn, "data"))
@@ -146,8 +146,9 @@ def test_quartiles_are_drawn_where_the_data_have_them():
     assert fields == ["y0_q3"]
 
 
-def test_without_rows_the_chart_says_so():
-    drawn = specification(figure(), phases().head(0), interactive=False)
+@pytest.mark.parametrize("table", [phases().head(0), pd.DataFrame({"phase": [2], "source": "paper"})])
+def test_without_rows_of_ours_the_chart_says_so(table):
+    drawn = specification(figure(color="variant"), table, interactive=False)
     assert "Nothing was measured" in json.dumps(drawn)
 
 
