@@ -20,7 +20,9 @@
 
   const draw = async (place) => {
     const name = place.dataset.for;
-    const spec = JSON.parse(document.getElementById(`chart-${name}`).textContent);
+    // Hollow marks are filled with the page's colour.
+    const told = document.getElementById(`chart-${name}`).textContent;
+    const spec = JSON.parse(theme() === "dark" ? told.replaceAll('"white"', '"#14181d"') : told);
     const figure = place.closest("figure");
     const still = figure.querySelector(".still");
     delete spec.title;
