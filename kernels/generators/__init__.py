@@ -7,6 +7,7 @@ holds name, directed, generator, parameters and seed. Importing this package imp
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,11 @@ class Generator:
                 )
             kind = known[parameter]
             if not (type(value) is kind or (kind is float and type(value) is int)):
-                raise ValueError(f"generator {self.name}: {parameter} must be {kind.__name__}, not {value!r}")
+                raise ValueError(f"generator {self.name}: {parameter} must be {_KINDS[kind]}, not {value!r}")
+            if kind is float and not math.isfinite(value):
+                raise ValueError(f"generator {self.name}: {parameter} must be finite, not {value!r}")
+            if parameter == "seed" and value < 0:
+                raise ValueError(f"generator {self.name}: seed must be at least 0, not {value}")
         for parameter in (*self.required, "seed"):
             if parameter not in parameters:
                 raise ValueError(f"generator {self.name}: parameter {parameter!r} is missing")
@@ -56,6 +61,7 @@ class Generator:
         return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
 
 
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
 _WEIGHTS = {"weight_low": int, "weight_high": int}
 
 GENERATORS: dict[str, Generator] = {

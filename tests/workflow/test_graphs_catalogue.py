@@ -48,6 +48,16 @@ def test_where_a_file_comes_from():
         ({**FILE, "sha256": "abc"}, "sha256"),
         ({**FILE, "file": "../a.gr"}, "file"),
         ({**FILE, "url": "ftp://a/b"}, "url"),
+        ({**FILE, "sha256": "A" * 64}, "'A+\\.\\.\\.' is not a SHA-256: 64 digits from 0 to 9 and a to f"),
+        ({**FILE, "file": "x" * 300}, "is not the name of a file: letters, digits"),
+        ({**FILE, "file": "a{b}.gr"}, "'a{b}.gr' is not the name of a file"),
+        ({**FILE, "url": "http://host"}, "'http://host' is not the address of a file"),
+        ({"title": "A", "format": "snap", "url": "http://h/a b.gr"}, "is not the address of a file"),
+        ({"title": "A", "format": "snap", "url": "http://h/{a}.gr"}, "the url ends in '{a}.gr': give a plain name"),
+        ({**MADE, "parameters": {"vertices": 4, "seed": -1}}, "generator ring: seed must be at least 0, not -1"),
+        ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 4, "seed": -1}}, "seed"),
+        ({**FILE, "synthetic": "s", "weights": {"low": 0, "high": 2**32, "seed": 1}}, "high"),
+        ({**FILE, "synthetic": "s", "weights": {"low": -1, "high": 2, "seed": 1}}, "low"),
         ({"title": "A", "format": "snap"}, "a url or a file is needed"),
         ({**FILE, "weights": {"low": 1, "high": 2, "seed": 1}}, "a note under `synthetic` must say so"),
         ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 2, "seed": 1}}, "low, 3, must be at most high, 2"),
@@ -64,7 +74,7 @@ def test_wrong_entries_are_refused(entry, message):
         CATALOGUE.validate_python({"a": entry})
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", "-a", "é"])
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", "-a", "é", "a\n", "x" * 101, "x" * 300])
 def test_wrong_names_are_refused(name):
     with pytest.raises(ValidationError):
         CATALOGUE.validate_python({name: MADE})
@@ -76,6 +86,21 @@ def test_wrong_names_are_refused(name):
         ("a: {title: A}\nb: {}\na: {}\n", "line 3: the key 'a' is there twice"),
         ("a:\n  title: A\n  title: B\n", "line 3: the key 'title' is there twice"),
         ("a: [\n", "line 2: "),
+        (
+            "\n\na:\n  title: A\n  generator: ring\n  parameters:\n    vertices: 4\n    seed: -1\n",
+            "line 3: a.generated: ",
+        ),
+        ("a:\n  title: A\n  file: a.gr\n  format: gml\n", "line 4: a.downloaded.format: input should be 'dimacs'"),
+        ("a:\n  title: A\n  file: a.gr\n  formt: pace\n", "line 4: a.downloaded.formt: unknown key 'formt'"),
+        (
+            "a: {title: A, file: x.gr, format: pace}\nb: {title: B, file: x.gr, format: pace, url: http://h/x.gr}\n",
+            "a and b both name the file x.gr, but differ in url or sha256",
+        ),
+        (
+            "a: {title: A, file: x.gr, format: pace}\n"
+            f"b: {{title: B, file: x.gr, format: pace, sha256: {'a' * 64}}}\n",
+            "a and b both name the file x.gr, but differ in url or sha256",
+        ),
     ],
 )
 def test_wrong_yaml_is_named_with_its_line(tmp_path, text, message):
@@ -90,3 +115,17 @@ def test_wrong_yaml_is_named_with_its_line(tmp_path, text, message):
 def test_every_generator_of_the_catalogue_exists():
     used = {entry.generator for entry in load_catalogue(CONFIG).values() if hasattr(entry, "generator")}
     assert used <= GENERATORS.keys()
+
+
+def test_two_graphs_may_be_made_of_one_file(tmp_path):
+    path = tmp_path / "graphs.yaml"
+    path.write_text("a: {title: A, file: x.gr, format: pace}\nb: {title: B, file: x.gr, format: pace}\n")
+    assert len(load_catalogue(path)) == 2
+
+
+@pytest.mark.parametrize("content", [b"a: \xe4\n", b"\xff\xfea"])
+def test_a_file_that_is_not_utf8(tmp_path, content):
+    path = tmp_path / "graphs.yaml"
+    path.write_bytes(content)
+    with pytest.raises(Failure, match=r"graphs.yaml: line 1: the byte 0x(e4|ff) is not UTF-8"):
+        load_catalogue(path)

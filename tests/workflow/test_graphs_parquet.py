@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
+from saitan.workflow.graphs import parquet
 from saitan.workflow.graphs.parquet import read_graph, read_metadata, write_graph
 from saitan.workflow.step import Failure
 
@@ -24,9 +25,11 @@ def folder(tmp_path_factory):
     st.integers(0, 60),
     st.sampled_from([None, np.uint32, np.float32]),
     st.booleans(),
+    st.sampled_from([None, np.int64, str]),
+    st.sampled_from([1, 7, 64 << 20]),
     st.integers(0, 2**32 - 1),
 )
-def test_round_trip(folder, n, m, dtype, located, seed):
+def test_round_trip(folder, n, m, dtype, located, labels, rows, seed):
     rng = np.random.default_rng(seed)
     m = m if n else 0
     weights = None if dtype is None else rng.integers(0, 2**32 - 1, m).astype(dtype)
@@ -37,15 +40,19 @@ def test_round_trip(folder, n, m, dtype, located, seed):
         weights,
         coordinates=rng.random((n, 2)) if located else None,
         metadata={"name": "ü", "directed": True, "seed": seed, "parameters": {"a": [1, None]}},
+        labels=None if labels is None else rng.integers(-(2**63), 2**63 - 1, n).astype(labels),
     )
-    write_graph(graph, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "_ROWS", rows)
+        write_graph(graph, folder)
     found = read_graph(folder)
-    for array in ("offsets", "targets", "weights", "coordinates"):
+    for array in ("offsets", "targets", "weights", "coordinates", "labels"):
         wanted, got = getattr(graph, array), getattr(found, array)
         if wanted is None:
             assert got is None
         else:
-            assert got.dtype == wanted.dtype
+            assert got.dtype.kind == wanted.dtype.kind
+            assert wanted.dtype.kind == "U" or got.dtype == wanted.dtype
             assert got.flags.writeable
             assert_array_equal(got, wanted)
     assert found.metadata == graph.metadata

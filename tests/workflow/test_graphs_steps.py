@@ -127,6 +127,18 @@ def test_a_mirror_folder(tmp_path, url):
     assert (tmp_path / "out" / "graph.gr.gz").read_bytes() == PACKED
 
 
+def test_a_file_has_its_own_name_on_a_mirror(server, tmp_path):
+    (tmp_path / "graph.gr.gz").write_bytes(PACKED)
+    url = "http://publisher.invalid/get?id=7"
+    fetch(url, tmp_path / "a", file="graph.gr.gz", sha256=SHA256, mirror=str(tmp_path))
+    assert (tmp_path / "a").read_bytes() == PACKED
+    fetch(url, tmp_path / "b", file="graph.gr.gz", sha256=SHA256, mirror=server.base)
+    assert server.paths == ["/data/graph.gr.gz"]
+    # The publisher's address stays as it is; the name says how to decompress what comes.
+    fetch(f"{server.base}/get?id=7", tmp_path / "c", file="graph.gr.gz", sha256=SHA256)
+    assert server.paths[1:] == ["/data/get?id=7"]
+
+
 def test_a_mirror_folder_without_the_file_or_with_another(tmp_path):
     mirror, folder = tmp_path / "mirror", tmp_path / "out"
     mirror.mkdir()
@@ -183,6 +195,56 @@ def test_fetch_and_convert_as_commands(tmp_path):
         "arcs": 2,
         "weight": "uint32",
     }
+
+
+@pytest.mark.parametrize("weights", ["0.1", "0.5"])
+def test_convert_says_in_the_log_what_it_rounds(tmp_path, weights):
+    (tmp_path / "a.gr").write_text(f"p sp 2 1\na 1 2 {weights}\n")
+    entry = '{"title": "A", "file": "a.gr", "format": "dimacs"}'
+    log, output = tmp_path / "a.log", tmp_path / "a"
+    done = run(
+        "convert", "--entry", entry, "--name", "a", "--input", tmp_path / "a.gr", "--output", output, "--log", log
+    )
+    assert (done.returncode, done.stderr) == (0, log.read_text())
+    if weights == "0.5":
+        assert log.read_text() == "" and "inexact" not in read_metadata(output)
+    else:
+        assert (
+            log.read_text() == f"{tmp_path}/a.gr: 1 weights are rounded to float32, by 1.5e-08 of their value at most\n"
+        )
+        assert read_metadata(output)["inexact"]["count"] == 1
+
+
+ARCS = "p sp 4 6\na 1 2 5\na 2 1 3\na 2 3 6\na 3 3 1\na 2 3 4\na 3 2 2\n"
+BOTH_WAYS = [(0, 1, 3), (0, 1, 5), (1, 0, 3), (1, 0, 5), (1, 2, 2), (1, 2, 4), (1, 2, 6)]
+BOTH_WAYS += [(2, 1, 2), (2, 1, 4), (2, 1, 6), (2, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "arcs"),
+    [
+        ({}, [(0, 1, 5), (1, 0, 3), (1, 2, 4), (1, 2, 6), (2, 1, 2), (2, 2, 1)]),
+        ({"drop_loops": True}, [(0, 1, 5), (1, 0, 3), (1, 2, 4), (1, 2, 6), (2, 1, 2)]),
+        ({"symmetrise": True}, BOTH_WAYS),
+        ({"merge_parallel": True}, [(0, 1, 5), (1, 0, 3), (1, 2, 4), (2, 1, 2), (2, 2, 1)]),
+        # Merged after symmetrising: the least of both directions, both ways.
+        (
+            {"symmetrise": True, "merge_parallel": True},
+            [(0, 1, 3), (1, 0, 3), (1, 2, 2), (2, 1, 2), (2, 2, 1)],
+        ),
+        ({"largest_component": "strong", "drop_loops": True}, [(0, 1, 5), (1, 0, 3), (1, 2, 4), (1, 2, 6), (2, 1, 2)]),
+        # Vertices of descending degree: 1, 2, 0, 3.
+        ({"relabel": "degree"}, [(0, 1, 4), (0, 1, 6), (0, 2, 3), (1, 0, 2), (1, 1, 1), (2, 0, 5)]),
+    ],
+)
+def test_every_option_of_an_entry_is_applied_and_in_this_order(tmp_path, options, arcs):
+    (tmp_path / "a.gr").write_text(ARCS)
+    entry = ENTRY.validate_python({"title": "A", "file": "a.gr", "format": "dimacs", **options})
+    graph = convert(entry, "a", tmp_path / "a.gr")
+    assert sorted(zip(graph.sources, graph.targets, graph.weights, strict=True)) == arcs
+    assert graph.n == (3 if "largest_component" in options else 4)
+    assert graph.metadata.get("options", {}) == options
+    assert graph.directed is not options.get("symmetrise", False)
 
 
 def test_convert_fails_in_one_line_also_in_the_log(tmp_path):

@@ -41,6 +41,11 @@ class _Graph(Model):
     largest_component: Literal["weak", "strong"] | None = None
     relabel: Literal["bfs", "degree"] | None = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that are set, as they stand in the metadata."""
+        return self.model_dump(include=_Graph.model_fields.keys() - {"title", "models"}, exclude_defaults=True)
+
 
 class Coordinates(Source):
     """A DIMACS .co file."""

@@ -49,12 +49,8 @@ def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
         graph = arcs.largest_component(graph, entry.largest_component)
     if entry.relabel:
         graph = arcs.relabel(graph, entry.relabel)
-    options = entry.model_dump(
-        include={"drop_loops", "symmetrise", "merge_parallel", "weights", "largest_component", "relabel"},
-        exclude_defaults=True,
-    )
     said = entry.model_dump(include={"title", "models", "synthetic"}, exclude_none=True)
-    return graph.with_metadata(name=name, **said, **({"options": options} if options else {}))
+    return graph.with_metadata(name=name, **said, **({"options": entry.options} if entry.options else {}))
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -21,18 +21,27 @@ class _Retry(Exception):
     """An attempt failed in a way that another may not; the message is one line."""
 
 
-def fetch(url: str, output: Path, *, sha256: str | None = None, mirror: str | None = None, pause: float = 2.0) -> None:
+def fetch(
+    url: str,
+    output: Path,
+    *,
+    file: str | None = None,
+    sha256: str | None = None,
+    mirror: str | None = None,
+    pause: float = 2.0,
+) -> None:
     """Bring the file of an address to `output`.
 
     url     address of the publisher, or the bare name of a file that only a mirror has
+    file    its name on a mirror, whose suffix tells its compression; the last part of the url, if None
     sha256  of the decompressed content; a file that differs is removed and fetched again
-    mirror  a folder, or a base address, that has the file under its own name
+    mirror  a folder, or a base address, that has the file under that name
     pause   seconds before the second attempt, doubled before the third
 
     A broken download goes on where it stopped if the server can. Raises Failure after three attempts, and at once
     when the file is not there.
     """
-    name = PurePosixPath(urlsplit(url).path).name
+    name = file or PurePosixPath(urlsplit(url).path).name
     get: Callable[[str, Path], None] = _download
     if mirror is None:
         place = url
@@ -126,12 +135,13 @@ def _shown(response, done: int):
 
 
 def main(arguments: argparse.Namespace) -> None:
-    fetch(arguments.url, arguments.output, sha256=arguments.sha256, mirror=arguments.mirror)
+    fetch(arguments.url, arguments.output, file=arguments.file, sha256=arguments.sha256, mirror=arguments.mirror)
 
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.fetch", description=__doc__)
     parser.add_argument("--url", required=True, help="address, or bare name of a file that only a mirror has")
+    parser.add_argument("--file", help="its name on a mirror; default: the last part of the address")
     parser.add_argument("--mirror", help="folder or base address to take the file from, by its name")
     parser.add_argument("--sha256", help="of the decompressed content")
     parser.add_argument("--output", type=Path, required=True)

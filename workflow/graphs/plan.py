@@ -10,6 +10,8 @@ from pathlib import Path
 from saitan.generators import GENERATORS
 from saitan.workflow.config import Config, ConfigError
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
+from saitan.workflow.sources import Source
+from saitan.workflow.step import Failure
 
 RESULTS = "results"
 # In the place of a graph's name where an experiment has none.
@@ -32,8 +34,9 @@ class GraphFiles:
 
     @property
     def downloaded(self) -> list[str]:
-        """Names of all downloaded graphs of the catalogue."""
-        return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded)]
+        """Names of the downloaded graphs of the catalogue, but those whose file is out of reach and that are there."""
+        kept = [name for name in out_of_reach(self.config, self.entries) if made_before(name, self.entries[name])]
+        return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded) and name not in kept]
 
     @staticmethod
     def any_of(names: list[str]) -> str:
@@ -44,10 +47,11 @@ class GraphFiles:
     def graph_folder(graph: str) -> str:
         return f"{RESULTS}/graphs/{graph}"
 
-    def graph_files(self, graph: str) -> list[str]:
+    @staticmethod
+    def graph_files(graph: str) -> list[str]:
         if graph == NO_GRAPH:
             return []
-        return [f"{self.graph_folder(graph)}/{name}.parquet" for name in ("vertices", "edges")]
+        return [f"{GraphFiles.graph_folder(graph)}/{name}.parquet" for name in ("vertices", "edges")]
 
     def graph_option(self, graph: str) -> str:
         return "" if graph == NO_GRAPH else f"--graph {shlex.quote(self.graph_folder(graph))}"
@@ -57,8 +61,14 @@ class GraphFiles:
 
     def fetch_settings(self, file: str) -> str:
         """Arguments of `saitan.workflow.graphs.fetch`."""
-        source = next(s for name in self.downloaded for s in sources_of(self.entries[name]) if s.filename == file)
-        return _options({"--url": source.address, "--sha256": source.sha256, "--mirror": self.config.mirror})
+        return fetch_options(self._source(file), self.config.mirror)
+
+    def local_copies(self, file: str) -> list[str]:
+        """The file of the mirror's folder that a download is a copy of: an input, so that a change of it is seen."""
+        return local_copies(self._source(file), self.config.mirror)
+
+    def _source(self, file: str) -> Source:
+        return next(s for entry in self.entries.values() for s in sources_of(entry) if s.filename == file)
 
     def convert_settings(self, graph: str) -> str:
         """Arguments of `saitan.workflow.graphs.convert`."""
@@ -82,16 +92,65 @@ def _options(options: Mapping[str, str | None]) -> str:
     return " ".join(f"{name} {shlex.quote(value)}" for name, value in options.items() if value)
 
 
+def fetch_options(source: Source, mirror: str | None) -> str:
+    """Arguments of `saitan.workflow.graphs.fetch` for the file of an entry."""
+    named = source.file if source.url else None
+    return _options({"--url": source.address, "--file": named, "--sha256": source.sha256, "--mirror": mirror})
+
+
+def local_copies(source: Source, mirror: str | None) -> list[str]:
+    """The mirror's own file, where the mirror is a folder that has it."""
+    if mirror is None or "://" in mirror or not (Path(mirror) / source.filename).exists():
+        return []
+    return [str(Path(mirror) / source.filename)]
+
+
 def absent_graphs(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:
-    """Graphs that cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set."""
+    """Graphs that are neither there, converted earlier from what their entry says, nor can be fetched, and why."""
+    return {
+        name: reason for name, reason in out_of_reach(config, entries).items() if not made_before(name, entries[name])
+    }
+
+
+def out_of_reach(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:
+    """Graphs that cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set.
+
+    Raises ConfigError for a mirror that is neither a folder nor an address.
+    """
     mirror = config.mirror
     folder = Path(mirror) if mirror is not None and "://" not in mirror else None
+    if mirror is not None and folder is None:
+        scheme, _, rest = mirror.partition("://")
+        if scheme.lower() not in ("http", "https"):
+            raise ConfigError(
+                f"mirror: {mirror}: {scheme}:// is not understood: a folder, http:// or https:// is right"
+            )
+        if not rest.strip("/"):
+            raise ConfigError(f"mirror: {mirror} names no host")
     if folder is not None and not folder.is_dir():
         raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...)")
-    absent = {}
+    if folder is not None and set("{}") & set(mirror):
+        raise ConfigError(f"mirror: {mirror}: Snakemake takes braces for wildcards: a folder without them is right")
+    reasons = {}
     for name, source in ((name, source) for name, entry in entries.items() for source in sources_of(entry)):
         if folder is not None and not (folder / source.filename).exists():
-            absent.setdefault(name, f"the mirror {mirror} has no {source.filename}")
+            reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}")
         elif mirror is None and source.url is None:
-            absent.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
-    return absent
+            reasons.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
+    return reasons
+
+
+def made_before(name: str, entry: Downloaded) -> bool:
+    """Whether the converted files are there, made from the same address and content and with the same options."""
+    folder = Path(GraphFiles.graph_folder(name))
+    if not all(Path(file).exists() for file in GraphFiles.graph_files(name)):
+        return False
+    from saitan.workflow.graphs.parquet import read_metadata
+
+    try:
+        found = read_metadata(folder)
+    except (Failure, OSError):
+        return False
+    wanted = {"origin": entry.address, "format": entry.format, "options": entry.options}
+    same = all(found.get(key, {}) == value for key, value in wanted.items())
+    return same and entry.sha256 in (None, found.get("checksum"))

@@ -1,0 +1,122 @@
+"""What the rules ask about graphs: arguments of fetch, inputs, and which graphs are out of reach."""
+
+import shlex
+from types import SimpleNamespace
+
+import pytest
+
+from saitan.workflow.config import ConfigError
+from saitan.workflow.graphs import fetch
+from saitan.workflow.graphs.catalogue import CATALOGUE
+from saitan.workflow.graphs.convert import convert
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.graphs.plan import GraphFiles, absent_graphs
+
+SUM = "0123456789abcdef" * 4
+ENTRIES = CATALOGUE.validate_python(
+    {
+        "ring": {"title": "R", "generator": "ring", "parameters": {"vertices": 5, "seed": 1}},
+        "road": {
+            "title": "D",
+            "url": "http://host/{a}/road.gr.gz?x={y}",
+            "sha256": SUM,
+            "format": "dimacs",
+            "coordinates": {"url": "http://host/road.co.gz", "sha256": SUM[::-1]},
+        },
+        "hidden": {"title": "H", "file": "hidden.gr", "format": "pace", "drop_loops": True},
+        "named": {"title": "N", "url": "http://host/get?id=7", "file": "named.mtx.gz", "format": "matrix-market"},
+    }
+)
+
+
+def files(mirror=None, entries=ENTRIES):
+    made = GraphFiles()
+    made.config, made.entries = SimpleNamespace(mirror=mirror), entries
+    return made
+
+
+def asked(made, file):
+    return vars(fetch.parser().parse_args([*shlex.split(made.fetch_settings(file)), "--output", "o"]))
+
+
+def test_fetch_is_told_address_name_checksum_and_mirror():
+    road = {"url": "http://host/%7Ba%7D/road.gr.gz?x=%7By%7D", "file": None, "sha256": SUM, "mirror": "http://m"}
+    made = files("http://m")
+    assert asked(made, "road.gr.gz").items() >= road.items()
+    assert asked(made, "road.co.gz")["sha256"] == SUM[::-1]
+    assert asked(made, "hidden.gr").items() >= {"url": "hidden.gr", "file": None, "sha256": None}.items()
+    assert asked(made, "named.mtx.gz").items() >= {"url": "http://host/get?id=7", "file": "named.mtx.gz"}.items()
+    # Snakemake would take braces for wildcards.
+    assert not any(set("{}") & set(made.fetch_settings(file)) for file in ("road.gr.gz", "road.co.gz", "hidden.gr"))
+
+
+def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
+    (tmp_path / "hidden.gr").touch()
+    assert files(str(tmp_path)).local_copies("hidden.gr") == [str(tmp_path / "hidden.gr")]
+    assert files(str(tmp_path)).local_copies("road.gr.gz") == []
+    assert files("http://host/x").local_copies("hidden.gr") == files().local_copies("hidden.gr") == []
+
+
+@pytest.mark.parametrize(
+    ("mirror", "message"),
+    [
+        ("ftp://host/x", "mirror: ftp://host/x: ftp:// is not understood: a folder, http:// or https:// is right"),
+        ("s3://bucket", "mirror: s3://bucket: s3:// is not understood"),
+        ("://x", "mirror: ://x: :// is not understood"),
+        ("https://", "mirror: https:// names no host"),
+        ("no/such/folder", "mirror: no/such/folder is no folder and no address (http://... or https://...)"),
+        ("{a}", "mirror: {a}: Snakemake takes braces for wildcards: a folder without them is right"),
+    ],
+)
+def test_a_mirror_that_cannot_be_used_is_named(tmp_path, monkeypatch, mirror, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "{a}").mkdir()
+    with pytest.raises(ConfigError) as error:
+        absent_graphs(SimpleNamespace(mirror=mirror), ENTRIES)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("mirror", ["HTTP://host", "https://host/folder/", "http://host:80/a b"])
+def test_mirrors_that_can_be_used(mirror):
+    assert absent_graphs(SimpleNamespace(mirror=mirror), ENTRIES) == {}
+
+
+def converted(entries, folder, name="hidden"):
+    """The graph's converted files, as an earlier run with a mirror left them."""
+    path = folder / entries[name].filename
+    path.write_text("p tw 3 2\n1 2\n2 2\n")
+    graph = convert(entries[name], name, path)
+    write_graph(graph, folder / "results/graphs" / name)
+    path.unlink()
+    return graph.metadata["checksum"]
+
+
+def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_reach(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
+    assert "hidden" in files().downloaded
+    checksum = converted(ENTRIES, tmp_path)
+    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES) == {}
+    # No rule makes it, so that its files are taken as they are; with the file in reach a rule does.
+    assert files().downloaded == ["road", "named"]
+    assert files("http://host").downloaded == ["road", "hidden", "named"]
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    assert absent_graphs(SimpleNamespace(mirror=str(mirror)), ENTRIES).keys() == {"road", "named"}
+    (tmp_path / "results/graphs/hidden/edges.parquet").rename(tmp_path / "edges.parquet")
+    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
+    (tmp_path / "edges.parquet").rename(tmp_path / "results/graphs/hidden/edges.parquet")
+    hidden = ENTRIES["hidden"].model_dump(exclude_none=True)
+    for changes, absent in [
+        ({"sha256": checksum}, False),
+        ({"title": "Another"}, False),
+        ({"sha256": SUM}, True),
+        ({"drop_loops": False}, True),
+        ({"symmetrise": True}, True),
+        ({"format": "snap"}, True),
+        ({"file": "other.gr"}, True),
+    ]:
+        entries = CATALOGUE.validate_python({"hidden": {**hidden, **changes}})
+        assert bool(absent_graphs(SimpleNamespace(mirror=None), entries)) == absent
+    (tmp_path / "results/graphs/hidden/vertices.parquet").write_bytes(b"no parquet")
+    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
