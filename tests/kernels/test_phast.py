@@ -136,6 +136,28 @@ def test_widens_where_no_arc_alone_is_too_long():
     assert right(solver, n - 1).counters["distance_bits"] == 64
 
 
+@pytest.mark.parametrize("make", [both_ways, Graph.from_arcs])
+@pytest.mark.parametrize("n", [3, 4, 6])
+def test_a_sum_at_the_limit_widens_and_one_below_it_does_not(make, n):
+    """On a line whose whole length is the limit of uint32, from both ends and with every size of the core: the sum is
+
+    made by the upward search, in the core's table or by the sweep.
+    """
+    limit = 2**32 - 1
+    for length in (limit - 1, limit, limit + 1):
+        weights = np.full(n - 1, length // (n - 1), np.uint32)
+        weights[0] += length - int(weights.sum(dtype=np.int64))
+        order = np.random.default_rng(n).permutation(n)
+        for place in (np.arange(n), np.arange(n)[::-1], order):
+            for core in range(1, n + 1):
+                solver = Phast(make(n, place[:-1], place[1:], weights), core=core)
+                for source in (place[0], place[-1]):
+                    right(solver, int(source))
+                    forward = make is both_ways or source == place[0]
+                    assert solver.distances.max() == length if forward else True
+                assert solver.distances.dtype == (np.uint32 if length < limit else np.uint64)
+
+
 def test_refuses_floats_and_an_empty_core_in_one_line():
     graph = Graph.from_arcs(2, [0], [1], np.array([1.5], np.float32))
     with pytest.raises(Unavailable, match="phast needs integer weights"):

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import dijkstra
 from saitan import sssp
 from saitan.graph import Graph
 from saitan.problem import Unavailable
-from saitan.sssp.peers import Cugraph
+from saitan.sssp.peers import Cugraph, in_type_of
 
 
 def example(dtype):
@@ -21,6 +21,23 @@ def example(dtype):
     # Beyond 2^24 a float32 no longer holds every integer: there uint32 would show it, float32 stays below.
     weights = random.integers(1, 2**25 if dtype == np.uint32 else 2**10, m).astype(dtype)
     return Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "distances", "dtype", "wanted"),
+    [
+        (np.uint32, [0, 2**32 - 2, np.inf], np.uint32, [0, 2**32 - 2, 2**32 - 1]),
+        (np.uint32, [0, 2**32 - 1, np.inf], np.uint64, [0, 2**32 - 1, 2**64 - 1]),
+        (np.uint32, [np.inf, 2**53 - 1, 0], np.uint64, [2**64 - 1, 2**53 - 1, 0]),
+        (np.uint32, [np.inf], np.uint32, [2**32 - 1]),
+        (np.float32, [0, 0.1, np.inf], np.float32, [0, np.float32(0.1), np.inf]),
+        (np.float32, [0, float(np.finfo(np.float32).max), np.inf], np.float32, [0, np.finfo(np.float32).max, np.inf]),
+        (np.float32, [0, 3.5e38, np.inf], np.float64, [0, 3.5e38, np.inf]),
+    ],
+)
+def test_answers_leave_in_the_weights_type(weights, distances, dtype, wanted):
+    found = in_type_of(np.dtype(weights), np.array(distances, np.float64))
+    assert found.dtype == dtype and found.tolist() == wanted
 
 
 class Array(np.ndarray):

@@ -1,0 +1,146 @@
+"""Paper S's loop over phases and its counts on cases worked out by hand, with an engine and a clock from a script."""
+
+import numpy as np
+import pytest
+
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.sssp import phases
+from saitan.sssp.phases import SELECTION, Thresholds, calibrate, run_phases
+
+
+class Scripted:
+    """An engine of 100 vertices whose lists have the given lengths; a phase takes the seconds that the clock says."""
+
+    n = 100
+
+    def __init__(self, lengths, switched=()):
+        self.lengths, self.switched, self.called, self.updates = list(lengths), list(switched), [], len(lengths)
+
+    def _updated(self):
+        self.updates -= 1
+        return self.updates > 0
+
+    def relax(self):
+        self.called.append("relax")
+        self.lengths.pop(0)
+
+    def update(self):
+        return self._updated()
+
+    def select_relax(self, length):
+        self.called.append(length)
+        return self.lengths.pop(0)
+
+    def select_update(self, length):
+        return self._updated()
+
+    def switch(self):
+        self.called.append("switch")
+        return self.switched.pop(0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    def take(*seconds):
+        readings = iter(np.repeat(np.cumsum([0, *seconds]), 2)[1:-1].tolist())
+        monkeypatch.setattr(phases.time, "perf_counter", lambda: next(readings))
+
+    return take
+
+
+def test_the_next_phase_goes_by_the_mean_of_this_and_the_one_before(clock):
+    clock(1, 3, 5, 1, 1, 1, 1)
+    engine = Scripted([4, 6, 8, None, None, 3, 0], switched=[9])
+    seen = run_phases(engine, True, Thresholds(up=2.5, down=2.0))
+    # Means: 1, (1 + 3) / 2 = 2 stays although 3 > 2.5, (3 + 5) / 2 = 4 > 2.5 leaves;
+    # (5 + 1) / 2 = 3 stays although 1 < 2, (1 + 1) / 2 = 1 < 2 goes back with the list that switch makes.
+    assert seen.selecting == [True, True, True, False, False, True, True]
+    assert seen.seconds == [1, 3, 5, 1, 1, 1, 1]
+    # A thread a listed vertex to relax and a thread a listed one to update: the lists read and written.
+    assert engine.called == [1, 4, 6, "relax", "relax", "switch", 9, 3]
+    assert seen.listed == [4, 6, 8, -1, -1, 3, 0]
+    assert seen.threads == [1 + 4, 4 + 6, 6 + 8, 200, 200, 9 + 3, 3 + 0]
+    assert seen.counters() == {
+        "phases": 7,
+        "listed": 4 + 6 + 8 + 3,
+        "threads": 5 + 10 + 14 + 400 + 12 + 3,
+        "switches": 2,
+    }
+    arrays = seen.arrays()
+    assert arrays["mode"].tolist() == ["selection"] * 3 + ["conventional"] * 2 + ["selection"] * 2
+    assert arrays["threads"].tolist() == seen.threads and arrays["listed"].tolist() == seen.listed
+    assert arrays["seconds"].tolist() == seen.seconds
+
+
+def test_the_first_mean_is_the_first_phase_alone_and_the_thresholds_themselves_do_not_switch(clock):
+    clock(3, 3, 3)
+    seen = run_phases(Scripted([1, 1, 0]), True, Thresholds(up=3, down=3))
+    assert seen.selecting == [True, True, True]
+    clock(3, 3, 3)
+    seen = run_phases(Scripted([1, None, None]), True, Thresholds(up=2.9, down=2.9))
+    assert seen.selecting == [True, False, False]
+    clock(2, 2, 2, 2)
+    seen = run_phases(Scripted([1, None, None, None]), True, Thresholds(up=1, down=1))
+    assert seen.selecting == [True, False, False, False]
+
+
+def test_without_thresholds_the_way_never_changes(clock):
+    for selecting in (True, False):
+        clock(9, 1, 9)
+        seen = run_phases(Scripted([5, 5, 5]), selecting, None)
+        assert seen.selecting == [selecting] * 3 and seen.counters()["switches"] == 0
+
+
+def test_an_empty_list_ends_the_phases_without_an_update(clock):
+    clock(1, 1)
+    engine = Scripted([2, 0, 7])
+    seen = run_phases(engine, True, None)
+    assert seen.listed == [2, 0] and seen.threads == [1 + 2, 2 + 0] and engine.lengths == [7]
+
+
+def test_the_counts_of_a_graph_drawn_by_hand():
+    # 0 -> 1 (1), 0 -> 2 (4), 1 -> 2 (1), 2 -> 3 (1): phases update {1, 2}, {2, 3}, {3} and nothing.
+    graph = Graph.from_arcs(4, [0, 0, 1, 2], [1, 2, 2, 3], np.array([1, 4, 1, 1], np.uint32))
+    selection = sssp.prepare(graph, "selection", "cpu")
+    run = selection.run(0)
+    # Listed: {1, 2}, {2, 3}, {3}, {}: threads 1 + 2, 2 + 2, 2 + 1, 1 + 0.
+    assert run.phases["listed"].tolist() == [2, 2, 1, 0]
+    assert run.phases["threads"].tolist() == [3, 4, 3, 1]
+    assert {k: run.counters[k] for k in ("phases", "listed", "threads", "switches")} == {
+        "phases": 4,
+        "listed": 5,
+        "threads": 11,
+        "switches": 0,
+    }
+    assert selection.count(0)["updated"].tolist() == [2, 2, 1, 0]
+    conventional = sssp.prepare(graph, "conventional", "cpu").run(0)
+    assert conventional.counters["threads"] == 4 * 8 and conventional.counters["listed"] == 0
+    # An equal candidate is listed, though nothing is updated by it (Algorithm 5): 0 -> 1 twice at 1, 1 -> 1 never.
+    twice = Graph.from_arcs(3, [0, 0, 1, 2], [1, 2, 2, 1], np.array([1, 1, 0, 0], np.uint32))
+    run = sssp.prepare(twice, "selection", "cpu").run(0)
+    assert run.phases["listed"].tolist() == [2, 2]
+    assert sssp.prepare(twice, "selection", "cpu").count(0)["updated"].tolist() == [2, 0]
+
+
+def test_a_replay_switches_as_a_run_does():
+    conventional, selection = np.full(6, 5.0), np.array([1.0, 9.0, 9.0, 1.0, 1.0, 1.0])
+    # Up 5: 1 and 9, mean 5, stays; 9 and 9 leaves; 9 and 5, mean 7, and 5 and 5 are not below 5.
+    assert phases._replay(Thresholds(5, 5), conventional, selection) == 1 + 9 + 9 + 5 + 5 + 5
+    # Down 5.5: the mean of 5 goes back for the last phase.
+    assert phases._replay(Thresholds(6, 5.5), conventional, selection) == 1 + 9 + 9 + 5 + 5 + 1
+    # Up 4.9 leaves after the mean of 1 and 9.
+    assert phases._replay(Thresholds(4.9, 4), conventional, selection) == 1 + 9 + 5 + 5 + 5 + 5
+    assert phases._replay(SELECTION, conventional, selection) == selection.sum()
+    assert phases._replay(Thresholds(0, 0), conventional, selection) == 1 + 5 * 5
+    best = calibrate(conventional, selection)
+    assert phases._replay(best, conventional, selection) == selection.sum()
+    # Of runs of different length the common phases count.
+    assert calibrate(np.array([1.0, 1.0, 99.0]), np.array([9.0, 9.0])).selects_next(True, 9.0) is False
+
+
+def test_bounds_of_thresholds():
+    assert Thresholds(0, 0).up == 0 and Thresholds(3, 3).down == 3
+    for up, down in ((3, 3.1), (-1, -1), (3, -0.1), (np.nan, 0), (1, np.nan)):
+        with pytest.raises(ValueError, match="thresholds must be 0 <= down <= up"):
+            Thresholds(up, down)
