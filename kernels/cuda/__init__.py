@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Callable
 from functools import cache
 
 from saitan import ranks
@@ -45,11 +46,23 @@ def device():
     if not hasattr(_current, "device"):
         chosen, context = _primary()
         context.push()
+        # PyCUDA aborts the process if a context is still current when its thread or the interpreter ends.
         if threading.current_thread() is threading.main_thread():
-            # PyCUDA aborts the process if its context is still current when the interpreter ends.
             atexit.register(context.pop)
+        else:
+            _current.pushed = _Pushed(context.pop)
         _current.device = chosen
     return _current.device
+
+
+class _Pushed:
+    """Pops a thread's context when the thread ends, which is when its thread-local objects are deleted."""
+
+    def __init__(self, pop: Callable[[], None]) -> None:
+        self._pop = pop
+
+    def __del__(self) -> None:
+        self._pop()
 
 
 @cache
