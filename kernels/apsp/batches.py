@@ -19,7 +19,6 @@ import numpy as np
 from saitan.apsp.instances import Instance, checked_tasks, paper_bytes
 from saitan.problem import Parameter
 from saitan.sssp.ending import widened_type
-from saitan.sssp.ending import widened_type
 from saitan.sssp.phases import Overflow
 
 T = TypeVar("T")

@@ -63,7 +63,8 @@ class Product(Solver):
         else:
             fill(self.c.ptr, self.infinite, self.c.size)
         work = self.instance.work if self.everything else {}
-        return Run(seconds, time.perf_counter() - start, counters, work=work)
+        total = time.perf_counter() - start
+        return Run(seconds, total, counters, work=work, disturbed=self.laps.disturbed)
 
     def multiply(self) -> tuple[float, dict[str, float]]:
         """Write A (x) B to c; returns seconds and counters."""

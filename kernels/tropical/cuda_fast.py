@@ -408,7 +408,8 @@ class Fast(Solver):
             "prepass_s": prepass,
             **occupancy(self.product.packed_a.finite(), self.product.packed_b.finite().T),
         }
-        return Run(prepass + product, total, counters, work=self.instance.work if self.instance.full else {})
+        work = self.instance.work if self.instance.full else {}
+        return Run(prepass + product, total, counters, work=work, disturbed=self.product.laps.disturbed)
 
 
 class Dense(Fast):

@@ -87,6 +87,24 @@ def test_a_broken_source_is_one_line_that_names_it(source, text, says):
     assert "toy.cu" in message.split(": ", 1)[1] and says in caught.value.printed
 
 
+def test_a_cached_cubin_is_of_this_source_its_headers_and_this_architecture(monkeypatch, tmp_path, source):
+    from saitan.cuda import module
+
+    monkeypatch.setattr(module, "HEADERS", tmp_path)
+    monkeypatch.setattr(module, "arch", lambda: "sm_90")
+    names = {module._cache_path(source)}
+    for path in (source, source.parent / "own.cuh", tmp_path / "shared.cuh"):
+        with path.open("a") as file:
+            file.write("// changed\n")
+        names.add(module._cache_path(source))
+    (tmp_path / "other.cu").write_text("// not read\n")
+    assert len(names) == 4 and module._cache_path(source) in names
+    monkeypatch.setattr(module, "arch", lambda: "sm_80")
+    names.add(module._cache_path(source))
+    monkeypatch.setattr(module, "OPTIONS", ("-O0",))
+    assert len({*names, module._cache_path(source)}) == 6
+
+
 @needs_nvcc
 def test_an_architecture_that_nvcc_does_not_know_is_one_line(source):
     with pytest.raises(NvccError, match=r"does not compile for sm_1: .*sm_1") as caught:

@@ -10,7 +10,7 @@ from saitan import sssp
 from saitan.graph import Graph
 from saitan.sssp import cpu_fast
 from saitan.sssp.cpu_fast import Fast
-from saitan.sssp.layout import NONE, lay_out, levels
+from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
 
 
 @st.composite
@@ -78,6 +78,24 @@ def test_the_trace_adds_up(weights):
     assert trace["updated"].sum() >= reached.sum()
     assert trace["relaxations"].sum() >= graph.degrees[reached].sum()
     assert sssp.differs(sssp.reference(graph, 3), solver.answer()) is None
+
+
+@pytest.mark.parametrize(
+    ("weights", "delta"),
+    [([1, 2, 3, 4, 100], 18), ([4, 2], 24), ([7], 42), ([0, 0, 0], 1), ([], 1), ([0.5, 0.25, 8], 3)],
+)
+def test_the_width_of_a_bucket_is_six_median_weights(weights, delta):
+    dtype = np.float32 if 0.5 in weights else np.uint32
+    graph = Graph.from_arcs(2, [0] * len(weights), [1] * len(weights), np.array(weights, dtype))
+    solver = sssp.prepare(graph, "fast", "cpu")
+    assert solver.delta == delta and solver.run(0).counters["delta"] == delta
+    assert sssp.prepare(graph, "fast", "cpu", delta=3.5).run(0).counters["delta"] == 3.5
+
+
+@settings(max_examples=30)
+@given(graphs())
+def test_rows_are_forecast(graph):
+    assert rows_needed(graph) == len(lay_out(graph))
 
 
 def test_levels_tell_roads_from_small_worlds():
