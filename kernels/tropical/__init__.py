@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.calls import checked_vertex, described
 from saitan.problem import (
     Input,
     Metric,
@@ -203,6 +204,7 @@ def _variant(name: str) -> Variant:
     return VARIANTS[name]
 
 
+@described({name: variant for name, variant in VARIANTS.items() if variant.instance == _PRODUCT})
 def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str = "auto", **parameters: Any):
     """A (x) B of two NumPy matrices [m, k] and [k, n] by any variant, as a NumPy array [m, n].
 
@@ -266,8 +268,7 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     if closed.shape != a.shape or closed.dtype != a.dtype:
         raise ValueError(f"{a.dtype} {a.shape} and {closed.dtype} {closed.shape} are no matrix and its closure")
     for name, vertex in (("source", source), ("target", target)):
-        if not isinstance(vertex, (int, np.integer)) or not 0 <= vertex < len(a):
-            raise ValueError(f"{name} {vertex} is not in [0, {len(a):,})")
+        checked_vertex(name, vertex, len(a))
     return walk(a, closed, source, target, semiring)
 
 

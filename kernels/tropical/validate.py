@@ -104,9 +104,8 @@ def outside(found: np.ndarray, expected: np.ndarray, below: float = 0.0, above: 
     wrong = ~(found == expected)
     if below or above:
         right = np.abs(expected.astype(np.float64))
-        with np.errstate(invalid="ignore"):
-            near = (np.abs(found) >= right * (1 - below)) & (np.abs(found) <= right * (1 + above))
-        wrong &= ~(near & np.isfinite(expected) & (np.signbit(found) == np.signbit(expected)))
+        near = (np.abs(found) >= right * (1 - below)) & (np.abs(found) <= right * (1 + above))
+        wrong &= ~(near & (np.signbit(found) == np.signbit(expected)))
     return wrong
 
 

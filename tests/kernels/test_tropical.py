@@ -330,6 +330,12 @@ def test_what_a_solver_must_do_is_known_where_nothing_can_be_skipped():
     assert not Instance(*negated, "max_plus").full
 
 
+def test_help_lists_the_variants_of_a_product_and_their_parameters():
+    text = tropical.solve.__doc__
+    assert "skip-both (cpu, cuda): " in text and "neutral: bool, default False: " in text
+    assert "floyd-warshall" not in text
+
+
 def test_solve_and_path_refuse():
     one = np.ones((4, 4), np.float32)
     with pytest.raises(ValueError, match=r"solve multiplies two matrices, not arrays \(2, 4, 4\)"):
@@ -338,7 +344,7 @@ def test_solve_and_path_refuse():
         tropical.solve(one, one, variant="fats")
     with pytest.raises(ValueError, match="fast has no parameter 'grain'"):
         tropical.solve(one, one, variant="fast", backend="cpu", grain="tile")
-    with pytest.raises(ValueError, match=r"source 1.5 is not in \[0, 4\)"):
+    with pytest.raises(ValueError, match=r"source must be the whole number of a vertex, not 1\.5"):
         tropical.path(one, one, 1.5, 2)
     with pytest.raises(ValueError, match=r"target -1 is not in"):
         tropical.path(one, one, 0, -1)
