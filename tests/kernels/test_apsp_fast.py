@@ -1,0 +1,76 @@
+"""What is particular to `fast`: its step, and how it lays sources on multiprocessors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_apsp import assert_equals_scipy, random_graph
+from test_sssp import graphs
+
+from saitan import apsp
+from saitan.apsp import near_far
+from saitan.apsp.near_far import KEPT, LEAST, OWN, layout
+from saitan.graph import Graph
+
+# Shared memory of a block and of a multiprocessor, and how many there are: an H200, and a small device.
+H200, SMALL = (232_448, 233_472, 132), (49_152, 65_536, 4)
+
+
+@given(case=graphs(), step=st.sampled_from([1e-30, 0.01, 1.0, 1e6, 1e30]))
+def test_any_step_gives_the_same_distances(case, step):
+    graph, _ = case
+    expected = apsp.solve(graph, None, "iterated", "cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_far, "STEP", step)
+        got = apsp.solve(graph, None, "fast", "cpu")
+    # Which sums are tried, and so whether one of them overflows, depends on the step.
+    top, far = (np.inf,) * 2 if got.dtype.kind == "f" else (np.iinfo(got.dtype).max, np.iinfo(expected.dtype).max)
+    if got.dtype.kind == "f" and got.dtype != expected.dtype:
+        assert np.allclose(got, expected, rtol=2 * graph.n * np.finfo(np.float32).eps)
+    else:
+        assert np.array_equal(np.where(got == top, 0, got), np.where(expected == far, 0, expected))
+        assert np.array_equal(got == top, expected == far)
+
+
+def test_a_step_is_positive_and_fits_the_type():
+    zeros = Graph.from_arcs(2, [0], [1], np.zeros(1, np.uint32))
+    assert near_far.step(zeros, np.uint32) == 1 and near_far.step(zeros, np.float32) == 1
+    assert near_far.step(Graph.from_arcs(2, [], [], np.zeros(0, np.uint32)), np.uint64) == 1
+    large = Graph.from_arcs(3, [0, 1], [1, 2], np.full(2, 2**32 - 1, np.uint32))
+    assert near_far.step(large, np.uint32) == 2**32 - 1
+    floats = Graph.from_arcs(3, [0, 1], [1, 2], np.full(2, 3e38, np.float32))
+    assert near_far.step(floats, np.float32) == np.finfo(np.float32).max
+    # Random graphs of four arcs a vertex: 0.7 of the largest weight.
+    graph = random_graph(1000, 4000, 1, 1000, np.uint32, 1)
+    assert float(near_far.step(graph, np.uint32)) == pytest.approx(700, rel=0.05)
+
+
+def test_a_step_that_vanishes_beside_the_distance_still_ends():
+    weights = np.array([1e30, *[1e-30] * 50], np.float32)
+    line = Graph.from_arcs(52, np.arange(51), np.arange(1, 52), weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_far, "STEP", 1e-60)
+        assert_equals_scipy(line, range(52), apsp.solve(line, None, "fast", "cpu"))
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("machine", [H200, SMALL])
+def test_a_layout_fits_the_machine(dtype, machine):
+    block, whole, processors = machine
+    refused = 0
+    for n in (1, 2, 31, 33, 1000, 4096, 11_000, 12_000, 16_384, 27_000, 28_000, 54_000, 54_400, 55_000, 100_000):
+        graph = Graph.from_arcs(n, [0], [n - 1], np.ones(1, np.uint32))
+        made = layout(graph, n, dtype, block, whole, processors)
+        if made is None:
+            refused += 1
+            assert n * np.dtype(dtype).itemsize + n // 4 + 2 * LEAST + OWN > block
+            continue
+        assert not refused
+        each = -(-made.blocks // processors)
+        assert made.shared + OWN <= block and each * (made.shared + OWN + KEPT) <= whole
+        assert made.threads % 32 == 0 and 32 <= made.threads <= 1024 and made.threads * each <= 2048
+        assert n < LEAST or made.capacity >= LEAST
+        assert made.shared >= n * np.dtype(dtype).itemsize + 8 * -(-n // 32) + 2 * made.capacity
+        assert made.packed == (dtype == np.uint32 and n <= 2**16)
+    heavy = Graph.from_arcs(2, [0, 1], [1, 0], np.array([2**16 - 1, 2**16], np.uint32))
+    assert not layout(heavy, 2, np.uint32, *machine).packed
