@@ -11,7 +11,7 @@ import pycuda.driver as driver
 from saitan.apsp.batches import run_batches
 from saitan.apsp.cuda import CudaSolver, Engine
 from saitan.apsp.instances import Instance
-from saitan.apsp.near_far import Layout, layout, step
+from saitan.apsp.near_far import Layout, arcs_in_fours, fours_of, layout, packed_arcs, step
 from saitan.cuda import device
 from saitan.cuda.buffers import pointer
 from saitan.cuda.module import function
@@ -44,7 +44,9 @@ class Fast(CudaSolver):
     def work_forecast(self, dtype: np.dtype) -> int:
         if (made := self._layout(dtype)) is None:
             return Engine.forecast(self.graph.n, TASKS, dtype)
-        return self.graph.m * (4 if made.packed else 8) + 32
+        if made.arcs == "fours":
+            return 16 * int(fours_of(self.graph).sum()) + 2 * (self.graph.n + 1) + 32
+        return self.graph.m * (4 if made.arcs == "packed" else 8) + 32
 
     def prepare_work(self) -> None:
         self.layout = made = self._layout(self.dtype)
@@ -52,18 +54,19 @@ class Fast(CudaSolver):
             self.engine = Engine(self, self._own, TASKS, shared=True)
             return
         self.step = step(self.graph, self.dtype)
-        self._arcs = self._own.upload(self._records(made.packed))
+        offsets = self.device_graph.offsets
+        if made.arcs == "fours":
+            offsets, arcs = (self._own.upload(array) for array in arcs_in_fours(self.graph))
+        elif made.arcs == "packed":
+            arcs = self._own.upload(packed_arcs(self.graph))
+        else:
+            graph = self.graph
+            arcs = self._own.upload(np.stack([graph.targets.view(np.uint32), graph.weights.view(np.uint32)], axis=1))
+        self._offsets, self._arcs = pointer(offsets), pointer(arcs)
         self._report = self._own.empty(4, np.uint64)
-        name = f"fast_{made.lanes}_{'packed' if made.packed else 'arc'}_{self.device_graph.suffix(self.dtype)}"
+        name = f"fast_{made.lanes}_{made.arcs}_{self.device_graph.suffix(self.dtype)}"
         self._kernel = function("apsp", "fast", name, f"iiPP{TYPES[self.dtype.str[1:]]}iiPP")
         self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, made.shared)
-
-    def _records(self, packed: bool) -> np.ndarray:
-        """An arc's target and weight, in 32 or 64 bits."""
-        targets, weights = self.graph.targets.view(np.uint32), self.graph.weights.view(np.uint32)
-        if packed:
-            return targets << np.uint32(16) | weights
-        return np.stack([targets, weights], axis=1)
 
     def fill(self, first: int, count: int) -> dict[str, float]:
         if (made := self.layout) is None:
@@ -76,8 +79,8 @@ class Fast(CudaSolver):
             None,
             self.graph.n,
             made.capacity,
-            pointer(self.device_graph.offsets),
-            pointer(self._arcs),
+            self._offsets,
+            self._arcs,
             self.step,
             first,
             count,

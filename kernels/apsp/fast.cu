@@ -21,11 +21,14 @@ template <typename W> struct alignas(8) Arc {
     W length;
     __device__ int target() const { return head; }
     __device__ W weight() const { return length; }
+    __device__ bool none() const { return false; }
 };
 template <typename W> struct Packed {
     uint32_t both;
     __device__ int target() const { return both >> 16; }
     __device__ W weight() const { return both & 0xFFFF; }
+    // What fills a row up to a multiple of four; graphs whose rows are filled have fewer than 65,536 vertices.
+    __device__ bool none() const { return both == 0xFFFFFFFFu; }
 };
 
 // Reads what other threads lower meanwhile.
@@ -77,14 +80,21 @@ __device__ void take(uint32_t *bits, uint32_t *near, int words, const D *dist, D
     }
 }
 
-template <int LANES, typename D, typename W, typename A>
-__device__ void solve(int n, int capacity, const int32_t *va, const A *arcs, D delta, int first, int count, D *matrix,
+// Offsets are numbers of arcs, in device memory, or 16-bit numbers of fours (FOURS), copied to shared memory.
+template <int LANES, typename D, typename W, typename A, typename O>
+__device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, int first, int count, D *matrix,
                       unsigned long long *report) {
+    constexpr bool FOURS = sizeof(O) == 2;
     extern __shared__ __align__(16) unsigned char memory[];
     const int words = (n + 31) / 32;
     D *dist = reinterpret_cast<D *>(memory);
     uint32_t *near = reinterpret_cast<uint32_t *>(dist + n), *far = near + words;
     uint16_t *queue = reinterpret_cast<uint16_t *>(far + words);
+    if (FOURS) {
+        O *copy = reinterpret_cast<O *>(queue + capacity);
+        for (int v = threadIdx.x; v <= n; v += blockDim.x) copy[v] = va[v];
+        va = copy;
+    }
     __shared__ int next, tails[2], far_tails[2];
     __shared__ D least;
     unsigned long long relaxed = 0, rounds = 0;
@@ -135,10 +145,11 @@ __device__ void solve(int n, int capacity, const int32_t *va, const A *arcs, D d
             for (int place = threadIdx.x / LANES; place < size; place += blockDim.x / LANES) {
                 const int u = queue[place];
                 const D d = current(&dist[u]);
-                const int begin = va[u], end = va[u + 1];
-                relaxed += threadIdx.x % LANES == 0 ? end - begin : 0;
+                const int begin = FOURS ? 4 * va[u] : va[u], end = FOURS ? 4 * va[u + 1] : va[u + 1];
                 for (int i = begin + threadIdx.x % LANES; i < end; i += LANES) {
                     const A arc = arcs[i];
+                    if (FOURS && arc.none()) continue;
+                    relaxed++;
                     const int v = arc.target();
                     const D candidate = Distance<D>::add(d, arc.weight());
                     overflow |= candidate == Distance<D>::unreached;
@@ -157,22 +168,19 @@ __device__ void solve(int n, int capacity, const int32_t *va, const A *arcs, D d
     if (threadIdx.x == 0) atomicAdd(&report[ROUNDS], rounds);
 }
 
-#define KERNEL(LANES, FORMAT, A, SUFFIX, D, W)                                                                         \
+#define KERNEL(LANES, FORMAT, A, SUFFIX, D, W, O)                                                                      \
     extern "C" __global__ void __launch_bounds__(1024)                                                                 \
-        fast_##LANES##_##FORMAT##_##SUFFIX(int n, int capacity, const int32_t *va, const A<W> *arcs, D delta,          \
-                                           int first, int count, D *matrix, unsigned long long *report) {              \
-        solve<LANES, D, W, A<W>>(n, capacity, va, arcs, delta, first, count, matrix, report);                          \
+        fast_##LANES##_##FORMAT##_##SUFFIX(int n, int capacity, const O *va, const A<W> *arcs, D delta, int first,     \
+                                           int count, D *matrix, unsigned long long *report) {                         \
+        solve<LANES, D, W, A<W>, O>(n, capacity, va, arcs, delta, first, count, matrix, report);                       \
     }
 #define KERNELS(SUFFIX, D, W, O)                                                                                       \
-    KERNEL(1, arc, Arc, SUFFIX, D, W)                                                                                  \
-    KERNEL(2, arc, Arc, SUFFIX, D, W)                                                                                  \
-    KERNEL(4, arc, Arc, SUFFIX, D, W)                                                                                  \
-    KERNEL(8, arc, Arc, SUFFIX, D, W)                                                                                  \
-    KERNEL(32, arc, Arc, SUFFIX, D, W)
+    KERNEL(4, arcs, Arc, SUFFIX, D, W, O)                                                                              \
+    KERNEL(8, arcs, Arc, SUFFIX, D, W, O)                                                                              \
+    KERNEL(32, arcs, Arc, SUFFIX, D, W, O)
 
 FOR_EACH_SHORT_TYPE(KERNELS)
-KERNEL(1, packed, Packed, u4_u4_i4, uint32_t, uint32_t)
-KERNEL(2, packed, Packed, u4_u4_i4, uint32_t, uint32_t)
-KERNEL(4, packed, Packed, u4_u4_i4, uint32_t, uint32_t)
-KERNEL(8, packed, Packed, u4_u4_i4, uint32_t, uint32_t)
-KERNEL(32, packed, Packed, u4_u4_i4, uint32_t, uint32_t)
+KERNEL(4, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
+KERNEL(8, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
+KERNEL(32, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
+KERNEL(4, fours, Packed, u4_u4_i4, uint32_t, uint32_t, uint16_t)

@@ -1,4 +1,4 @@
-"""What `fast` chooses: how far the bound between near and far vertices rises, and how sources lie on multiprocessors."""
+"""What `fast` chooses: how far the bound between near and far vertices rises, and how sources lie on the device."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from saitan.graph import Graph
 # where 1.08 relaxations an arc were counted.
 STEP = 5.6
 
-# Entries of the queue: of 16 bits, at least LEAST, at most MOST; more gains nothing, the bitmaps keep the others.
+# Entries of the queue, of 16 bits: at least LEAST, at most MOST; more gains nothing, the bitmaps keep the others.
 LEAST, MOST = 512, 8192
 # Bytes of fast.cu's own variables in shared memory, rounded up, and what the device keeps of it for every block.
 OWN, KEPT = 128, 1024
 # Threads of a block, and of all blocks of a multiprocessor; with 32 registers each they fit.
 THREADS = 1024
 RESIDENT_THREADS = 2048
+# Blocks a multiprocessor from which more of them, with fewer threads each, gain nothing.
+EACH = 8
 
 
 def step(graph: Graph, dtype: np.dtype) -> np.generic:
@@ -40,7 +42,8 @@ class Layout:
     threads   of a block
     blocks    blocks in all, each with one source at a time
     lanes     neighbouring threads that share a vertex
-    packed    whether an arc's target and weight are 16 bits each
+    arcs      "arcs": target and weight in 32 bits each; "packed": in 16 bits each; "fours": packed, rows filled up to
+              multiples of four, so that 16-bit offsets of the rows lie in shared memory too
     """
 
     shared: int
@@ -48,7 +51,7 @@ class Layout:
     threads: int
     blocks: int
     lanes: int
-    packed: bool
+    arcs: str
 
 
 def layout(graph: Graph, sources: int, dtype: np.dtype, block: int, whole: int, processors: int) -> Layout | None:
@@ -56,16 +59,39 @@ def layout(graph: Graph, sources: int, dtype: np.dtype, block: int, whole: int, 
 
     block, whole: bytes of shared memory that a block may have, and that a multiprocessor has.
     """
-    n = graph.n
-    fixed = n * np.dtype(dtype).itemsize + 2 * 4 * -(-n // 32)
-    capacity = min(n, MOST, (block - OWN - fixed) // 2)
-    if capacity < min(n, LEAST):
-        return None
-    shared = fixed + 2 * capacity
-    each = min(whole // (shared + OWN + KEPT), -(-sources // processors), RESIDENT_THREADS // 64)
-    threads = min(THREADS, RESIDENT_THREADS // each // 32 * 32)
-    degree = graph.m / n
-    lanes = 4 if degree <= 8 else 8 if degree <= 24 else 32
+    n, degree = graph.n, graph.m / graph.n
     small = graph.weights.dtype == np.uint32 and (graph.m == 0 or graph.weights.max() < 2**16)
-    packed = bool(n <= 2**16 and small and np.dtype(dtype) == np.uint32)
-    return Layout(shared, capacity, threads, min(sources, each * processors), lanes, packed)
+    packed = bool(n < 2**16 and small and np.dtype(dtype) == np.uint32)
+    lanes = 4 if degree <= 8 else 8 if degree <= 24 else 32
+    row = n * np.dtype(dtype).itemsize + 2 * 4 * -(-n // 32)
+    fours = packed and lanes == 4 and int(fours_of(graph).sum()) < 2**16
+    for arcs, fixed in (("fours", row + 2 * (n + 1)), ("packed" if packed else "arcs", row)):
+        room = block - OWN - fixed
+        if (arcs == "fours" and not fours) or room < 2 * min(n, LEAST):
+            continue
+        # As many blocks as fit with a queue of the least length; then the queue takes what is left.
+        each = whole // (fixed + 2 * min(n, LEAST) + OWN + KEPT)
+        each = min(each, -(-sources // processors), EACH)
+        capacity = min(n, MOST, (min(block, whole // each - KEPT) - OWN - fixed) // 2)
+        threads = min(THREADS, RESIDENT_THREADS // each // 32 * 32)
+        return Layout(fixed + 2 * capacity, capacity, threads, min(sources, each * processors), lanes, arcs)
+    return None
+
+
+def fours_of(graph: Graph) -> np.ndarray:
+    """How many fours of arcs each vertex takes, int64 [n]."""
+    return -(-graph.degrees // 4)
+
+
+def arcs_in_fours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets in fours of arcs, uint16 [n + 1], and arcs as `packed_arcs` has them, rows filled up with set bits."""
+    offsets = np.concatenate([[0], np.cumsum(fours_of(graph))])
+    arcs = np.full(4 * int(offsets[-1]), 2**32 - 1, np.uint32)
+    places = np.arange(graph.m) + np.repeat(4 * offsets[:-1] - graph.offsets[:-1], graph.degrees)
+    arcs[places] = packed_arcs(graph)
+    return offsets.astype(np.uint16), arcs
+
+
+def packed_arcs(graph: Graph) -> np.ndarray:
+    """Arcs of 32 bits, uint32 [m], the target above the weight."""
+    return graph.targets.view(np.uint32) << np.uint32(16) | graph.weights

@@ -9,7 +9,7 @@ from test_sssp import graphs
 
 from saitan import apsp
 from saitan.apsp import near_far
-from saitan.apsp.near_far import KEPT, LEAST, OWN, layout
+from saitan.apsp.near_far import KEPT, LEAST, OWN, arcs_in_fours, fours_of, layout
 from saitan.graph import Graph
 
 # Shared memory of a block and of a multiprocessor, and how many there are: an H200, and a small device.
@@ -68,9 +68,40 @@ def test_a_layout_fits_the_machine(dtype, machine):
         assert not refused
         each = -(-made.blocks // processors)
         assert made.shared + OWN <= block and each * (made.shared + OWN + KEPT) <= whole
+        assert made.blocks >= min(n, processors)
         assert made.threads % 32 == 0 and 32 <= made.threads <= 1024 and made.threads * each <= 2048
         assert n < LEAST or made.capacity >= LEAST
         assert made.shared >= n * np.dtype(dtype).itemsize + 8 * -(-n // 32) + 2 * made.capacity
-        assert made.packed == (dtype == np.uint32 and n <= 2**16)
+        if dtype == np.uint64:
+            assert made.arcs == "arcs"
+        else:
+            offsets = made.shared - 4 * n - 8 * -(-n // 32) - 2 * made.capacity
+            assert (made.arcs == "fours" and offsets == 2 * (n + 1)) or (made.arcs == "packed" and offsets == 0)
     heavy = Graph.from_arcs(2, [0, 1], [1, 0], np.array([2**16 - 1, 2**16], np.uint32))
-    assert not layout(heavy, 2, np.uint32, *machine).packed
+    assert layout(heavy, 2, np.uint32, *machine).arcs == "arcs"
+
+
+def test_rows_in_fours():
+    degrees = [0, 1, 4, 5, 0, 8, 9]
+    sources = np.repeat(np.arange(7), degrees)
+    rng = np.random.default_rng(1)
+    graph = Graph.from_arcs(7, sources, rng.integers(0, 7, 27), rng.integers(0, 2**16, 27).astype(np.uint32))
+    offsets, arcs = arcs_in_fours(graph)
+    assert offsets.dtype == np.uint16 and offsets.tolist() == [0, 0, 1, 2, 4, 4, 6, 9]
+    for v in range(7):
+        row = arcs[4 * offsets[v] : 4 * offsets[v + 1]]
+        own = slice(graph.offsets[v], graph.offsets[v + 1])
+        assert (row[: degrees[v]] >> 16).tolist() == graph.targets[own].tolist()
+        assert (row[: degrees[v]] & 0xFFFF).tolist() == graph.weights[own].tolist()
+        assert (row[degrees[v] :] == 2**32 - 1).all()
+
+
+@pytest.mark.parametrize(("fours", "arcs"), [(2**16 - 1, "fours"), (2**16, "packed")])
+def test_rows_are_in_fours_as_long_as_16_bits_count_them(fours, arcs):
+    # 32,000 rows of five arcs, two fours each, and one longer row.
+    degrees = np.full(32_000, 5)
+    degrees[0] += 4 * (fours - 64_000)
+    sources = np.repeat(np.arange(32_000), degrees)
+    graph = Graph.from_arcs(32_000, sources, sources, np.ones(len(sources), np.uint32))
+    assert fours_of(graph).sum() == fours
+    assert layout(graph, 1, np.uint32, *H200).arcs == arcs

@@ -59,8 +59,21 @@ def test_arcs_in_32_and_64_bits(high):
     weights[17] = high - 1
     graph = Graph.from_arcs(1000, rng.integers(0, 1000, 4000), rng.integers(0, 1000, 4000), weights)
     distances, _, solver = answered(graph, 0, 1000)
-    assert solver.layout.packed == (high == 2**16)
+    assert solver.layout.arcs == ("fours" if high == 2**16 else "arcs")
     assert_equals_scipy(graph, range(1000), distances)
+
+
+def test_rows_in_32_bits_without_fours():
+    rng = np.random.default_rng(2)
+    graph = Graph.from_arcs(
+        40_000,
+        rng.integers(0, 40_000, 90_000),
+        rng.integers(0, 40_000, 90_000),
+        rng.integers(0, 99, 90_000).astype("u4"),
+    )
+    distances, _, solver = answered(graph, 39_990, 10)
+    assert solver.layout.arcs == "packed"
+    assert_equals_scipy(graph, range(39_990, 40_000), distances)
 
 
 def test_the_largest_graph_of_shared_memory_and_the_next():
