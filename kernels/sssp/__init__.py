@@ -15,7 +15,8 @@ Read the files in this order:
     cpu_fast.py      delta-stepping with bucket fusion
     cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), queue.cuh, mailbox.cuh
     cuda_broad.py    broad.cu, which `fast` takes for small worlds
-    hierarchy.py     contraction; cpu_phast.py, and slices.py, cuda_phast.py, phast.cu sweep over it
+    hierarchy.py     the contraction hierarchy, by contraction.py; cpu_phast.py, and slices.py (sliced ELLPACK),
+                     cuda_phast.py, phast.cu sweep over it
     peers.py         other people's solvers
     NOTES.md         what bounds each variant, measurements, what did not help
 """

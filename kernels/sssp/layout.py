@@ -15,7 +15,7 @@ from saitan.cuda.constants import constants
 from saitan.graph import Graph
 
 WIDTH = 4  # arcs of a row
-NONE = np.uint32(constants("sssp", "fast.cu")["NONE"])
+NONE = np.uint32(constants("sssp", "hop.cuh")["NONE"])
 
 
 def rows_needed(graph: Graph) -> int:

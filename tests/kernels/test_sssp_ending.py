@@ -43,7 +43,7 @@ def test_constants_are_those_of_the_source(tmp_path, monkeypatch):
 
 def test_the_shared_constants_have_the_values_that_the_hosts_rely_on():
     assert (TOO_LONG, FULL, TIMED_OUT) == (1, 2, 4)
-    assert constants("sssp", "fast.cu")["NONE"] == 2**32 - 1
+    assert constants("sssp", "hop.cuh")["NONE"] == 2**32 - 1
     # A block's donated entries are read by a thread for every other block; the kernel's launch bounds are as many.
     assert constants("sssp", "fast.cu")["THREADS"] % 32 == 0
     assert constants("sssp", "phast.cu").keys() >= {"THREADS", "QUEUE"}
