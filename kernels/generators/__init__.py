@@ -61,8 +61,25 @@ class Generator:
         return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
 
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _WEIGHTS = {"weight_low": int, "weight_high": int}
+
+_VERTICES = {"vertices": int}
+_FAMILIES: dict[str, dict[str, type]] = {
+    "torus": {"width": int, "height": int},
+    "path": _VERTICES,
+    "star": _VERTICES,
+    "tree": _VERTICES,
+    "grid3d": {"width": int, "height": int, "depth": int},
+    "regular": {**_VERTICES, "degree": int},
+    "preferential": {**_VERTICES, "edges": int},
+    "small_world": {**_VERTICES, "degree": int, "rewired": float},
+    "web": {**_VERTICES, "host": int, "tail": int},
+    "geometric": {**_VERTICES, "degree": float},
+    "bipartite": {"left": int, "right": int, "edges": int},
+    "islands": {**_VERTICES, "size": int},
+    "hub": {**_VERTICES, "arcs": int},
+}
 
 GENERATORS: dict[str, Generator] = {
     generator.name: generator
@@ -87,5 +104,9 @@ GENERATORS: dict[str, Generator] = {
             {"main_only": bool},
         ),
         Generator("street_map", "saitan.generators.street_map:street_map", {"vertices": int, "arcs": int}),
+        *(
+            Generator(name, f"saitan.generators.families:{name}", {**parameters, "weights": str})
+            for name, parameters in _FAMILIES.items()
+        ),
     )
 }

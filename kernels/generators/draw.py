@@ -56,6 +56,30 @@ def require_pair(low: int | None, high: int | None) -> None:
         raise ValueError("weight_low and weight_high go together: give both or neither")
 
 
+def _nine_decades(generator, count):
+    # The logarithm's deviation leaves one in a thousand beyond either end, where it is cut off.
+    logarithm = np.clip(generator.normal(4.5, 1.5, count), 0, 9)
+    return np.rint(10**logarithm).astype(np.uint32)
+
+
+# name -> the weights of `count` edges: uint32 but for "float", float32 in [0, 1)
+KINDS = {
+    "unit": lambda generator, count: np.ones(count, np.uint32),
+    "uniform": lambda generator, count: weights(generator, count, 1, 1000),
+    "zero-one": lambda generator, count: weights(generator, count, 0, 1),
+    "log-normal": _nine_decades,
+    "nearly-equal": lambda generator, count: weights(generator, count, 1_000_000, 1_000_009),
+    "float": lambda generator, count: generator.random(count, np.float32),
+}
+
+
+def of_kind(generator: np.random.Generator, count: int, kind: str) -> np.ndarray:
+    """Weights of one of KINDS, uint32 or float32 [count]. Raises ValueError for another."""
+    if kind not in KINDS:
+        raise ValueError(f"weights must be one of {', '.join(KINDS)}, not {kind!r}")
+    return KINDS[kind](generator, count)
+
+
 def endpoint_weights(
     sources: np.ndarray, targets: np.ndarray, low: int, high: int, seed: int, *, directed: bool
 ) -> np.ndarray:

@@ -71,7 +71,7 @@ class Generated(_Graph):
     """A graph from one of saitan.generators."""
 
     generator: str
-    parameters: dict[str, bool | int | float]
+    parameters: dict[str, bool | int | float | str]
 
     @model_validator(mode="after")
     def _known(self) -> Generated:
