@@ -92,6 +92,8 @@ def test_symmetric_is_what_has_every_arc_both_ways_as_often_and_as_heavy(arcs, w
         # The same weights over all, but between other ends.
         ([(0, 1, 5), (1, 0, 6), (0, 2, 6), (2, 0, 5)], False),
         ([(0, 1, 5), (1, 2, 5), (2, 0, 5)], False),
+        # Every row and every column holds the same weights, 5 and 6.
+        ([(0, 1, 5), (1, 2, 5), (2, 0, 5), (1, 0, 6), (2, 1, 6), (0, 2, 6)], False),
         ([(0, 1, 5), (1, 0, 5), (2, 2, 1)], True),
     ],
 )

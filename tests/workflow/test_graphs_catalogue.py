@@ -63,7 +63,7 @@ def test_where_a_file_comes_from():
         ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 2, "seed": 1}}, "low, 3, must be at most high, 2"),
         ({**FILE, "format": "snap", "coordinates": {"file": "a.co"}}, "coordinates go with the format dimacs only"),
         ({**FILE, "largest_component": True}, "largest_component"),
-        ({**MADE, "generator": "star"}, "unknown generator 'star' .there are: random, rmat"),
+        ({**MADE, "generator": "comet"}, "unknown generator 'comet' .there are: random, rmat"),
         ({**MADE, "parameters": {"vertices": 4}}, "generator ring: parameter 'seed' is missing"),
         ({**MADE, "parameters": {"vertices": 4, "seed": 1, "size": 2}}, "generator ring: unknown parameter 'size'"),
         ({**MADE, "synthetic": "yes"}, "synthetic.*Extra inputs"),

@@ -325,6 +325,7 @@ def test_the_largest_weight_is_kept_and_the_next_refused(write, sign):
         (["0.5", "16777217"], {"count": 1, "relative": 1 / 16777217}),
         (["1e-50", "0"], {"count": 1, "relative": 1.0}),
         (["0.1", "1e-50", "3.0"], {"count": 2, "relative": 1.0}),
+        (["1e-50", "0.1", "3.0"], {"count": 2, "relative": 1.0}),
         (["+0.5", "16777217"], {"count": 1, "relative": 1 / 16777217}),
     ],
 )
