@@ -20,6 +20,7 @@ def available_memory() -> int:
             for line in (CGROUP / "memory.stat").read_text().splitlines()
             if line.startswith("inactive_file ")
         )
+        left = available if limit == "max" else int(limit) - used + reclaimable
     except (OSError, ValueError, StopIteration):
         return available
-    return available if limit == "max" else max(0, min(available, int(limit) - used + reclaimable))
+    return max(0, min(available, left))
