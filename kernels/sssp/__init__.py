@@ -13,7 +13,8 @@ Read the files in this order:
     validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
     ending.py        how a query ends, and what is run again with 64 bits or more room
     cpu_fast.py      delta-stepping with bucket fusion
-    cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), queue.cuh, mailbox.cuh
+    cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
+                     mailbox.cuh, exchange.cuh
     cuda_broad.py    broad.cu, which `fast` takes for small worlds
     hierarchy.py     the contraction hierarchy, by contraction.py; cpu_phast.py, and slices.py (sliced ELLPACK),
                      cuda_phast.py, phast.cu sweep over it

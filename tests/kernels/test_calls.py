@@ -24,6 +24,16 @@ def test_a_source_outside_the_graph_is_refused(source):
         sssp.solve(GRAPH, source, backend="cpu")
 
 
+def test_a_graph_without_vertices_or_weights_has_no_answer():
+    empty = Graph.from_arcs(0, [], [], np.empty(0, np.uint32))
+    with pytest.raises(ValueError, match=r"^source 0 is not in \[0, 0\)$"):
+        sssp.solve(empty, 0)
+    with pytest.raises(Unavailable, match=r"^graph unnamed has no vertices$"):
+        sssp.prepare(empty, "fast", "cpu")
+    with pytest.raises(Unavailable, match=r"^graph unnamed has no weights: set "):
+        sssp.solve(Graph.from_arcs(1, [], []), 0, backend="cpu")
+
+
 @pytest.mark.parametrize("kind", [int, np.int8, np.uint64, np.int64])
 def test_any_integer_is_a_source(kind):
     assert sssp.solve(GRAPH, kind(1), "conventional", "cpu").distances.tolist() == [2**32 - 1, 0, 4]

@@ -123,6 +123,16 @@ def test_a_graph_too_large_is_refused_before_any_upload(monkeypatch):
         sssp.prepare(graph, "adaptive", "cuda")
 
 
+def test_memory_that_is_not_there_is_unavailable():
+    from saitan.cuda.buffers import Buffers
+
+    buffers = Buffers(0, "a test")
+    with pytest.raises(Unavailable, match=r"^a test needs 65536\.00 GiB more of GPU memory than is free$"):
+        buffers.empty((2**20, 2**24), np.float32)
+    assert buffers.nbytes == 0
+    buffers.free()
+
+
 def test_memory_is_given_back():
     import pycuda.driver as driver
 
