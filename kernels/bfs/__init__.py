@@ -92,6 +92,8 @@ VARIANTS = {
     "fast": Variant(
         "Vertices by falling degree, a resident grid for the whole search; roads by one block or a queue",
         cpu="saitan.bfs.cpu_fast:Fast",
+        cuda="saitan.bfs.cuda_fast:Fast",
+        cubins=("fast", "road", "validate"),
     ),
     "scipy": Variant("SciPy's breadth-first order, one thread", cpu="saitan.bfs.peers:Scipy"),
     "networkit": Variant(

@@ -42,10 +42,14 @@ class Layout:
     new: np.ndarray
 
     @classmethod
-    def of(cls, graph: Graph) -> Layout:
+    def of(cls, graph: Graph, by_degree: bool = True) -> Layout:
+        """by_degree: False keeps all vertices in the graph's order."""
         directed = graph.metadata.get("directed", True)
         turned = graph.transposed() if directed else graph
-        old, new = _order(graph.offsets, graph.targets, turned.offsets, turned.targets)
+        if by_degree:
+            old, new = _order(graph.offsets, graph.targets, turned.offsets, turned.targets)
+        else:
+            old = new = np.arange(graph.n, dtype=np.int32)
         forward = _rows(graph, old, new)
         return cls(forward, _rows(turned, old, new) if directed else forward, old, new)
 
@@ -141,3 +145,25 @@ def restore(new, old, levels, parents, levels_out, parents_out):
             levels_out[v], parents_out[v] = -1, -1
         else:
             levels_out[v], parents_out[v] = levels[place], old[parents[place]]
+
+
+@njit(cache=True)
+def rows_of_four(offsets, targets):
+    """The rows of road.cu, int32 [vertices and extensions, 4]: heads, -1 where there is none, -2 - number of the row
+    that goes on."""
+    n = len(offsets) - 1
+    extensions = 0
+    for v in range(n):
+        extensions += max(0, (offsets[v + 1] - offsets[v] - 2) // 3)
+    rows = np.full((n + extensions, 4), -1, np.int32)
+    next_row = n
+    for v in range(n):
+        row, place = v, 0
+        for i in range(offsets[v], offsets[v + 1]):
+            if place == 3 and i + 1 < offsets[v + 1]:
+                rows[row, 3] = -2 - next_row
+                row, place = next_row, 0
+                next_row += 1
+            rows[row, place] = targets[i]
+            place += 1
+    return rows

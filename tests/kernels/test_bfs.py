@@ -7,7 +7,7 @@ from hypothesis import given
 
 from saitan import bfs
 from saitan.bfs.cpu import CpuLevels, Hybrid
-from saitan.bfs.layout import Layout, small_world
+from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
 from saitan.bfs.validate import check
 from saitan.generators import GENERATORS
@@ -300,3 +300,28 @@ def test_a_level_can_be_shared_by_words():
 def test_memory_of_a_directed_graph_holds_the_turned_arcs():
     graph = directed(40, [(i, i + 1) for i in range(39)])
     assert Hybrid(graph).memory == Hybrid(path(40)).memory + 41 * 8 + 39 * 4
+
+
+def test_a_layout_in_the_graphs_order():
+    graph = undirected(40, [(0, 1), (1, 0), (2, 2), (5, 39)])
+    layout = Layout.of(graph, by_degree=False)
+    assert layout.old.tolist() == layout.new.tolist() == list(range(40))
+    assert layout.forward.sources.tolist() == [0, 1, 5, 39] and layout.forward.targets.tolist() == [1, 0, 39, 5]
+
+
+@given(case=cases())
+def test_rows_of_four_hold_every_arc(case):
+    graph, _ = case
+    rows = rows_of_four(graph.offsets, graph.targets)
+    used = set(range(graph.n))
+    for v in range(graph.n):
+        heads, row = [], v
+        while row >= 0:
+            four = rows[row].tolist()
+            heads += [head for head in four if head >= 0]
+            row = -2 - four[3] if four[3] <= -2 else -1
+            if row >= 0:
+                assert row not in used and min(four[:3]) >= 0
+                used.add(row)
+        assert heads == graph.targets[graph.offsets[v] : graph.offsets[v + 1]].tolist()
+    assert used == set(range(len(rows)))

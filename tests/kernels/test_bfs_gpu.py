@@ -187,3 +187,62 @@ def test_memory_is_given_back():
     for variant in GPU:
         bfs.solve(graph, bfs.queries(graph, 1, 1)[0], variant, "cuda")
     assert driver.mem_get_info()[0] == before
+
+
+@pytest.mark.parametrize("one_block", [False, True])
+@pytest.mark.parametrize("shared", [8192, 40])
+def test_either_way_of_fast_on_roads(one_block, shared, monkeypatch):
+    """By the grid, and by one block with queues that end in shared memory or go on in device memory."""
+    from saitan.bfs import cuda_fast
+
+    monkeypatch.setattr(cuda_fast, "MOST_QUEUED", shared)
+    monkeypatch.setattr(
+        cuda_fast.Fast, "_choose", lambda fast, road, _: setattr(fast, "engine", road if one_block else fast.engine)
+    )
+    rng = np.random.default_rng(3)
+    graphs = [
+        GENERATORS["road_rail"](vertices=20_000, arcs=64_200, seed=2),
+        GENERATORS["grid"](width=200, height=150, weight_low=1, weight_high=1, seed=1),
+        undirected(3000, rng.integers(0, 3000, (9000, 2))),
+        random_directed(3000, 9000, 8),
+        path(33),
+        undirected(80, [(0, v) for v in range(1, 65)]),
+    ]
+    for graph in graphs:
+        solver = bfs.prepare(graph, "fast", "cuda")
+        assert isinstance(solver.engine, cuda_fast.Road if one_block else cuda_fast.Grid)
+        for root in bfs.queries(graph, 3, 1):
+            solver.run(root)
+            poison(solver)
+            run = solver.run(root)
+            solver.validate()
+            expected = bfs.reference(graph, root)
+            assert bfs.differs(expected, solver.answer()) is None
+            assert run.counters["levels"] == expected.arrays["levels"].max() + 1
+            if one_block:
+                assert run.counters["inspected"] == graph.degrees[expected.arrays["levels"] >= 0].sum()
+        solver.close()
+
+
+def test_the_trace_of_fast():
+    graph = kronecker(16)
+    root = bfs.queries(graph, 1, 1)[0]
+    result = bfs.solve(graph, root, "fast", "cuda")
+    trace, sizes = result.run.phases, np.bincount(result.levels[result.levels >= 0])
+    assert trace["frontier"].tolist() == sizes.tolist()
+    assert set(trace["direction"]) == {"top-down", "bottom-up"}
+    assert trace["inspected"].sum() == result.run.counters["inspected"]
+    assert 0 < trace["seconds"].sum() <= result.run.kernel
+    assert result.run.counters["search_s"] <= result.run.kernel
+
+
+def test_a_grid_that_is_not_resident_gives_up(monkeypatch):
+    from saitan.bfs import cuda_fast
+
+    monkeypatch.setattr(cuda_fast, "RESIDENT", 5)
+    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 50)
+    graph = kronecker(10)
+    solver = bfs.prepare(graph, "fast", "cuda")
+    with pytest.raises(Unavailable, match="fast gave up on"):
+        solver.run(bfs.queries(graph, 1, 1)[0])
+    solver.close()

@@ -1,0 +1,209 @@
+"""Fast on the GPU: host side of fast.cu (a resident grid) and road.cu (one block).
+
+One launch answers a root (with one before it to clear, on roads); the host reads one record at the end. Which of the
+two a graph gets: small worlds and whatever has long rows the grid; where both can, one search by each decides.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pycuda.driver as driver
+
+from saitan.bfs import check_root
+from saitan.bfs.cuda import Checker, CudaSolver, described
+from saitan.bfs.cuda_step import Rows, words
+from saitan.bfs.layout import Layout, rows_of_four, small_world
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
+from saitan.cuda import device
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.timing import Stopwatch
+from saitan.graph import Graph
+from saitan.problem import Run, Unavailable
+
+THREADS, RESIDENT, PIECE = 1024, 1, 128  # as in fast.cu
+# To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m); see NOTES.md.
+ALPHA, BETA = 20.0, 14.0
+PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
+TRACED = 4096  # levels
+COUNTS = [("inspected", np.uint64), ("begun", np.uint64), ("searched", np.uint64)]
+CONTROL = np.dtype(
+    [(name, np.uint32) for name in ("arrived", "late", "levels", "switches")]
+    + COUNTS
+    + [("found", np.uint64, 3), ("leaving", np.uint64, 3), ("pieces", np.uint32, 3), ("unused", np.uint32)]
+)
+LEVEL = np.dtype([("ns", np.uint64), ("inspected", np.uint64), ("frontier", np.uint32), ("bottom_up", np.uint32)])
+
+# One block: rows longer than this are chains of loads.
+LONGEST_ROW = 64
+ROAD_THREADS, MOST_QUEUED, LEAST_QUEUED = 1024, 8192, 1024
+RECORD = np.dtype([("levels", np.uint64), ("inspected", np.uint64)])
+
+
+def _attribute(name: str) -> int:
+    return device().get_attribute(getattr(driver.device_attribute, name))
+
+
+class Grid:
+    """The search of fast.cu. levels, parents: device arrays with room for a multiple of four entries."""
+
+    def __init__(self, graph: Graph, layout: Layout, buffers: Buffers, levels, parents) -> None:
+        self.graph, self._new = graph, layout.new
+        forward, backward = layout.forward, layout.backward
+        k, width = forward.n, words(forward.n)
+        out = Rows(forward, buffers)
+        into = out if backward is forward else Rows(backward, buffers)
+        starts = backward.offsets[:-1]
+        first = np.full(k, -1, np.int32)
+        rows = starts < backward.offsets[1:]
+        first[rows] = backward.targets[starts[rows]]
+        place = np.full(-(-graph.n // 4) * 4, -1, np.int32)
+        place[: graph.n] = layout.new
+        self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
+        self._read = driver.pagelocked_empty(1, CONTROL)
+        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * k // 1000
+        self._kernel = function("bfs", "fast", f"search_{out.suffix}", "IQI" + 11 * "P" + "II" + 5 * "P" + "IddI")
+        sets = [buffers.empty(width, np.uint32) for _ in range(3)]
+        arrays = [
+            *(out.offsets, out.ends, into.offsets, into.ends),
+            *(buffers.upload(first), *sets),
+            *(buffers.empty(k, np.uint64), buffers.empty(k + forward.m // PIECE + 1, np.uint64)),
+        ]
+        self._head = (k, forward.m)
+        self._arrays = [pointer(array) for array in (*arrays, self._control)]
+        outside = (buffers.upload(place), buffers.upload(layout.old), levels, parents, self._trace)
+        self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._patience_ms)
+        self._blocks = RESIDENT * _attribute("MULTIPROCESSOR_COUNT")
+        self._reset()
+
+    @staticmethod
+    def forecast(graph: Graph, layout: Layout) -> int:
+        """Bytes of the arrays."""
+        forward, backward = layout.forward, layout.backward
+        rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
+        own = 4 * forward.n + 12 * words(forward.n) + 8 * forward.n + 8 * (forward.n + forward.m // PIECE + 1)
+        return rows + own + 4 * (graph.n + 3) + 4 * forward.n + CONTROL.itemsize + TRACED * LEVEL.itemsize
+
+    def _reset(self) -> None:
+        driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
+        self._arrived = 0
+
+    def run(self, root: int, stopwatch: Stopwatch) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """Answer one root; returns counters and phases. Raises Unavailable when the search does not come to an end."""
+        start = int(self._new[root])
+        with stopwatch:
+            self._kernel.prepared_async_call(
+                (self._blocks, 1), (THREADS, 1, 1), None,
+                *self._head, start, *self._arrays, self._arrived, *self._tail,
+            )  # fmt: skip
+        driver.memcpy_dtoh(self._read, pointer(self._control))
+        seen = self._read[0]
+        if seen["late"]:
+            self._reset()
+            raise Unavailable(f"fast gave up on {self.graph.name} after {self._patience_ms / 1000:g} s")
+        self._arrived = int(seen["arrived"])
+        counters = {name: int(seen[name]) for name in ("levels", "switches", "inspected")}
+        counters["search_s"] = int(seen["searched"] - seen["begun"]) * 1e-9
+        return counters, self._phases(seen)
+
+    def _phases(self, seen: np.ndarray) -> dict[str, np.ndarray]:
+        """An entry a level; none for a search of more than TRACED levels."""
+        if seen["levels"] > TRACED:
+            return {}
+        trace = np.empty(int(seen["levels"]), LEVEL)
+        driver.memcpy_dtoh(trace, pointer(self._trace))
+        return {
+            "direction": np.where(trace["bottom_up"], BOTTOM_UP, TOP_DOWN),
+            "frontier": trace["frontier"].astype(np.int64),
+            "inspected": np.diff(np.append(trace["inspected"], seen["inspected"]).astype(np.int64)),
+            "seconds": np.diff(np.append(trace["ns"], seen["searched"]).astype(np.int64)) * 1e-9,
+        }
+
+
+class Road:
+    """The search of road.cu."""
+
+    def __init__(self, graph: Graph, rows: np.ndarray, buffers: Buffers, levels, parents) -> None:
+        n = graph.n
+        self._record, self._read = buffers.empty(1, RECORD), driver.pagelocked_empty(1, RECORD)
+        arrays = (pointer(levels), pointer(parents))
+        self._clear = function("bfs", "road", "clear", "IPP")
+        self._cleared = (n, *arrays)
+        self._kernel = function("bfs", "road", "search", "IPiPPPIP")
+        spare = self.spare(graph)
+        self._queued = min(MOST_QUEUED, spare // 8)
+        self._shared = 4 * words(n) + 8 * self._queued
+        self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared)
+        self._before = (n, pointer(buffers.upload(rows)))
+        self._after = (*arrays, pointer(buffers.empty(2 * n, np.int32)), self._queued, pointer(self._record))
+        self._grid = (4 * _attribute("MULTIPROCESSOR_COUNT"), 1)
+
+    @staticmethod
+    def spare(graph: Graph) -> int:
+        """Bytes of shared memory for queues; too few, or less than none, where the bitmap leaves none."""
+        return _attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - 64 - 4 * words(graph.n)
+
+    @staticmethod
+    def forecast(graph: Graph, rows: np.ndarray) -> int:
+        """Bytes of the arrays."""
+        return rows.nbytes + 8 * graph.n + RECORD.itemsize
+
+    def run(self, root: int, stopwatch: Stopwatch) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """Answer one root; returns counters and no phases."""
+        with stopwatch:
+            self._clear.prepared_async_call(self._grid, (256, 1, 1), None, *self._cleared)
+            self._kernel.prepared_async_call(
+                (1, 1), (ROAD_THREADS, 1, 1), None, *self._before, root, *self._after, shared_size=self._shared
+            )
+        driver.memcpy_dtoh(self._read, pointer(self._record))
+        counters = {name: int(self._read[0][name]) for name in RECORD.names}
+        return counters | {"search_s": stopwatch.seconds}, {}
+
+
+class Fast(CudaSolver):
+    """One root at a time, by the resident grid or by one block."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        begin = time.perf_counter()
+        longest = int(graph.degrees.max())
+        roads = not small_world(graph) and longest <= LONGEST_ROW
+        layout = Layout.of(graph, by_degree=not roads)
+        one_block = roads and Road.spare(graph) >= 8 * LEAST_QUEUED
+        rows = rows_of_four(graph.offsets, graph.targets) if one_block else None
+        self.construction = time.perf_counter() - begin
+        room = -(-graph.n // 4) * 4
+        needed = 8 * room + Grid.forecast(graph, layout) + (Road.forecast(graph, rows) if one_block else 0)
+        self.buffers = Buffers(needed, described(graph))
+        self._answer = [self.buffers.empty(room, np.int32) for _ in range(2)]
+        self.levels, self.parents = (array[: graph.n] for array in self._answer)
+        self.engine = Grid(graph, layout, self.buffers, *self._answer)
+        if one_block:
+            self._choose(Road(graph, rows, self.buffers, *self._answer), int(graph.degrees.argmax()))
+        self.transfer = self.buffers.upload_time
+        self.checker = Checker(graph)
+
+    def _choose(self, other: Road, root: int) -> None:
+        """Take the other engine if it is the faster one, second search each."""
+        if self.graph.m == 0:
+            return
+        took = []
+        for engine in (self.engine, other):
+            for _ in range(2):
+                engine.run(root, self.stopwatch)
+            took.append(self.stopwatch.seconds)
+        if took[1] < took[0]:
+            self.engine = other
+
+    def run(self, root: int) -> Run:
+        """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""
+        root = check_root(self.graph, root)
+        begin = time.perf_counter()
+        counters, phases = self.engine.run(root, self.stopwatch)
+        self.root = root
+        levels = self.deliver()
+        total = time.perf_counter() - begin
+        counters["construction_s"] = self.construction
+        return self.edges.run(levels, Run(self.stopwatch.seconds, total, counters, phases))

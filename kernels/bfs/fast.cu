@@ -1,0 +1,314 @@
+// Fast: the whole search in one launch of a resident grid, over the layout of layout.py (vertices by falling degree, rows
+// sorted), with the answer put into the graph's own order at the end.
+//
+// A top-down level makes pieces of at most PIECE arcs of the frontier's rows (`list_pieces`), so that a hub's row is
+// shared by all warps, and expands them (`expand`): visited and next are bitmaps, set by atomics; there is no queue of what
+// is found, as the next level reads the bitmap. A bottom-up level gives a warp a word of the bitmap, a lane a vertex
+// (`bottom_up`): the first entry of every row lies in an array of its own and is nearly always the parent; other
+// entries are read only where it is not. Words are owned, so that nothing is atomic. Words are dealt out one by one, as
+// neighbouring ones hold vertices of like degree.
+//
+// Between levels: one barrier of all blocks bottom-up, two top-down. Every block takes the same decisions from the same
+// counts. Counts have three slots: one is written, one is read by slow blocks, one is cleared for the next level.
+//
+// 1. Beamer, Asanovic, Patterson: Direction-optimizing breadth-first search. SC 2012.
+// 2. Yasui, Fujisawa: Fast and scalable NUMA-based thread parallel breadth-first search (vertices by degree). HPCS 2015.
+#include "grid.cuh"
+
+using Count = unsigned long long;
+
+static constexpr int THREADS = 1024, RESIDENT = 1;
+static constexpr uint32_t EVERY = 0xFFFFFFFFu, PIECE = 128, FEW = 4;
+// Words whose first entries a warp has under way at once; entries that a lane reads by itself before the warp helps.
+static constexpr int BATCH = 4, OWN = 16;
+// A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
+static constexpr uint32_t CROWD = 256, HANDFUL = 32;
+
+// Mirrored in cuda_fast.py.
+struct Control {
+    uint32_t arrived, late;
+    uint32_t levels, switches;
+    Count inspected, begun, searched;
+    Count found[3], leaving[3];
+    uint32_t pieces[3], unused;
+};
+struct Level {
+    Count ns, inspected;  // when it began, since the clock's start; arcs looked at in all levels before
+    uint32_t frontier, bottom_up;
+};
+
+template <typename O>
+struct Rows {
+    const O *__restrict__ offsets;
+    const int *__restrict__ ends;
+};
+
+static __device__ bool in_set(const uint32_t *set, int v) { return set[uint32_t(v) >> 5] >> (v & 31) & 1; }
+
+static __device__ Count warp_sum(Count value) {
+    for (int step = 16; step; step /= 2) value += __shfl_xor_sync(EVERY, value, step);
+    return value;
+}
+
+// Add up a count over the block, one atomic a block. All threads call it; `room` is shared.
+static __device__ void add(Count value, Count *room, Count *to) {
+    value = warp_sum(value);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = value;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        value = warp_sum(threadIdx.x < THREADS / 32 ? room[threadIdx.x] : 0);
+        if (threadIdx.x == 0 && value) atomicAdd(to, value);
+    }
+}
+
+// Where a warp stands in the grid: neighbouring numbers are of different blocks.
+struct Place {
+    uint32_t lane, warp, warps;
+};
+
+template <typename O>
+static __device__ Count list_pieces(Place at, uint32_t words, const O *__restrict__ offsets, const uint32_t *frontier,
+                                    uint2 *pieces, uint32_t *count) {
+    Count leaving = 0;
+    for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
+        uint32_t w = base + at.lane * at.warps, bits = w < words ? frontier[w] : 0;
+        for (uint32_t left = __ballot_sync(EVERY, bits != 0); left; left &= left - 1) {
+            int from = __ffs(left) - 1;
+            uint32_t v = (base + from * at.warps) * 32 + at.lane;
+            O degree = __shfl_sync(EVERY, bits, from) >> at.lane & 1 ? offsets[v + 1] - offsets[v] : 0;
+            leaving += degree;
+            uint32_t mine = uint32_t((degree + PIECE - 1) / PIECE), upto = mine;
+            for (int step = 1; step < 32; step *= 2) {
+                uint32_t below = __shfl_up_sync(EVERY, upto, step);
+                if (at.lane >= step) upto += below;
+            }
+            uint32_t place = at.lane == 31 ? atomicAdd(count, upto) : 0;
+            place = __shfl_sync(EVERY, place, 31) + upto - mine;
+            if (mine <= FEW)
+                for (uint32_t i = 0; i < mine; i++) pieces[place + i] = {v, i};
+            for (uint32_t many = __ballot_sync(EVERY, mine > FEW); many; many &= many - 1) {
+                int whose = __ffs(many) - 1;
+                uint32_t theirs = __shfl_sync(EVERY, mine, whose), first = __shfl_sync(EVERY, place, whose);
+                uint32_t tail = __shfl_sync(EVERY, v, whose);
+                for (uint32_t i = at.lane; i < theirs; i += 32) pieces[first + i] = {tail, i};
+            }
+        }
+    }
+    return leaving;
+}
+
+template <typename O>
+static __device__ Count expand(Place at, Rows<O> rows, const uint2 *pieces, uint32_t count, uint32_t *visited,
+                               uint32_t *following, int2 *answer, int level) {
+    Count found = 0;
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        uint2 piece = pieces[p];
+        O row = rows.offsets[piece.x] + O(piece.y) * PIECE + at.lane, end = rows.offsets[piece.x + 1];
+        int head[PIECE / 32];
+        uint32_t word[PIECE / 32];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) head[i] = row + 32 * i < end ? rows.ends[row + 32 * i] : -1;
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t bit = 1u << (head[i] & 31);
+            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
+            atomicOr(&following[head[i] >> 5], bit);
+            answer[head[i]] = {level, int(piece.x)};
+            found++;
+        }
+    }
+    return found;
+}
+
+// The parent of a vertex whose first entry is not in the frontier, -1 if no other is. All lanes of a warp call it.
+template <typename O>
+static __device__ int scan(uint32_t lane, bool wanted, uint32_t v, Rows<O> in, const uint32_t *frontier,
+                           Count &inspected) {
+    O at = 0, end = 0;
+    if (wanted) at = in.offsets[v] + 1, end = in.offsets[v + 1];
+    int parent = -1;
+    for (int turn = 0; turn < OWN / 4; turn++) {
+        int tail[4];
+        bool hit[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) tail[i] = at + i < end ? in.ends[at + i] : -1;
+#pragma unroll
+        for (int i = 0; i < 4; i++) hit[i] = tail[i] >= 0 && in_set(frontier, tail[i]);
+#pragma unroll
+        for (int i = 3; i >= 0; i--) {
+            inspected += tail[i] >= 0;
+            if (hit[i]) parent = tail[i];
+        }
+        at = parent < 0 ? at + 4 : end;
+        if (!__any_sync(EVERY, at < end)) return parent;
+    }
+    for (uint32_t longer = __ballot_sync(EVERY, at < end); longer; longer &= longer - 1) {
+        int whose = __ffs(longer) - 1;
+        O low = __shfl_sync(EVERY, at, whose), high = __shfl_sync(EVERY, end, whose);
+        for (; low < high; low += 32) {
+            int tail = low + lane < high ? in.ends[low + lane] : -1;
+            inspected += tail >= 0;
+            uint32_t hits = __ballot_sync(EVERY, tail >= 0 && in_set(frontier, tail));
+            if (hits) {
+                tail = __shfl_sync(EVERY, tail, __ffs(hits) - 1);
+                if (lane == whose) parent = tail;
+                break;
+            }
+        }
+    }
+    return parent;
+}
+
+template <typename O>
+static __device__ Count bottom_up(Place at, uint32_t words, Rows<O> in, const int *__restrict__ first,
+                                  const uint32_t *frontier, uint32_t *visited, uint32_t *following, int2 *answer,
+                                  int level, Count &inspected) {
+    Count found = 0;
+    for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
+        uint32_t w = base + at.lane * at.warps, open = w < words ? ~visited[w] : 0, got = 0;
+        for (uint32_t left = __ballot_sync(EVERY, open != 0); left;) {
+            int from[BATCH], tail[BATCH];
+            uint32_t wanted = 0, hit = 0;
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                from[i] = left ? __ffs(left) - 1 : -1;
+                left &= left - 1;
+                uint32_t bits = __shfl_sync(EVERY, open, from[i] & 31);
+                bool mine = from[i] >= 0 && bits >> at.lane & 1;
+                tail[i] = mine ? first[(base + from[i] * at.warps) * 32 + at.lane] : -1;
+                wanted |= uint32_t(mine) << i;
+            }
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) hit |= uint32_t(tail[i] >= 0 && in_set(frontier, tail[i])) << i;
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                if (from[i] < 0) break;
+                uint32_t v = (base + from[i] * at.warps) * 32 + at.lane;
+                inspected += tail[i] >= 0;
+                bool more = wanted >> i & 1 && !(hit >> i & 1) && tail[i] >= 0;
+                if (__any_sync(EVERY, more)) {
+                    int other = scan(at.lane, more, v, in, frontier, inspected);
+                    if (other >= 0) tail[i] = other, hit |= 1u << i;
+                }
+                bool reached = hit >> i & 1;
+                if (reached) answer[v] = {level, tail[i]};
+                uint32_t word = __ballot_sync(EVERY, reached);
+                if (at.lane == from[i]) got = word;
+            }
+        }
+        if (w < words) {
+            following[w] = got;
+            if (got) visited[w] = ~open | got;
+            found += __popc(got);
+        }
+    }
+    return found;
+}
+
+// The answer in the graph's numbers, four vertices a thread; room for a multiple of four everywhere.
+static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const int *__restrict__ old,
+                               const uint32_t *visited, const int2 *answer, int4 *levels, int4 *parents) {
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < (n + 3) / 4; i += gridDim.x * THREADS) {
+        int4 four = place[i];
+        int at[4] = {four.x, four.y, four.z, four.w};
+        int2 found[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j] = at[j] >= 0 && in_set(visited, at[j]) ? answer[at[j]] : int2{-1, -1};
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j].y = found[j].y >= 0 ? old[found[j].y] : -1;
+        levels[i] = {found[0].x, found[1].x, found[2].x, found[3].x};
+        parents[i] = {found[0].y, found[1].y, found[2].y, found[3].y};
+    }
+}
+
+// k: vertices of the layout, m: arcs out; n: vertices of the graph. traced: room in `trace`.
+template <typename O>
+static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in, const int *first,
+                              uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, uint2 *pieces,
+                              Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old,
+                              int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
+                              uint32_t patience_ms) {
+    __shared__ Count room[THREADS / 32];
+    const unsigned long long begun = now_ns(), deadline = begun + patience_ms * 1000000ull;
+    const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
+    const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
+    for (uint32_t w = thread; w < words; w += threads) {
+        // Bits beyond the last vertex count as visited.
+        uint32_t beyond = w == words - 1 && k % 32 ? EVERY << k % 32 : 0, own = w == root / 32 ? 1u << root % 32 : 0;
+        visited[w] = beyond | own;
+        frontier[w] = own;
+    }
+    if (thread == 0) {
+        answer[root] = {0, int(root)};
+        control->late = control->levels = control->switches = 0;
+        control->inspected = 0;
+        control->begun = begun;
+        for (int i = 0; i < 3; i++) control->found[i] = control->leaving[i] = control->pieces[i] = 0;
+    }
+    if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+    {
+        Count frontiers = 1;
+        bool up = false;
+        uint32_t switches = 0, level = 1;
+        for (; frontiers; level++) {
+            const uint32_t slot = level % 3, next = (level + 1) % 3;
+            bool before = up;
+            up = up ? double(frontiers) * beta * double(m) >= double(k) * k : frontiers > max(k / CROWD, HANDFUL);
+            if (thread == 0) {
+                control->found[next] = control->leaving[next] = control->pieces[next] = 0;
+                if (level <= traced) trace[level - 1] = {now_ns(), control->inspected, uint32_t(frontiers), 0};
+            }
+            Count arcs = 0;
+            if (!up) {
+                for (uint32_t w = thread; w < words; w += threads) following[w] = 0;
+                Count leaving = list_pieces(at, words, out.offsets, frontier, pieces, &control->pieces[slot]);
+                add(leaving, room, &control->leaving[slot]);
+                if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+                arcs = *(volatile Count *)&control->leaving[slot];
+                up = arcs * alpha > m;
+            }
+            Count found, inspected = 0;
+            if (up) {
+                found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, inspected);
+            } else {
+                uint32_t count = *(volatile uint32_t *)&control->pieces[slot];
+                found = expand(at, out, pieces, count, visited, following, answer, level);
+                if (thread == 0) inspected = arcs;
+            }
+            switches += up != before;
+            add(found, room, &control->found[slot]);
+            add(inspected, room, &control->inspected);
+            if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
+            if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+            frontiers = *(volatile Count *)&control->found[slot];
+            uint32_t *taken = frontier;
+            frontier = following;
+            following = taken;
+        }
+        if (thread == 0) {
+            control->levels = level - 1;
+            control->switches = switches;
+            control->searched = now_ns();
+        }
+    }
+    restore(n, place, old, visited, answer, levels, parents);
+    return;
+late:
+    if (threadIdx.x == 0) control->late = 1;
+}
+
+#define KERNEL(O, SUFFIX)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                  \
+        uint32_t k, Count m, uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, \
+        const int *first, uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, uint2 *pieces,    \
+        Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, \
+        Level *trace, uint32_t traced, double alpha, double beta, uint32_t patience_ms) {                             \
+        search<O>(k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, visited, frontier, following, answer,    \
+                  pieces, control, target, n, place, old, levels, parents, trace, traced, alpha, beta, patience_ms);  \
+    }
+
+KERNEL(uint32_t, u4)
+KERNEL(uint64_t, u8)

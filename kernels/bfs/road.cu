@@ -1,0 +1,89 @@
+// Fast on roads: one block makes the whole search, level by level from a queue, with the visited vertices in shared memory.
+//
+// A road network has hundreds of levels of a few hundred vertices, so that a level is one chain of latencies: an entry of
+// the queue, a row from L2, the atomic on the bitmap, an append, a block barrier. A barrier of several blocks would cost
+// more than all of it. A row is four heads in 16 bytes, NONE where there is none; a vertex of more arcs goes on in an
+// extension row, whose number, as -2 - number, stands in the place of the fourth head. A warp appends what its lanes
+// found by one atomic. Queues go on in device memory where they outgrow their room in shared memory.
+#include <cstdint>
+
+static constexpr int THREADS = 1024;
+static constexpr uint32_t EVERY = 0xFFFFFFFFu;
+static constexpr int NONE = -1;
+
+// Mirrored in cuda_fast.py.
+struct Record {
+    unsigned long long levels, inspected;
+};
+
+extern "C" __global__ void clear(uint32_t n, int *levels, int *parents) {
+    for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
+        levels[v] = parents[v] = -1;
+}
+
+// spill: [2, n]; room: entries of either queue in shared memory, behind the bitmap.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    search(uint32_t n, const int4 *__restrict__ rows, int root, int *levels, int *parents, int *spill, uint32_t room,
+           Record *record) {
+    extern __shared__ uint32_t shared[];
+    __shared__ uint32_t lengths[3];
+    __shared__ unsigned long long arcs;
+    const uint32_t words = (n + 31) / 32, lane = threadIdx.x % 32;
+    uint32_t *seen = shared;
+    int *queues = (int *)(shared + words);
+    for (uint32_t w = threadIdx.x; w < words; w += THREADS) seen[w] = w == root / 32 ? 1u << root % 32 : 0;
+    if (threadIdx.x == 0) {
+        arcs = lengths[0] = lengths[1] = lengths[2] = 0;
+        levels[root] = 0;
+        queues[0] = parents[root] = root;
+    }
+    __syncthreads();
+    uint32_t length = 1, level = 1;
+    unsigned long long inspected = 0;
+    for (; length; level++) {
+        uint32_t *found = &lengths[level % 3], in = (level - 1) % 2, out = level % 2;
+        if (threadIdx.x == 0) lengths[(level + 1) % 3] = 0;
+        for (uint32_t first = threadIdx.x - lane; first < length; first += THREADS) {
+            uint32_t i = first + lane;
+            int tail = NONE;
+            if (i < length) tail = i < room ? queues[in * room + i] : spill[size_t(in) * n + (i - room)];
+            for (int row = tail; __any_sync(EVERY, row >= 0);) {
+                int4 four = row >= 0 ? rows[row] : int4{NONE, NONE, NONE, NONE};
+                int head[4] = {four.x, four.y, four.z, four.w};
+                row = head[3] <= -2 ? -2 - head[3] : -1;
+                uint32_t before = 0, mine = 0, all = 0;
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    bool is = head[j] >= 0;
+                    inspected += is;
+                    uint32_t bit = 1u << (head[j] & 31);
+                    bool fresh = is && !(atomicOr(&seen[is ? head[j] >> 5 : 0], is ? bit : 0) & bit);
+                    uint32_t who = __ballot_sync(EVERY, fresh);
+                    before += __popc(who & ((1u << lane) - 1));
+                    all += __popc(who);
+                    mine |= uint32_t(fresh) << j;
+                }
+                if (all) {
+                    uint32_t place = lane == 0 ? atomicAdd(found, all) : 0;
+                    place = __shfl_sync(EVERY, place, 0) + before;
+#pragma unroll
+                    for (int j = 0; j < 4; j++) {
+                        if (!(mine >> j & 1)) continue;
+                        if (place < room)
+                            queues[out * room + place] = head[j];
+                        else
+                            spill[size_t(out) * n + (place - room)] = head[j];
+                        place++;
+                        levels[head[j]] = level;
+                        parents[head[j]] = tail;
+                    }
+                }
+            }
+        }
+        __syncthreads();
+        length = *found;
+    }
+    atomicAdd(&arcs, inspected);
+    __syncthreads();
+    if (threadIdx.x == 0) *record = {level - 1, arcs};
+}
