@@ -52,7 +52,9 @@ class CpuLevels:
             step, rows = cpu_step.bottom_up, self.backward
         sets = (self.frontier, self.visited, self.following, self.parents)
         inspected = step(rows.offsets, rows.targets, *sets, 0, 0, len(self.visited), self._ticket, get_num_threads())
-        vertices, arcs = cpu_step.commit(self.following, self.visited, self.levels, self.forward.offsets, level)
+        vertices, arcs = cpu_step.commit(
+            self.following, self.visited, self.levels, self.forward.offsets, level, get_num_threads()
+        )
         self.frontier, self.following = self.following, self.frontier
         return Found(vertices, arcs, inspected, time.perf_counter() - begin)
 

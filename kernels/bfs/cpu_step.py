@@ -30,8 +30,9 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
     following: cleared; parents: of its vertices, tail + first_tail. Returns arcs looked at.
     """
     ticket[0] = 0
-    inspected = 0
-    for _ in prange(threads):
+    # A number a thread: Numba's own reductions lose what nested loops add.
+    inspected = np.zeros(threads, np.int64)
+    for thread in prange(threads):
         seen = 0
         while True:
             low = first + atomic_add(ticket, 0, 1) * PIECE
@@ -50,8 +51,8 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
                             fresh = ((visited[v >> 5] | following[v >> 5]) & bit) == 0
                             if fresh and atomic_or(following, v >> 5, bit) & bit == 0:
                                 parents[v] = u + first_tail
-        inspected += seen
-    return inspected
+        inspected[thread] = seen
+    return inspected.sum()
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -61,8 +62,8 @@ def bottom_up(offsets, sources, frontier, visited, following, parents, first_tai
     offsets, sources: tails of every head. following: words [first, last) are written whole. Returns arcs looked at.
     """
     ticket[0] = 0
-    inspected = 0
-    for _ in prange(threads):
+    inspected = np.zeros(threads, np.int64)
+    for thread in prange(threads):
         seen = 0
         while True:
             low = first + atomic_add(ticket, 0, 1) * PIECE
@@ -83,17 +84,20 @@ def bottom_up(offsets, sources, frontier, visited, following, parents, first_tai
                                     found |= np.uint32(1 << b)
                                     break
                 following[w] = found
-        inspected += seen
-    return inspected
+        inspected[thread] = seen
+    return inspected.sum()
 
 
 @njit(parallel=True, cache=True, nogil=True)
-def commit(following, visited, levels, offsets, level):
+def commit(following, visited, levels, offsets, level, threads):
     """Mark what a level found: visited, and its number. Returns its vertices and the arcs that leave them."""
-    vertices, arcs = 0, 0
-    for w in prange(len(following)):
+    vertices, arcs = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
+    share = -(-len(following) // threads)
+    for thread in prange(threads):
         found, leaving = 0, 0
-        if following[w]:
+        for w in range(thread * share, min((thread + 1) * share, len(following))):
+            if following[w] == 0:
+                continue
             visited[w] |= following[w]
             for b in range(WORD):
                 if (following[w] >> b) & 1:
@@ -101,9 +105,8 @@ def commit(following, visited, levels, offsets, level):
                     levels[v] = level
                     found += 1
                     leaving += offsets[v + 1] - offsets[v]
-        vertices += found
-        arcs += leaving
-    return vertices, arcs
+        vertices[thread], arcs[thread] = found, leaving
+    return vertices.sum(), arcs.sum()
 
 
 @njit(parallel=True, cache=True)

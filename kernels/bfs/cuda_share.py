@@ -125,7 +125,9 @@ class SharedLevels:
             self.ratio.learn(direction, (share, worked), (self.width - share, seconds))
             _merge(self.following, self._theirs)
             inspected += int(self._record[0]["arcs"] + self._record[0]["inspected"])
-        vertices, arcs = cpu_step.commit(self.following, self.visited, self.levels, self.forward.offsets, level)
+        vertices, arcs = cpu_step.commit(
+            self.following, self.visited, self.levels, self.forward.offsets, level, get_num_threads()
+        )
         self.frontier, self.following = self.following, self.frontier
         return Found(vertices, arcs, inspected, time.perf_counter() - begin)
 

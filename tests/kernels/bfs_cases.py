@@ -84,6 +84,12 @@ def spoiled(graph, root, levels, parents):
         yield changed("unreached with a level", v, level=1)
         yield changed("unreached with a parent", v, parent=root)
         yield changed("a level below -1", v, level=-2)
+    leaves = [v for v in below if not (parents == v).any()]
+    for v in {leaves[0], leaves[-1]}:
+        for u in reached[levels[reached] == levels[v]].tolist():
+            if u != v and (u, v) in arcs:
+                # Right but for the arc from the old parent, which now leads down by two levels.
+                yield changed("hung below a neighbour of its own level", v, parent=u, level=levels[v] + 1)
     deepest = int(levels.max())
     last = np.flatnonzero(levels == deepest)
     yield (
