@@ -19,7 +19,7 @@ from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
-from saitan.cuda.timing import Stopwatch
+from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Run, Unavailable
 
@@ -90,14 +90,15 @@ class Grid:
         driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
         self._arrived = 0
 
-    def run(self, root: int, stopwatch: Stopwatch) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """Answer one root; returns counters and phases. Raises Unavailable when the search does not come to an end."""
+    def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
+        """Answer one root; returns seconds, counters and phases. Raises Unavailable when the search does not end."""
         start = int(self._new[root])
-        with stopwatch:
+        with laps:
             self._kernel.prepared_async_call(
                 (self._blocks, 1), (THREADS, 1, 1), None,
                 *self._head, start, *self._arrays, self._arrived, *self._tail,
             )  # fmt: skip
+        [seconds] = laps.seconds()
         driver.memcpy_dtoh(self._read, pointer(self._control))
         seen = self._read[0]
         if seen["late"]:
@@ -106,7 +107,7 @@ class Grid:
         self._arrived = int(seen["arrived"])
         counters = {name: int(seen[name]) for name in ("levels", "switches", "inspected")}
         counters["search_s"] = int(seen["searched"] - seen["begun"]) * 1e-9
-        return counters, self._phases(seen)
+        return seconds, counters, self._phases(seen)
 
     def _phases(self, seen: np.ndarray) -> dict[str, np.ndarray]:
         """An entry a level; none for a search of more than TRACED levels."""
@@ -150,16 +151,17 @@ class Road:
         """Bytes of the arrays."""
         return rows.nbytes + 8 * graph.n + RECORD.itemsize
 
-    def run(self, root: int, stopwatch: Stopwatch) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-        """Answer one root; returns counters and no phases."""
-        with stopwatch:
+    def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
+        """Answer one root; returns seconds, counters and no phases."""
+        with laps:
             self._clear.prepared_async_call(self._grid, (256, 1, 1), None, *self._cleared)
             self._kernel.prepared_async_call(
                 (1, 1), (ROAD_THREADS, 1, 1), None, *self._before, root, *self._after, shared_size=self._shared
             )
+        [seconds] = laps.seconds()
         driver.memcpy_dtoh(self._read, pointer(self._record))
         counters = {name: int(self._read[0][name]) for name in RECORD.names}
-        return counters | {"search_s": stopwatch.seconds}, {}
+        return seconds, counters | {"search_s": seconds}, {}
 
 
 class Fast(CudaSolver):
@@ -167,6 +169,7 @@ class Fast(CudaSolver):
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
+        self._gated = Laps(gated=True)
         begin = time.perf_counter()
         longest = int(graph.degrees.max())
         roads = not small_world(graph) and longest <= LONGEST_ROW
@@ -192,8 +195,8 @@ class Fast(CudaSolver):
         took = []
         for engine in (self.engine, other):
             for _ in range(2):
-                engine.run(root, self.stopwatch)
-            took.append(self.stopwatch.seconds)
+                seconds, *_ = engine.run(root, self._gated)
+            took.append(seconds)
         if took[1] < took[0]:
             self.engine = other
 
@@ -201,9 +204,9 @@ class Fast(CudaSolver):
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""
         root = check_root(self.graph, root)
         begin = time.perf_counter()
-        counters, phases = self.engine.run(root, self.stopwatch)
+        seconds, counters, phases = self.engine.run(root, self._gated)
         self.root = root
         levels = self.deliver()
         total = time.perf_counter() - begin
         counters["construction_s"] = self.construction
-        return self.edges.run(levels, Run(self.stopwatch.seconds, total, counters, phases))
+        return self.edges.run(levels, Run(seconds, total, counters, phases, disturbed=self._gated.disturbed))
