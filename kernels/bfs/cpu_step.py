@@ -23,6 +23,32 @@ def words(vertices: int) -> int:
     return -(-vertices // WORD)
 
 
+# What a thread does is a function of its own: Numba's own reductions lose what nested loops add, or do not compile.
+
+
+@njit(cache=True, nogil=True)
+def _top_down(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket):
+    """A thread's part of `top_down`: pieces until there are none. Returns arcs looked at."""
+    inspected = 0
+    while True:
+        low = first + atomic_add(ticket, 0, 1) * PIECE
+        if low >= last:
+            return inspected
+        for w in range(low, min(low + PIECE, last)):
+            if frontier[w] == 0:
+                continue
+            for b in range(WORD):
+                if (frontier[w] >> b) & 1:
+                    u = w * WORD + b
+                    inspected += offsets[u + 1] - offsets[u]
+                    for i in range(offsets[u], offsets[u + 1]):
+                        v = targets[i]
+                        bit = np.uint32(1 << (v & 31))
+                        fresh = ((visited[v >> 5] | following[v >> 5]) & bit) == 0
+                        if fresh and atomic_or(following, v >> 5, bit) & bit == 0:
+                            parents[v] = u + first_tail
+
+
 @njit(parallel=True, cache=True, nogil=True)
 def top_down(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket, threads):
     """Paper H, Fig 1, with `next` taking v: the heads of the frontier's arcs that are not visited join `following`.
@@ -30,29 +56,37 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
     following: cleared; parents: of its vertices, tail + first_tail. Returns arcs looked at.
     """
     ticket[0] = 0
-    # A number a thread: Numba's own reductions lose what nested loops add.
     inspected = np.zeros(threads, np.int64)
     for thread in prange(threads):
-        seen = 0
-        while True:
-            low = first + atomic_add(ticket, 0, 1) * PIECE
-            if low >= last:
-                break
-            for w in range(low, min(low + PIECE, last)):
-                if frontier[w] == 0:
-                    continue
-                for b in range(WORD):
-                    if (frontier[w] >> b) & 1:
-                        u = w * WORD + b
-                        seen += offsets[u + 1] - offsets[u]
-                        for i in range(offsets[u], offsets[u + 1]):
-                            v = targets[i]
-                            bit = np.uint32(1 << (v & 31))
-                            fresh = ((visited[v >> 5] | following[v >> 5]) & bit) == 0
-                            if fresh and atomic_or(following, v >> 5, bit) & bit == 0:
-                                parents[v] = u + first_tail
-        inspected[thread] = seen
+        inspected[thread] = _top_down(
+            offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket
+        )
     return inspected.sum()
+
+
+@njit(cache=True, nogil=True)
+def _bottom_up(offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket):
+    """A thread's part of `bottom_up`: pieces until there are none. Returns arcs looked at."""
+    inspected = 0
+    while True:
+        low = first + atomic_add(ticket, 0, 1) * PIECE
+        if low >= last:
+            return inspected
+        for w in range(low, min(low + PIECE, last)):
+            found = np.uint32(0)
+            wanted = ~visited[w]
+            if wanted != 0:
+                for b in range(WORD):
+                    if (wanted >> b) & 1:
+                        v = w * WORD + b
+                        for i in range(offsets[v], offsets[v + 1]):
+                            inspected += 1
+                            u = sources[i]
+                            if (frontier[u >> 5] >> (u & 31)) & 1:
+                                parents[v] = u + first_tail
+                                found |= np.uint32(1 << b)
+                                break
+            following[w] = found
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -64,49 +98,38 @@ def bottom_up(offsets, sources, frontier, visited, following, parents, first_tai
     ticket[0] = 0
     inspected = np.zeros(threads, np.int64)
     for thread in prange(threads):
-        seen = 0
-        while True:
-            low = first + atomic_add(ticket, 0, 1) * PIECE
-            if low >= last:
-                break
-            for w in range(low, min(low + PIECE, last)):
-                found = np.uint32(0)
-                wanted = ~visited[w]
-                if wanted != 0:
-                    for b in range(WORD):
-                        if (wanted >> b) & 1:
-                            v = w * WORD + b
-                            for i in range(offsets[v], offsets[v + 1]):
-                                seen += 1
-                                u = sources[i]
-                                if (frontier[u >> 5] >> (u & 31)) & 1:
-                                    parents[v] = u + first_tail
-                                    found |= np.uint32(1 << b)
-                                    break
-                following[w] = found
-        inspected[thread] = seen
+        inspected[thread] = _bottom_up(
+            offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket
+        )
     return inspected.sum()
+
+
+@njit(cache=True, nogil=True)
+def _commit(following, visited, levels, offsets, level, first, last):
+    """A thread's part of `commit`: words [first, last)."""
+    found, leaving = 0, 0
+    for w in range(first, last):
+        if following[w] == 0:
+            continue
+        visited[w] |= following[w]
+        for b in range(WORD):
+            if (following[w] >> b) & 1:
+                v = w * WORD + b
+                levels[v] = level
+                found += 1
+                leaving += offsets[v + 1] - offsets[v]
+    return found, leaving
 
 
 @njit(parallel=True, cache=True, nogil=True)
 def commit(following, visited, levels, offsets, level, threads):
     """Mark what a level found: visited, and its number. Returns its vertices and the arcs that leave them."""
-    vertices, arcs = np.zeros(threads, np.int64), np.zeros(threads, np.int64)
+    counts = np.zeros((threads, 2), np.int64)
     share = -(-len(following) // threads)
     for thread in prange(threads):
-        found, leaving = 0, 0
-        for w in range(thread * share, min((thread + 1) * share, len(following))):
-            if following[w] == 0:
-                continue
-            visited[w] |= following[w]
-            for b in range(WORD):
-                if (following[w] >> b) & 1:
-                    v = w * WORD + b
-                    levels[v] = level
-                    found += 1
-                    leaving += offsets[v + 1] - offsets[v]
-        vertices[thread], arcs[thread] = found, leaving
-    return vertices.sum(), arcs.sum()
+        last = min((thread + 1) * share, len(following))
+        counts[thread] = _commit(following, visited, levels, offsets, level, thread * share, last)
+    return counts[:, 0].sum(), counts[:, 1].sum()
 
 
 @njit(parallel=True, cache=True)

@@ -50,15 +50,16 @@ static __device__ Count warp_sum(Count value) {
     return value;
 }
 
-// Add up a count over the block, one atomic a block. All threads call it; `room` is shared.
-static __device__ void add(Count value, Count *room, Count *to) {
-    value = warp_sum(value);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = value;
+// Add up two counts over the block, one atomic a block for each. All threads call it; `room` is shared.
+static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong2 *room) {
+    a = warp_sum(a), b = warp_sum(b);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = {a, b};
     __syncthreads();
     if (threadIdx.x < 32) {
-        value = warp_sum(threadIdx.x < THREADS / 32 ? room[threadIdx.x] : 0);
-        if (threadIdx.x == 0 && value) atomicAdd(to, value);
+        bool mine = threadIdx.x < THREADS / 32;
+        a = warp_sum(mine ? room[threadIdx.x].x : 0), b = warp_sum(mine ? room[threadIdx.x].y : 0);
+        if (threadIdx.x == 0 && a) atomicAdd(to_a, a);
+        if (threadIdx.x == 0 && b) atomicAdd(to_b, b);
     }
 }
 
@@ -231,7 +232,7 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                               Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old,
                               int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
                               uint32_t patience_ms) {
-    __shared__ Count room[THREADS / 32];
+    __shared__ ulonglong2 room[THREADS / 32];
     const unsigned long long begun = now_ns(), deadline = begun + patience_ms * 1000000ull;
     const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
@@ -262,25 +263,27 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                 if (level <= traced) trace[level - 1] = {now_ns(), control->inspected, uint32_t(frontiers), 0};
             }
             Count arcs = 0;
+            uint32_t count = 0;
             if (!up) {
                 for (uint32_t w = thread; w < words; w += threads) following[w] = 0;
                 Count leaving = list_pieces(at, words, out.offsets, frontier, pieces, &control->pieces[slot]);
-                add(leaving, room, &control->leaving[slot]);
+                // Few warps list anything.
+                leaving = warp_sum(leaving);
+                if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
                 if (!grid_barrier(&control->arrived, target, deadline)) goto late;
                 arcs = *(volatile Count *)&control->leaving[slot];
+                count = *(volatile uint32_t *)&control->pieces[slot];
                 up = arcs * alpha > m;
             }
             Count found, inspected = 0;
             if (up) {
                 found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, inspected);
             } else {
-                uint32_t count = *(volatile uint32_t *)&control->pieces[slot];
                 found = expand(at, out, pieces, count, visited, following, answer, level);
                 if (thread == 0) inspected = arcs;
             }
             switches += up != before;
-            add(found, room, &control->found[slot]);
-            add(inspected, room, &control->inspected);
+            add(found, &control->found[slot], inspected, &control->inspected, room);
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
             if (!grid_barrier(&control->arrived, target, deadline)) goto late;
             frontiers = *(volatile Count *)&control->found[slot];

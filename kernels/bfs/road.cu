@@ -52,16 +52,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 int head[4] = {four.x, four.y, four.z, four.w};
                 row = head[3] <= -2 ? -2 - head[3] : -1;
                 uint32_t before = 0, mine = 0, all = 0;
+                // All four atomics are under way before the first answer is looked at; none where a head was seen
+                // before, as atomics on one word go one after another.
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
-                    bool is = head[j] >= 0;
-                    inspected += is;
+                    inspected += head[j] >= 0;
                     uint32_t bit = 1u << (head[j] & 31);
-                    bool fresh = is && !(atomicOr(&seen[is ? head[j] >> 5 : 0], is ? bit : 0) & bit);
-                    uint32_t who = __ballot_sync(EVERY, fresh);
+                    if (head[j] >= 0 && !(*(volatile uint32_t *)&seen[head[j] >> 5] & bit))
+                        mine |= uint32_t(!(atomicOr(&seen[head[j] >> 5], bit) & bit)) << j;
+                }
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    uint32_t who = __ballot_sync(EVERY, mine >> j & 1);
                     before += __popc(who & ((1u << lane) - 1));
                     all += __popc(who);
-                    mine |= uint32_t(fresh) << j;
                 }
                 if (all) {
                     uint32_t place = lane == 0 ? atomicAdd(found, all) : 0;

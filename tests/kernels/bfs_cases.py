@@ -27,6 +27,11 @@ def star(leaves):
     return undirected(leaves + 1, np.stack([np.zeros(leaves, np.int64), np.arange(1, leaves + 1)], 1))
 
 
+def triangle():
+    """From 0, vertex 2 may hang on level 2 below vertex 1, but for the arc from 0."""
+    return undirected(3, [(0, 1), (0, 2), (1, 2)])
+
+
 @st.composite
 def cases(draw, most=70):
     """(graph, root): loops, parallel arcs, unreachable parts; n about the multiples of 32; at least one usable root."""
@@ -90,6 +95,7 @@ def spoiled(graph, root, levels, parents):
             if u != v and (u, v) in arcs:
                 # Right but for the arc from the old parent, which now leads down by two levels.
                 yield changed("hung below a neighbour of its own level", v, parent=u, level=levels[v] + 1)
+    yield "all levels one down", np.where(levels >= 0, levels + 1, levels).astype(np.int32), parents
     deepest = int(levels.max())
     last = np.flatnonzero(levels == deepest)
     yield (

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, path, spoiled, star, undirected
-from hypothesis import given
+from bfs_cases import cases, directed, path, spoiled, star, triangle, undirected
+from hypothesis import example, given
 
 from saitan import bfs
 from saitan.bfs.cpu import CpuLevels, Hybrid
@@ -164,6 +164,7 @@ def test_kronecker_keeps_every_tuple(kronecker):
     assert loops.any() and loops.sum() % 2 == 0
 
 
+@example(case=(triangle(), 0))
 @given(case=cases())
 def test_the_validator_takes_right_answers_and_no_others(case):
     graph, root = case

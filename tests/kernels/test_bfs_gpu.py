@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, path, spoiled, star, undirected
+from bfs_cases import cases, directed, path, spoiled, star, triangle, undirected
 from hypothesis import given, settings
 
 from saitan import bfs
@@ -133,7 +133,11 @@ def test_cpu_and_gpu_together(ratio):
 
 @pytest.mark.parametrize("variant", THERE)
 def test_the_validator_on_the_device(variant):
-    graphs = [(kronecker(8), None), (undirected(70, [(0, 1), (1, 2), (0, 3), (3, 69), (68, 67), (3, 1), (2, 3)]), 0)]
+    graphs = [
+        (kronecker(8), None),
+        (triangle(), 0),
+        (undirected(70, [(0, 1), (1, 2), (0, 3), (3, 69), (68, 67), (3, 1), (2, 3)]), 0),
+    ]
     for graph, root in graphs:
         root = bfs.queries(graph, 1, 2)[0] if root is None else root
         solver = bfs.prepare(graph, variant, "cuda")
