@@ -41,6 +41,9 @@ THREADS = (_SIZES["ACROSS"], _SIZES["ROWS"], 1)
 # Kernels start in the order of their launches. So the large product is cut into launches of one tile a multiprocessor,
 # on one stream more than a multiprocessor holds blocks: a small kernel waits for one of them at most.
 BESIDE = cuda_fast.BLOCKS + 1
+# More vertices than this go in steps of 1,024, fewer in steps of 512: multiples of the widest tile, measured on an H200
+# from 4,096 to 16,384.
+LARGE = 8192
 
 
 class Closing(Solver):
@@ -123,8 +126,7 @@ class FloydWarshall(Closing):
 
     def __init__(self, instance: Instance) -> None:
         n, dtype = len(instance.a), instance.a.dtype
-        # A multiple of the widest tile; measured on an H200 from 4,096 to 16,384.
-        self.step = min(n, 512 if n <= 8192 else 1024)
+        self.step = min(n, 512 if n <= LARGE else 1024)
         inner = self.step, min(n, EDGE)
         # Two sets for the steps: the product still reads one while the next step packs the other.
         outer = n, self.step

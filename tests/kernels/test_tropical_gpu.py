@@ -197,6 +197,19 @@ def test_a_closure_follows_a_path_through_all_vertices(n, call):
     a_closure_follows_a_path_through_all_vertices(n, call, "cuda")
 
 
+@pytest.mark.parametrize("n", [1024, 1025, 2500])
+def test_steps_of_large_matrices(n, monkeypatch):
+    from saitan.tropical import cuda_closure
+
+    monkeypatch.setattr(cuda_closure, "LARGE", 1000)
+    a_closure_follows_a_path_through_all_vertices(n, "floyd_warshall", "cuda")
+    solver = tropical.prepare(tropical.instance({}, n=n, dtype="uint16", task="closure"), "floyd-warshall", "cuda")
+    assert solver.step == 1024
+    solver.run(0)
+    assert solver.validate().whole
+    solver.close()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 @pytest.mark.parametrize("last", [0, 31, 32, 999, 1023])
 def test_every_chunk_of_a_sum_counts(last, dtype):
