@@ -5,26 +5,44 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from saitan.workflow.plan import PEERS, PUBLISHED, RESULTS, SUMMARY, VEGA, plan_from
+from saitan.workflow import terminal
+from saitan.workflow.modules import code_of
+from saitan.workflow.outline import outline_files
+from saitan.workflow.plan import RESULTS, VEGA, plan_from
+from saitan.workflow.terminal import Ending
 
 min_version("9.6")
 
+root = Path(workflow.basedir)
+
 if not workflow.overwrite_configfiles:
 
-    configfile: "config/config.yaml"
+    configfile: root / "config/config.yaml"
 
 
-plan = plan_from(config)
+plan = plan_from(
+    config,
+    root=root,
+    configfiles=workflow.configfiles,
+    cores=workflow.resource_settings.cores or 1,
+)
+ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not.
 shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
 
 
 wildcard_constraints:
     graph=r"[A-Za-z0-9._-]+",
+    data=r"[A-Za-z0-9._-]+",
     experiment=r"[A-Za-z0-9_]+",
     backend="cpu|cuda",
     variant=r"[A-Za-z0-9_-]+",
     problem=r"[a-z0-9_]+",
+    point=r"[^/]+",
+    instance=r"[^/]+",
+    drawn=r"\d+",
+    seed=r"\d+",
+    output=r"[a-z0-9_]+",
     arch=r"sm_\d+[af]?",
     stem=r"[A-Za-z0-9_]+",
 
@@ -32,10 +50,11 @@ wildcard_constraints:
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/report.html",
+        plan.report,
         # Not written for a failed run, whose report must not pass for the end of it.
-        SUMMARY,
-        plan.cubins,
+        plan.summary,
+        plan.needed_cubins,
+        plan.kept,
 
 
 include: "workflow/rules/graphs.smk"
@@ -44,13 +63,12 @@ include: "workflow/rules/measure.smk"
 include: "workflow/rules/report.smk"
 
 
-onstart:
-    plan.say_skipped()
+terminal.show(plan, workflow)
 
 
 onsuccess:
-    plan.say_found(workflow.dag_settings.targets)
+    ending.succeeded(workflow.dag_settings.targets)
 
 
 onerror:
-    plan.report_what_exists()
+    ending.failed()

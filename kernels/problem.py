@@ -7,6 +7,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     INSTANCE    dict name -> Parameter: what an experiment may set about the instance itself
     OUTPUTS     dict name -> str: the arrays of an answer, one line each; what `keep:` may persist
     METRICS     dict name -> Metric: the counters that Run.counters may hold
+    TRACES      dict name -> str: the arrays that Run.phases or Solver.count may hold, one line each ({} if absent)
     HEADLINE    "time" or the name of a metric: what solvers are ranked by
     VARIANTS    dict name -> Variant
     instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on

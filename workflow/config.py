@@ -12,24 +12,60 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from saitan import problem as problems
+from saitan.problem import Parameter
 
 Scalar = bool | int | float | str
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")]
 
 # What an experiment shows; each is a function in views.py.
 View = Literal["graphs", "weights", "summary", "phases", "phase_cdf"]
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
-QUANTITIES = ("time", "mean time", "total time", "upload time", "memory")
+QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
+
+# Columns of a view's chart, beside the parameters and, where the problem says so, its metrics or traces.
+_KEYS = ("backend", "graph", "variant", "threads", "source")
+COLUMNS = {
+    "graphs": ("graph", "degree", "share", "source"),
+    "weights": ("graph", "weight", "share", "source"),
+    "summary": (*_KEYS, "seconds", "mean_seconds", "q1", "q3", "vertices", "arcs", "settled"),
+    "phases": (*_KEYS, "query", "phase", "seconds"),
+    "phase_cdf": (*_KEYS, "share"),
+}
 
 # An experiment is a target by its name, and these names are the rules'.
 RULES = (
-    *("all", "cubins", "compile", "graphs", "fetch", "convert", "generate"),
-    *("queries", "measure", "tabulate", "draw", "outline", "vega", "report"),
+    *("all", "cubins", "compile", "graphs", "fetch", "convert", "generate", "array"),
+    *("queries", "measure", "keep", "tabulate", "draw", "outline", "vega", "report"),
 )
+# Folders of results/ that all runs share; a run's own folder lies beside them.
+SHARED = ("downloads", "graphs", "arrays", "instances", "answers", "cubins", "logs", "numba")
+
+# What nvcc 13 compiles for, and what older ones do; "a" and "f" stand for its special targets.
+ARCHITECTURES = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
+
+LONGEST_NAME = 100
+
+
+def _name(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch(rf"[A-Za-z0-9_]{{1,{LONGEST_NAME}}}", value):
+        shown = value if len(value) <= 60 else f"{value[:57]}..."
+        raise ValueError(f"{shown!r} is no name: up to {LONGEST_NAME} letters, digits and underscores")
+    return value
+
+
+def _architecture(value: Any) -> Any:
+    found = re.fullmatch(r"sm_(\d+)[af]?", value) if isinstance(value, str) else None
+    if not found or int(found[1]) not in ARCHITECTURES:
+        known = ", ".join(f"sm_{number}" for number in ARCHITECTURES)
+        raise ValueError(f"{value!r} is no architecture (there are: {known})")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+Architecture = Annotated[str, BeforeValidator(_architecture)]
 
 
 class Model(BaseModel):
@@ -73,14 +109,18 @@ class Experiment(Model):
     view: View = "summary"
     problem: str | None = Field(None, description="A folder of kernels/; absent where only graphs are described.")
     graphs: list[str] = Field(default=[], description="Names from config/graphs.yaml.")
+    arrays: list[str] = Field(
+        default=[], description="Names from config/arrays.yaml, or experiment.output: a kept answer of another one."
+    )
+    keep: list[str] = Field(default=[], description="Outputs of the first query to write to results/answers/.")
     variants: dict[str, dict[str, list[Scalar]]] = Field(
         default={}, description="Variants, each with the values of its parameters; every combination is a point."
     )
     instance: dict[str, list[Scalar]] = Field(
         default={}, description="Values of the problem's own parameters; every combination is a point."
     )
-    queries: int = Field(8, ge=1, description="How many queries (sources, ...) are drawn.")
-    seed: int = Field(1, description="Seed of that draw.")
+    queries: int = Field(8, ge=1, le=1_000_000, description="How many queries (sources, ...) are drawn.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of that draw.")
     quantities: list[str] = Field(
         ["time", "mean time", "memory"],
         description="Rows of the summary table: these, total time, upload time, counters.",
@@ -95,6 +135,8 @@ class Experiment(Model):
     @classmethod
     def _variants_as_mapping(cls, value: Any) -> Any:
         if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            if repeated := [name for place, name in enumerate(value) if name in value[:place]]:
+                raise ValueError(f"{repeated[0]!r} is there twice; name it once")
             value = {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: _lists(parameters) for name, parameters in value.items()}
@@ -113,6 +155,8 @@ class Experiment(Model):
             raise ValueError(f"view {self.view} needs `variants`")
         if self.view in ("graphs", "weights") and not self.graphs:
             raise ValueError(f"view {self.view} needs `graphs`")
+        if self.graphs and self.arrays:
+            raise ValueError("either `graphs` or `arrays`, not both")
         if self.baseline and self.baseline not in self.variants:
             raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
         return self
@@ -126,13 +170,15 @@ class Experiment(Model):
 class Config(Model):
     """A run."""
 
+    name: Name = Field("run", description="Folder of results/ for this run; the name of the file when absent.")
     title: str = Field("saitan", description="Heads the report.")
     backend: Literal["auto", "both", "cpu", "cuda"] = Field(
         "auto", description="auto: the GPU where there is one, otherwise the CPU; both: the CPU, and the GPU if any."
     )
     mirror: str | None = Field(None, description="A folder or base address to take downloads from.")
-    architectures: list[Annotated[str, Field(pattern=r"^sm_\d+[af]?$")]] | None = Field(
-        None, description="What to compile for; the device's own when absent, sm_80 and sm_90 without a device."
+    architectures: list[Architecture] | None = Field(
+        None,
+        description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
     )
     measure: Measure = Measure()
     experiments: dict[Name, Experiment] = Field(min_length=1)
@@ -148,18 +194,24 @@ class ConfigError(Exception):
     """One line that names the key and what would be right."""
 
 
-def load(raw: Mapping[str, Any], catalogue: Iterable[str]) -> Config:
-    """The checked configuration. catalogue: the names of the graphs there are. Raises ConfigError."""
+def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = ()) -> Config:
+    """The checked configuration. graphs, arrays: the names that the catalogues have. Raises ConfigError."""
     try:
         config = Config.model_validate(dict(raw))
     except ValidationError as error:
         raise ConfigError(explain(error, Config.model_json_schema())) from None
-    known = list(catalogue)
+    if config.name in SHARED:
+        raise ConfigError(f"name: results/{config.name} is a folder that all runs share; give the run another name")
+    known, kept = list(graphs), [*arrays, *_kept_outputs(config)]
     for name, experiment in config.experiments.items():
         if name in RULES:
             raise ConfigError(f"experiments.{name}: {name} is the name of a rule; give the experiment another name")
-        _check(f"experiments.{name}", experiment, known)
+        _check(f"experiments.{name}", experiment, known, kept)
     return config
+
+
+def _kept_outputs(config: Config) -> list[str]:
+    return [f"{name}.{output}" for name, experiment in config.experiments.items() for output in experiment.keep]
 
 
 def explain(error: ValidationError, schema: dict[str, Any]) -> str:
@@ -207,31 +259,78 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     return f" {name!r} (there are: {', '.join(known)})" if known else f" {name!r}"
 
 
-def _check(key: str, experiment: Experiment, catalogue: list[str]) -> None:
+def _check(key: str, experiment: Experiment, graphs: list[str], arrays: list[str]) -> None:
     for graph in experiment.graphs:
-        if graph not in catalogue:
-            raise ConfigError(f"{key}.graphs: unknown graph{_suggest(graph, catalogue)} (config/graphs.yaml)")
-    _once(f"{key}.graphs", experiment.graphs)
+        if graph not in graphs:
+            raise ConfigError(f"{key}.graphs: unknown graph{_suggest(graph, graphs)} (config/graphs.yaml)")
+    for array in experiment.arrays:
+        if array not in arrays:
+            raise ConfigError(
+                f"{key}.arrays: unknown array{_suggest(array, arrays)} (config/arrays.yaml, or experiment.output of"
+                " another experiment that keeps it)"
+            )
+    for field in ("graphs", "arrays", "keep", "quantities"):
+        _once(f"{key}.{field}", getattr(experiment, field))
     try:
         Measure.model_validate(experiment.measure)
     except ValidationError as error:
         raise ConfigError(f"{key}.measure.{explain(error, Measure.model_json_schema())}") from None
     if experiment.problem is None:
+        _check_columns(key, experiment, None)
         return
     if experiment.problem not in (names := problems.names()):
         raise ConfigError(f"{key}.problem: unknown problem{_suggest(experiment.problem, names)}")
     package = problems.problem(experiment.problem)
+    _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():
         if variant not in package.VARIANTS:
             raise ConfigError(f"{key}.variants: unknown variant{_suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
     _check_parameters(f"{key}.instance", experiment.instance, package.INSTANCE, experiment.problem)
+    for output in experiment.keep:
+        if output not in package.OUTPUTS:
+            raise ConfigError(f"{key}.keep: unknown output{_suggest(output, package.OUTPUTS)}")
     for quantity in experiment.quantities:
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
             raise ConfigError(f"{key}.quantities: unknown quantity{_suggest(quantity, known)}")
+    _check_columns(key, experiment, package)
 
 
-def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mapping[str, type], owner: str) -> None:
+def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
+    """The inputs that an experiment names are those that its problem takes."""
+    if not experiment.variants:
+        return
+    for kind, given in (("graph", experiment.graphs), ("array", experiment.arrays)):
+        taken = [declared for declared in package.INPUTS.values() if declared.kind == kind]
+        if given and not taken:
+            kinds = " or ".join(f"`{declared.kind}s`" for declared in package.INPUTS.values()) or "no input"
+            raise ConfigError(f"{key}.{kind}s: {experiment.problem} takes {kinds}")
+        if not given and any(not declared.optional for declared in taken):
+            says = next(declared.says for declared in taken if not declared.optional)
+            raise ConfigError(f"{key}.{kind}s: {experiment.problem} needs one ({says})")
+
+
+def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
+    """The columns that a chart and a view of phases name are there."""
+    swept = [*experiment.instance, *(name for values in experiment.variants.values() for name in values)]
+    traces = [] if package is None else list(getattr(package, "TRACES", {}))
+    known = [*COLUMNS[experiment.view], *swept]
+    if experiment.view == "summary":
+        known += [] if package is None else list(package.METRICS)
+    elif experiment.traced:
+        known += traces
+        if experiment.column not in traces:
+            raise ConfigError(f"{key}.column: unknown column{_suggest(experiment.column, traces)}")
+    if experiment.figure is None:
+        return
+    figure = experiment.figure
+    for axis, columns in (("x", [figure.x]), ("y", figure.y), ("color", [figure.color]), ("facet", [figure.facet])):
+        for column in columns:
+            if column is not None and column not in known:
+                raise ConfigError(f"{key}.figure.{axis}: unknown column{_suggest(column, dict.fromkeys(known))}")
+
+
+def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mapping[str, Parameter], owner: str) -> None:
     for name, values in given.items():
         if name not in known:
             has = f"it has: {', '.join(known)}" if known else "it has none"
@@ -239,12 +338,10 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
         if not values:
             raise ConfigError(f"{key}.{name}: an empty list makes no point; give at least one value")
         for value in values:
-            wanted = known[name]
-            fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
-            if not fits or (isinstance(value, bool) and wanted is not bool):
-                raise ConfigError(f"{key}.{name}: {value!r} is no {wanted.__name__}")
-            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+-]+", value):
-                raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + - only")
+            if reason := known[name].wrong(value):
+                raise ConfigError(f"{key}.{name}: {reason}")
+            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
+                raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + : - only")
         _once(f"{key}.{name}", values)
 
 
@@ -255,5 +352,53 @@ def _once(key: str, values: Sequence[Scalar]) -> None:
             raise ConfigError(f"{key}: {value!r} is there twice; name it once")
 
 
+def schema() -> dict[str, Any]:
+    """The JSON schema of a run's YAML: the models', and for each problem its variants and their parameters."""
+    made = Config.model_json_schema()
+    made["$defs"]["Experiment"]["allOf"] = [
+        {
+            "if": {"properties": {"problem": {"const": name}}, "required": ["problem"]},
+            "then": {"properties": _offered(problems.problem(name))},
+        }
+        for name in problems.names()
+    ]
+    return made
+
+
+def _offered(package: Any) -> dict[str, Any]:
+    variants = {name: _parameters(v.parameters) | {"description": v.summary} for name, v in package.VARIANTS.items()}
+    metrics = {name: metric.says for name, metric in package.METRICS.items()}
+    quantities = [*({"const": name} for name in QUANTITIES)]
+    quantities += [{"const": name, "description": says} for name, says in metrics.items()]
+    return {
+        "variants": {
+            "anyOf": [
+                {"type": "array", "items": {"enum": list(variants)}},
+                {"type": "object", "properties": variants, "additionalProperties": False},
+            ]
+        },
+        "instance": _parameters(package.INSTANCE),
+        "keep": {"type": "array", "items": {"enum": list(package.OUTPUTS)}},
+        "quantities": {"type": "array", "items": {"anyOf": quantities}},
+    }
+
+
+def _parameters(known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """An object with one value, or a list of values, for each parameter."""
+    properties = {}
+    for name, parameter in known.items():
+        one: dict[str, Any] = {
+            "type": {bool: "boolean", int: "integer", float: "number", str: "string"}[parameter.type]
+        }
+        bounds = (("exclusiveMinimum", parameter.above), ("minimum", parameter.least), ("maximum", parameter.most))
+        one |= {key: bound for key, bound in bounds if bound is not None}
+        if parameter.choices:
+            one["enum"] = list(parameter.choices)
+        properties[name] = {"description": parameter.says, "anyOf": [one, {"type": "array", "items": one}]}
+        if parameter.default is not None:
+            properties[name]["default"] = parameter.default
+    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+
+
 if __name__ == "__main__":
-    print(json.dumps(Config.model_json_schema(), indent=2))
+    print(json.dumps(schema(), indent=2))

@@ -1,113 +1,96 @@
-"""Measure one point: prepare, warm up, sample, validate every answer, write the raw samples.
+"""Measure one point and write its raw samples, one row a timed answer.
 
-One row a timed answer. Columns: experiment, problem, backend, graph, variant, the point's parameters; query, round;
-seconds (kernel), total_seconds (answer delivered), transfer_seconds (upload, once a point), memory (bytes); the
-counters of the problem's METRICS; phase_* lists, one entry a phase; provenance.
+Columns: experiment, problem, backend, graph, variant; parameters, instance, counters, work and provenance as structs
+(absent where empty); query, round; seconds (kernel), total_seconds (answer delivered), transfer_seconds (upload, once a
+point), memory (bytes), threads; phase_* lists, one entry a phase; disturbed; checked, checked_whole. The schema's
+metadata holds under "saitan": identity, settled, spread, disturbed, and `unavailable`: why there are no rows.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import statistics
-import time
+import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.json
 import pyarrow.parquet as pq
 
-from saitan.problem import Invalid
+from saitan.problem import Unavailable
 from saitan.workflow.files import beside
+from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.provenance import provenance
-from saitan.workflow.queries import load_instance
-from saitan.workflow.step import Failure, load_numba, progress, run_step
+from saitan.workflow.sampling import Answering, Sampled, prepared, sample
+from saitan.workflow.step import run_step, say
+
+_KEY = b"saitan"
+POINT = ("experiment", "problem", "backend", "graph", "variant")
+_PLAIN = {
+    **dict.fromkeys(POINT, pa.string()),
+    **{"query": pa.string(), "round": pa.int64(), "disturbed": pa.string(), "checked": pa.string()},
+    **{"checked_whole": pa.bool_(), "memory": pa.int64(), "threads": pa.int64()},
+    **dict.fromkeys(("seconds", "total_seconds", "transfer_seconds"), pa.float64()),
+}
 
 
 def measure(arguments: argparse.Namespace) -> None:
     settings = json.loads(arguments.settings)
-    if settings["backend"] == "cpu":
-        load_numba()
-    package, instance = load_instance(settings, arguments.graph)
-    queries = json.loads(arguments.queries.read_text())
-    with np.load(arguments.reference) as stored:
-        expected = dict(stored)
+    constant = {key: settings[key] for key in POINT}
+    constant |= {"parameters": settings["parameters"], "instance": settings["instance"], "threads": arguments.threads}
+    unavailable = None
     try:
-        solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
-    except ValueError as error:
-        raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
-    try:
-        for query in queries[: settings["warmup"]]:
-            solver.run(query)
-        rows = sample(solver, queries, settings, lambda: _compare(package, expected, solver))
-        point = {key: settings[key] for key in ("experiment", "problem", "backend", "graph", "variant")}
-        constant = point | settings["instance"] | settings["parameters"]
-        constant |= {"transfer_seconds": solver.transfer, "memory": solver.memory}
-    finally:
-        solver.close()
-    constant |= provenance(settings["backend"], arguments.threads)
+        sampled, costs = _sampled(settings, arguments)
+        constant |= costs | {"provenance": provenance(settings["backend"])}
+    except Unavailable as error:
+        sampled, unavailable = Sampled(), str(error)
+        say(arguments.log, f"left out: {error}")
+    about = {"identity": settings.get("identity", ""), "unavailable": unavailable, "settled": sampled.settled}
+    about |= {"spread": sampled.spread if math.isfinite(sampled.spread) else None, "disturbed": sampled.disturbed}
     with beside(arguments.output) as path:
-        pq.write_table(_table([constant | row for row in rows]), path)
+        write_samples([constant | row for row in sampled.rows], about, path)
 
 
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """The rows with the columns of all of them, by way of JSON: PyArrow's own way imports pandas, 0.3 s a point."""
-    lines = "\n".join(json.dumps(row) for row in rows).encode()
-    return pyarrow.json.read_json(
-        io.BytesIO(lines),
-        read_options=pyarrow.json.ReadOptions(block_size=len(lines) + 1),
-        # Other texts are taken as they are; this one would be taken for a time.
-        parse_options=pyarrow.json.ParseOptions(explicit_schema=pa.schema([("measured_at", pa.string())])),
-    )
+def _sampled(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[Sampled, dict[str, Any]]:
+    """The samples, and what preparing the solver cost. Raises Unavailable for what cannot run here."""
+    package, instance = load_instance(settings, arguments)
+    queries = read_queries(arguments.queries)
+    with prepared(package, instance, settings) as solver:
+        answering = Answering(package, solver, read_reference(arguments.reference))
+        for query in queries[: settings["warmup"]]:
+            answering.warm_up(query)
+        sampled = sample(answering, solver, queries, settings)
+        return sampled, {"transfer_seconds": solver.transfer, "memory": solver.memory}
 
 
-def _compare(package: Any, expected: dict[str, np.ndarray], solver: Any) -> None:
-    if expected and (difference := package.differs(expected, solver.answer())):
-        raise Invalid(f"differs from the reference solver: {difference}")
+def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path) -> None:
+    """Rows with an explicit schema: a name that reads like a date stays a name. No rows: a file without columns."""
+    columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
+    columns = {name: column for name, column in columns.items() if column is not None}
+    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
+    pq.write_table(table, path)
 
 
-def sample(solver: Any, queries: list, settings: dict[str, Any], compare_first) -> list[dict[str, Any]]:
-    """Whole rounds of all queries until the median has settled or the budget is spent.
-
-    compare_first: called after the first timed answer. Raises Invalid for a wrong answer, before its time counts.
-    """
-    rows: list[dict[str, Any]] = []
-    medians: list[float] = []
-    deadline = time.perf_counter() + settings["budget_s"]
-    while True:
-        label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"
-        for query in progress(queries, label):
-            run = solver.run(query)
-            solver.validate()
-            if not rows:
-                compare_first()
-            row = {"query": str(query), "round": len(medians)}
-            row |= {"seconds": run.kernel, "total_seconds": run.total, **run.counters}
-            row |= {f"phase_{name}": values.tolist() for name, values in run.phases.items()}
-            rows.append(row)
-        if settings["traced"] and not medians and hasattr(solver, "count"):
-            for row, query in zip(rows, queries, strict=True):
-                row |= {f"phase_{name}": values.tolist() for name, values in solver.count(query).items()}
-        medians.append(statistics.median(row["seconds"] for row in rows[-len(queries) :]))
-        if settled(medians, settings) or time.perf_counter() > deadline:
-            return rows
+def _names(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def settled(medians: list[float], settings: dict[str, Any]) -> bool:
-    """Whether enough rounds were made: the last `min_rounds` medians within the spread, or `max_rounds` reached."""
-    if len(medians) >= settings["max_rounds"]:
-        return True
-    last = medians[-settings["min_rounds"] :]
-    return len(last) == settings["min_rounds"] and max(last) - min(last) <= settings["spread"] * statistics.median(last)
+def _column(name: str, values: list[Any]) -> pa.Array | None:
+    """None for structs that are empty in every row."""
+    if name in _PLAIN:
+        return pa.array(values, _PLAIN[name])
+    if name in ("counters", "work"):
+        fields = _names(values)
+        return pa.array(values, pa.struct([(field, pa.float64()) for field in fields])) if fields else None
+    if isinstance(values[0], dict):
+        return pa.array(values) if values[0] else None
+    return pa.array(values)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--settings", required=True, help="the point and how to sample it, as JSON")
-    parser.add_argument("--graph", type=Path, help="folder of the graph")
+    add_inputs(parser)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--threads", type=int, required=True, help="cores of the machine that the solver may use")

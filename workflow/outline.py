@@ -1,14 +1,12 @@
-"""Write down what a run consists of, for the report: experiments, points, graphs, what is left out and why."""
+"""What the steps after measuring are told of a run: experiments, points, graphs, what is left out and why."""
 
 from __future__ import annotations
 
-import argparse
-import json
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from saitan.workflow.files import beside
 from saitan.workflow.graphs.catalogue import Downloaded
-from saitan.workflow.plan import PUBLISHED, RESULTS, Plan, plan_from
+from saitan.workflow.plan import RESULTS, Plan
 from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,
@@ -19,13 +17,19 @@ from saitan.workflow.report_plan import (
     PlannedStep,
     ReportPlan,
 )
-from saitan.workflow.step import run_step
+from saitan.workflow.tabulate import TablePlan
 
 
-def outline(plan: Plan) -> ReportPlan:
-    """The report's view of a plan. Experiments of which nothing can run here are left to `skipped`."""
-    published = read_published(PUBLISHED).experiments
+def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
+    """The report's view of a plan, or of some of its experiments.
+
+    Experiments of which nothing can run here are left to `skipped`.
+    """
+    published = read_published(Path(plan.source("config/published.yaml"))).experiments
+    wanted = {name: e for name, e in plan.config.experiments.items() if only is None or name in only}
     return ReportPlan(
+        name=plan.config.name,
+        results=Path(RESULTS),
         title=plan.config.title,
         experiments=[
             PlannedExperiment(
@@ -36,19 +40,24 @@ def outline(plan: Plan) -> ReportPlan:
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
                 origin=published[name].origin if name in published else None,
-                table=Path(f"{RESULTS}/tables/{name}.parquet"),
+                identity=plan.identity_of(name),
+                table=Path(f"{plan.run}/tables/{name}.parquet"),
                 figure=PlannedFigure(
-                    svg=Path(f"{RESULTS}/figures/{name}.svg"), spec=Path(f"{RESULTS}/figures/{name}.json")
+                    svg=Path(f"{plan.run}/figures/{name}.svg"), spec=Path(f"{plan.run}/figures/{name}.json")
                 )
                 if experiment.figure
                 else None,
             )
-            for name, experiment in plan.config.experiments.items()
+            for name, experiment in wanted.items()
             if plan.shown_of(name)
         ],
-        points=[PlannedPoint(name=p.name, samples=Path(p.samples), log=Path(p.log)) for p in plan.points],
-        steps=list(_steps(plan)),
-        skipped=[LeftOut(what=s.what, reason=s.reason) for s in dict.fromkeys(plan.skipped)],
+        points=[
+            PlannedPoint(name=p.name, samples=Path(p.samples), log=Path(p.log), identity=p.identity)
+            for p in plan.points
+            if p.experiment in wanted
+        ],
+        steps=list(_steps(plan)) if only is None else [],
+        skipped=[LeftOut(what=s.what, reason=s.reason) for s in plan.skipped],
         resources=[Path(path) for path in plan.resources],
         graphs=[
             PlannedGraph(
@@ -62,30 +71,47 @@ def outline(plan: Plan) -> ReportPlan:
     )
 
 
-def _steps(plan: Plan):
+def table_plan(plan: Plan, name: str) -> TablePlan:
+    """What `workflow.tabulate` is told about an experiment."""
+    return TablePlan(
+        experiment=name,
+        settings=plan.config.experiments[name],
+        identity=plan.identity_of(name),
+        models=plan.models_of(name),
+        samples=[Path(point.samples) for point in plan.points_of(name)],
+        graphs=[Path(plan.graph_folder(graph)) for graph in plan.graphs_of(name)],
+        published=Path(plan.source("config/published.yaml")),
+        ceilings=Path(plan.source("config/ceilings.yaml")),
+        table=Path(f"{plan.run}/tables/{name}.parquet"),
+        csv=Path(f"{plan.run}/tables/{name}.csv"),
+        figure=Path(f"{plan.run}/tables/{name}.figure.parquet"),
+    )
+
+
+def outline_files(plan: Plan) -> dict[str, str]:
+    """Path -> content of the files that tell the steps of a run what to do."""
+    files = {f"{plan.run}/plan.json": outline(plan).model_dump_json(indent=1)}
+    for name in plan.config.experiments:
+        files[f"{plan.run}/plan/{name}.json"] = table_plan(plan, name).model_dump_json(indent=1)
+    return files
+
+
+def _steps(plan: Plan) -> Iterator[PlannedStep]:
+    def step(what: str, output: str, log: str) -> PlannedStep:
+        return PlannedStep(what=what, output=Path(output), log=Path(f"{RESULTS}/logs/{log}.log"))
+
     for graph in plan.graphs:
         for file in plan.downloads_of(graph):
             name = Path(file).name
-            yield PlannedStep(what=f"fetch {name}", output=Path(file), log=Path(f"{RESULTS}/logs/fetch/{name}.log"))
+            yield step(f"fetch {name}", file, f"fetch/{name}")
         kind = "convert" if graph in plan.downloaded else "generate"
-        log = Path(f"{RESULTS}/logs/{kind}/{graph}.log")
-        yield PlannedStep(what=f"{kind} {graph}", output=Path(plan.graph_files(graph)[0]), log=log)
-    for cubin in plan.cubins:
-        where = Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix("")
-        yield PlannedStep(what=f"compile {where}", output=Path(cubin), log=Path(f"{RESULTS}/logs/compile/{where}.log"))
-
-
-def write_outline(arguments: argparse.Namespace) -> None:
-    with beside(arguments.output) as path:
-        path.write_text(outline(plan_from(json.loads(arguments.config))).model_dump_json(indent=1))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--config", required=True, help="the run's configuration as JSON")
-    parser.add_argument("--output", type=Path, required=True, help=".json to write")
-    run_step(write_outline, parser)
-
-
-if __name__ == "__main__":
-    main()
+        yield step(f"{kind} {graph}", plan.graph_files(graph)[0], f"{kind}/{graph}")
+    for cubin in plan.needed_cubins:
+        where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
+        yield step(f"compile {where}", cubin, f"compile/{where}")
+    for queries in dict.fromkeys(plan.queries_of(point) for point in plan.points):
+        where = queries.removeprefix(f"{RESULTS}/instances/").removesuffix(".queries.json")
+        yield step(f"queries of {where}", queries, f"queries/{where}")
+    for answer in plan.kept:
+        where = answer.removeprefix(f"{RESULTS}/answers/").removesuffix(".parquet")
+        yield step(f"keep {where}", answer, f"keep/{where}")

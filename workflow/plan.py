@@ -1,70 +1,35 @@
-"""From a checked configuration to the points to measure: paths, inputs, and what is left out and why.
+"""From a checked configuration and the facts of a machine to the points to measure, and what is left out and why.
 
-A point is one variant with one choice of parameters on one graph and backend in one experiment; its path says all of
-that, so that adding a value to a sweep adds a file and changes no other.
+`make` is a pure function of the configuration, the catalogues and the machine that jobs run on; `plan_from` finds these
+for the Snakefile. The rules ask the Plan for paths, inputs and settings.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import re
+import os
 import shlex
-import subprocess
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import ValidationError
-from snakemake.utils import Paramspace
 
-from saitan import cuda
 from saitan.problem import problem
+from saitan.workflow import machine, modules
 from saitan.workflow.config import Config, ConfigError, explain, load
 from saitan.workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_graphs
+from saitan.workflow.machine import NO_NVCC, Machine
+from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
 
-KERNELS = Path("kernels")
-CATALOGUE = Path("config/graphs.yaml")
-PUBLISHED = Path("config/published.yaml")
-PEERS = Path("config/peers.yaml")
-SUMMARY = f"{RESULTS}/report.txt"
 VEGA = f"{RESULTS}/vega.js"
-DEFAULT = "default"
-NO_NVCC = "nvcc is not installed or not on PATH"
-
-
-@dataclass(frozen=True)
-class Point:
-    """One `measure` job. `parameters` are the variant's, `instance` the problem's."""
-
-    experiment: str
-    problem: str
-    backend: str
-    graph: str
-    variant: str
-    point: str
-    instance_point: str
-    parameters: dict[str, Any]
-    instance: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        return f"{self.experiment}/{self.backend}/{self.graph}/{self.variant}/{self.point}"
-
-    @property
-    def samples(self) -> str:
-        return f"{RESULTS}/samples/{self.name}.parquet"
-
-    @property
-    def log(self) -> str:
-        return f"{RESULTS}/logs/measure/{self.name}.log"
 
 
 @dataclass(frozen=True)
@@ -79,48 +44,92 @@ class Skipped:
 class Plan(GraphFiles):
     """Everything the rules and the report ask of a configuration.
 
-    entries: the catalogue; absent: names of graphs that a local mirror lacks.
+    machine          what jobs run on
+    entries, arrays  the catalogues of graphs and arrays
+    absent           name of a graph or array -> why it cannot be had
+    root             the folder of the Snakefile as jobs see it, with a slash; "" where they run in it
+    skipped          what is left out
     """
 
     config: Config
+    machine: Machine
     entries: Mapping[str, Downloaded | Generated]
+    arrays: Mapping[str, Any] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+    backends: list[str] = field(default_factory=list)
+    architectures: list[str] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
-    @cached_property
-    def backends(self) -> list[str]:
-        """The backends of this run. A GPU that cannot be used is said once, in `skipped`.
+    @property
+    def run(self) -> str:
+        """The folder of this run's results."""
+        return f"{RESULTS}/{self.config.name}"
 
-        Raises ConfigError where that GPU is all that was asked for.
-        """
-        choice = self.config.backend
-        if choice == "cpu":
-            return ["cpu"]
-        reason = cuda.unusable() or (NO_NVCC if cuda.find_nvcc() is None else None)
-        if reason and choice == "cuda":
-            raise ConfigError(f"backend: cuda cannot be used here ({reason}); auto, both and cpu can")
-        if reason:
-            self.skipped.append(Skipped("backend cuda", reason))
-            return ["cpu"]
-        return ["cpu", "cuda"] if choice == "both" else ["cuda"]
+    @property
+    def summary(self) -> str:
+        return f"{self.run}/report.txt"
 
-    @cached_property
-    def architectures(self) -> list[str]:
-        """What kernels are compiled for; empty without nvcc, which is said once."""
-        if cuda.find_nvcc() is None:
-            self.skipped.append(Skipped("compiling the CUDA kernels", NO_NVCC))
-            return []
-        if self.config.architectures is not None:
-            return list(self.config.architectures)
-        return [cuda.arch()] if cuda.unusable() is None else ["sm_80", "sm_90"]
+    @property
+    def report(self) -> str:
+        return f"{self.run}/report.html"
 
-    @cached_property
-    def points(self) -> list[Point]:
-        """All points, those that can run; what cannot is added to `skipped`."""
-        return [point for name in self.config.experiments for point in self._points_of(name)]
+    def source(self, name: str) -> str:
+        """A file of the project as jobs see it."""
+        return f"{self.root}{name}"
+
+    # Points
 
     def points_of(self, experiment: str) -> list[Point]:
-        return [point for point in self.points if point.experiment == experiment]
+        return self._by_experiment.get(experiment, [])
+
+    @cached_property
+    def _by_experiment(self) -> dict[str, list[Point]]:
+        grouped: dict[str, list[Point]] = {}
+        for point in self.points:
+            grouped.setdefault(point.experiment, []).append(point)
+        return grouped
+
+    def point(self, wildcards: Any) -> Point:
+        """The point that a measure job's wildcards name."""
+        return self._by_name[
+            f"{wildcards.experiment}/{wildcards.backend}/{wildcards.graph}/{wildcards.variant}/{wildcards.point}"
+        ]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Point]:
+        return {point.name: point for point in self.points}
+
+    def measure_settings(self, point: Point) -> str:
+        """What `workflow.measure` is told about a point, as JSON."""
+        experiment = self.config.experiments[point.experiment]
+        measure = self.config.measure.model_copy(update=dict(experiment.measure))
+        return json.dumps(
+            {
+                "experiment": point.experiment,
+                **self._solver_settings(point),
+                "traced": experiment.traced,
+                "identity": point.identity,
+                **measure.model_dump(),
+            }
+        )
+
+    def keep_settings(self, wildcards: Any) -> str:
+        """What `workflow.keep` is told about a kept answer, as JSON."""
+        return json.dumps(self._solver_settings(self._kept_by_folder[self._answers_folder(wildcards)]))
+
+    def _solver_settings(self, point: Point) -> dict[str, Any]:
+        return {
+            "problem": point.problem,
+            "backend": point.backend,
+            "graph": point.graph,
+            "variant": point.variant,
+            "parameters": dict(point.parameters),
+            "instance": dict(point.instance),
+        }
+
+    # Graphs and arrays
 
     def graphs_of(self, experiment: str) -> list[str]:
         """The graphs of an experiment that this run has."""
@@ -128,228 +137,367 @@ class Plan(GraphFiles):
 
     @cached_property
     def graphs(self) -> list[str]:
-        """All graphs of this run, each once; those a mirror lacks are added to `skipped`."""
+        """All graphs of this run, each once."""
         wanted = dict.fromkeys(graph for e in self.config.experiments.values() for graph in e.graphs)
-        for graph in wanted:
-            if graph in self.absent:
-                self.skipped.append(Skipped(f"graph {graph}", self.absent[graph]))
         return [graph for graph in wanted if graph not in self.absent]
 
-    def _points_of(self, name: str) -> Iterator[Point]:
-        experiment = self.config.experiments[name]
-        if experiment.problem is None:
-            return
-        package = problem(experiment.problem)
-        graphs = self.graphs_of(name) if experiment.graphs else [NO_GRAPH]
-        for variant, backend in itertools.product(experiment.variants, self.backends):
-            what = f"{variant} on {backend} in {name}"
-            declared = package.VARIANTS[variant]
-            if backend not in declared.backends():
-                if declared.peer is None or not set(declared.backends()) & set(self.backends):
-                    self.skipped.append(Skipped(what, f"{variant} has no {backend} implementation"))
-                continue
-            if reason := declared.missing():
-                self.skipped.append(Skipped(what, reason))
-                continue
-            for parameters, instance in itertools.product(
-                combinations(experiment.variants[variant]), combinations(experiment.instance)
-            ):
-                for graph in graphs:
-                    yield Point(
-                        name,
-                        experiment.problem,
-                        backend,
-                        graph,
-                        variant,
-                        pattern(instance | parameters),
-                        pattern(instance),
-                        parameters,
-                        instance,
-                    )
+    def inputs_of(self, point: Point) -> list[str]:
+        """The files that a point's instance is read from."""
+        if point.graph in self.entries:
+            return self.graph_files(point.graph)
+        return [] if point.graph == NO_GRAPH else [self._array_file(point)]
 
-    def point(self, wildcards: Any) -> Point:
-        """The point that a measure job's wildcards name."""
-        name = f"{wildcards.experiment}/{wildcards.backend}/{wildcards.graph}/{wildcards.variant}/{wildcards.point}"
-        return self._by_name[name]
+    def input_option(self, point: Point) -> str:
+        """The argument that names them."""
+        if point.graph in self.entries:
+            return self.graph_option(point.graph)
+        return "" if point.graph == NO_GRAPH else f"--array {shlex.quote(self._array_file(point))}"
+
+    def _array_file(self, point: Point) -> str:
+        if point.graph in self.arrays:
+            return f"{RESULTS}/arrays/{point.graph}.npy"
+        experiment, _, output = point.graph.partition(".")
+        return f"{self._kept(experiment, point.backend).answers}/{output}.parquet"
+
+    def _kept(self, experiment: str, backend: str) -> Point:
+        """The point whose answer an experiment keeps, on the same backend where there is one."""
+        points = self.points_of(experiment)
+        return next((point for point in points if point.backend == backend), points[0])
 
     @cached_property
-    def _by_name(self) -> dict[str, Point]:
-        return {point.name: point for point in self.points}
-
-    def measure_settings(self, point: Point) -> str:
-        """What `saitan.workflow.measure` is told about a point, as JSON."""
-        experiment = self.config.experiments[point.experiment]
-        measure = self.config.measure.model_copy(update=dict(experiment.measure))
-        return json.dumps(
-            {
-                "experiment": point.experiment,
-                "problem": point.problem,
-                "backend": point.backend,
-                "graph": point.graph,
-                "variant": point.variant,
-                "parameters": point.parameters,
-                "instance": point.instance,
-                "traced": experiment.traced,
-                **measure.model_dump(),
-            }
-        )
-
-    def cubins_of(self, point: Point) -> list[str]:
-        """The cubins that a point loads, for the device's own architecture."""
-        if point.backend != "cuda":
-            return []
-        stems = problem(point.problem).VARIANTS[point.variant].cubins
-        own = [f"{point.problem}/{stem}" for stem in stems]
-        shared = [f"cuda/{source.stem}" for source in _sources("cuda")]
-        return [f"{self.cubin_folder(point)}/{name}.cubin" for name in own + shared]
-
-    def cubin_folder(self, point: Point) -> str:
-        """Where a point finds its cubins; empty on the CPU."""
-        return f"{RESULTS}/cubins/{cuda.arch()}" if point.backend == "cuda" else ""
+    def _kept_by_folder(self) -> dict[str, Point]:
+        return {point.answers: point for point in self.points if self.config.experiments[point.experiment].keep}
 
     @cached_property
-    def cubins(self) -> list[str]:
-        """Every .cu of every problem of this run, and what they share, for every architecture."""
-        used = dict.fromkeys(e.problem for e in self.config.experiments.values() if e.problem)
-        sources = [source for name in [*used, "cuda"] for source in _sources(name)] if used else []
+    def kept(self) -> list[str]:
+        """Every answer that this run keeps."""
         return [
-            f"{RESULTS}/cubins/{arch}/{source.parent.name}/{source.stem}.cubin"
-            for arch in self.architectures
-            for source in sources
+            f"{point.answers}/{output}.parquet"
+            for point in self._kept_by_folder.values()
+            for output in self.config.experiments[point.experiment].keep
+        ]
+
+    def kept_point(self, wildcards: Any) -> Point:
+        return self._kept_by_folder[self._answers_folder(wildcards)]
+
+    @staticmethod
+    def _answers_folder(w: Any) -> str:
+        return f"{RESULTS}/answers/{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}"
+
+    # Queries
+
+    def query_point(self, wildcards: Any) -> Point:
+        """Some point that asks the queries of a job's wildcards."""
+        return self._by_queries[
+            f"{wildcards.problem}/{wildcards.data}/{wildcards.instance}/{wildcards.drawn}-{wildcards.seed}"
         ]
 
     @cached_property
-    def resources(self) -> list[str]:
-        """What ptxas says, beside every cubin."""
-        return [path.removesuffix(".cubin") + ".resources.json" for path in self.cubins]
+    def _by_queries(self) -> dict[str, Point]:
+        return {self._instance_path(point): point for point in self.points}
 
-    def headers_of(self, name: str) -> list[str]:
-        """The headers that a problem's .cu may include."""
-        return [str(path) for folder in (name, "cuda") for path in sorted((KERNELS / folder).glob("*.cuh"))]
+    def _instance_path(self, point: Point) -> str:
+        data = point.graph
+        if data not in (NO_GRAPH, *self.entries, *self.arrays):
+            # Experiments of two runs may share a name, and their kept answers may not.
+            data = f"{data}-{digest(self._array_file(point))[:8]}"
+        return f"{point.problem}/{data}/{point.instance_point}/{point.drawn}"
 
-    def drivers_of(self, point: Point) -> list[str]:
-        """The Python modules that a point's numbers depend on."""
-        on_gpu = point.backend == "cuda"
-        others = re.compile(r"(^|_)cpu" if on_gpu else r"(^|_)cuda")
-        own = [module for module in _modules(point.problem) if not others.search(module.name)]
-        shared = _modules("cuda") if on_gpu else [KERNELS / "atomics.py"]
-        return [str(path) for path in (*own, *shared, KERNELS / "graph.py", Path("workflow/measure.py"))]
+    def queries_of(self, point: Point) -> str:
+        return f"{RESULTS}/instances/{self._instance_path(point)}.queries.json"
 
-    def reference_modules(self, name: str) -> list[str]:
-        return [str(path) for path in _modules(name) if path.name in ("__init__.py", "peers.py")]
+    def reference_of(self, point: Point) -> str:
+        return f"{RESULTS}/instances/{self._instance_path(point)}.reference.npz"
 
     def query_settings(self, wildcards: Any) -> str:
-        """What `saitan.workflow.queries` is told, as JSON."""
-        instance = self._instances[wildcards.problem, wildcards.instance]
+        """What `workflow.queries` is told, as JSON."""
+        point = self.query_point(wildcards)
         return json.dumps(
             {
-                "problem": wildcards.problem,
-                "instance": instance,
+                "problem": point.problem,
+                "instance": dict(point.instance),
                 "queries": int(wildcards.drawn),
                 "seed": int(wildcards.seed),
             }
         )
 
+    def query_code(self, name: str) -> str:
+        """A digest of the modules that make a problem's instances, queries and references."""
+        return modules.digest(modules.closure([f"saitan.{name}", "saitan.workflow.queries"], "saitan.workflow"))
+
+    # Kernels
+
+    def cubins_of(self, point: Point) -> list[str]:
+        """The cubins that a point loads, for every architecture: the job's machine chooses."""
+        if point.backend != "cuda":
+            return []
+        own = [f"{point.problem}/{stem}" for stem in problem(point.problem).VARIANTS[point.variant].cubins]
+        shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
+        return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
+
     @cached_property
-    def _instances(self) -> dict[tuple[str, str], dict[str, Any]]:
-        return {(point.problem, point.instance_point): point.instance for point in self.points}
+    def cubins(self) -> list[str]:
+        """Every .cu of every problem of this run, and what they share, for every architecture of the run."""
+        return [
+            f"{RESULTS}/cubins/{arch}/{path.parent.name}/{path.stem}.cubin"
+            for arch in self._compiled_for
+            for path in self._kernels
+        ]
 
-    def _instance_path(self, point: Point) -> str:
-        experiment = self.config.experiments[point.experiment]
-        drawn = f"{experiment.queries}-{experiment.seed}"
-        return f"{RESULTS}/instances/{point.problem}/{point.graph}/{point.instance_point}/{drawn}"
+    @property
+    def _compiled_for(self) -> list[str]:
+        """Without a GPU kernels are compiled only when asked for, for two architectures that tell much."""
+        if not self.machine.nvcc:
+            return []
+        return self.architectures or ["sm_80", "sm_90"]
 
-    def queries_of(self, point: Point) -> str:
-        return f"{self._instance_path(point)}.queries.json"
+    @cached_property
+    def _kernels(self) -> list[Path]:
+        used = dict.fromkeys(e.problem for e in self.config.experiments.values() if e.problem)
+        return [path for name in [*used, "cuda"] for path in modules.kernels(name)] if used else []
 
-    def reference_of(self, point: Point) -> str:
-        return f"{self._instance_path(point)}.reference.npz"
+    @property
+    def needed_cubins(self) -> list[str]:
+        """The cubins that the run as a whole needs: none where nothing is measured on a GPU."""
+        return self.cubins if "cuda" in self.backends else []
 
-    def models_of(self, experiment: str) -> str:
-        """Our graph -> the paper's graph it stands for, as JSON."""
+    @property
+    def resources(self) -> list[str]:
+        """What ptxas says, beside every cubin that the run needs."""
+        return [path.removesuffix(".cubin") + ".resources.json" for path in self.needed_cubins]
+
+    def headers_of(self, name: str) -> list[str]:
+        """The headers that a problem's .cu may include."""
+        return [self.source(f"kernels/{path.parent.name}/{path.name}") for path in modules.headers(name)]
+
+    # What is shown
+
+    def models_of(self, experiment: str) -> dict[str, str]:
+        """Our graph -> the paper's graph it stands for."""
         models = {graph: self.entries[graph].models for graph in self.graphs_of(experiment)}
-        return json.dumps({graph: model for graph, model in models.items() if model})
+        return {graph: model for graph, model in models.items() if model}
 
     def figure_settings(self, experiment: str) -> str:
         described = self.config.experiments[experiment]
         return json.dumps({"title": described.title, **described.figure.model_dump()})
+
+    def identity_of(self, experiment: str) -> str:
+        """A digest of what an experiment's table depends on, data aside."""
+        described = self.config.experiments[experiment].model_dump(exclude={"title", "text", "figure"})
+        return digest([described, [(p.name, p.identity) for p in self.points_of(experiment)]])
 
     def shown_of(self, experiment: str) -> list[str]:
         """The files that an experiment ends in; none when nothing of it can run here."""
         described = self.config.experiments[experiment]
         if not (self.points_of(experiment) if described.variants else self.graphs_of(experiment)):
             return []
-        files = [f"{RESULTS}/tables/{experiment}.parquet", f"{RESULTS}/tables/{experiment}.csv"]
+        files = [f"{self.run}/tables/{experiment}.parquet", f"{self.run}/tables/{experiment}.csv"]
         if described.figure:
-            files += [f"{RESULTS}/figures/{experiment}.svg", f"{RESULTS}/figures/{experiment}.json"]
+            files += [f"{self.run}/figures/{experiment}.svg", f"{self.run}/figures/{experiment}.json"]
+        files += [path for path in self.kept if path.rpartition("/")[0] in self._folders_of(experiment)]
         return files
 
-    def settings(self) -> str:
-        """The whole configuration as JSON."""
-        return self.config.model_dump_json(exclude_unset=True)
+    def _folders_of(self, experiment: str) -> set[str]:
+        return {point.answers for point in self.points_of(experiment)}
 
     def say_skipped(self) -> None:
         """Name on stderr what is left out and why."""
-        for left_out in dict.fromkeys(self.skipped):
+        for left_out in self.skipped:
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
 
-    def say_found(self, targets: Collection[str]) -> None:
-        """Where the report is and what it found, unless the run was for other targets or stopped short of it."""
-        wanted = not targets or "all" in targets or f"{RESULTS}/report.html" in targets
-        if wanted and Path(SUMMARY).exists():
-            print(Path(SUMMARY).read_text(), end="", file=sys.stderr)
 
-    def report_what_exists(self) -> None:
-        """After a failed run: the report of what there is, the failed points named with the reason.
-
-        The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
-        """
-        Path(SUMMARY).unlink(missing_ok=True)
-        config, made = shlex.quote(self.settings()), f"{RESULTS}/plan.json"
-        python = shlex.quote(sys.executable)
-        subprocess.run(
-            f"{python} -m saitan.workflow.outline --config {config} --output {made} &&"
-            f" {python} -m saitan.workflow.report --partial --plan {made} --vega {VEGA} --peers {PEERS}"
-            f" --output {RESULTS}/report.html >&2",
-            shell=True,
-            check=False,
-        )
-
-
-def _modules(package: str) -> list[Path]:
-    return sorted((KERNELS / package).glob("*.py"))
-
-
-def _sources(package: str) -> list[Path]:
-    return sorted((KERNELS / package).glob("*.cu"))
-
-
-def plan_from(raw: Mapping[str, Any]) -> Plan:
-    """The plan of a configuration. Ends the process with one line for what is wrong in it."""
-    try:
-        entries = load_catalogue(CATALOGUE)
-        config = load(raw, entries)
-        plan = Plan(config, entries, absent_graphs(config, entries))
-        # Computed now, so that what is left out is known before anything is said.
-        _ = plan.points, plan.graphs, plan.architectures
-    except ValidationError as error:
-        sys.exit(f"{CATALOGUE}: {explain(error, CATALOGUE_SCHEMA.json_schema())}")
-    except (ConfigError, Failure) as error:
-        sys.exit(f"config: {error}")
+def make(
+    config: Config,
+    jobs_machine: Machine,
+    entries: Mapping[str, Downloaded | Generated],
+    arrays: Mapping[str, Any] | None = None,
+    absent: Mapping[str, str] | None = None,
+    root: str = "",
+) -> Plan:
+    """The plan of a configuration for a machine. Raises ConfigError where nothing that was asked for can run."""
+    plan = Plan(config, jobs_machine, entries, arrays or {}, absent or {}, root)
+    plan.backends, said = _backends(config, jobs_machine)
+    plan.architectures = _architectures(config, jobs_machine) if "cuda" in plan.backends else []
+    plan.skipped += said
+    wanted = dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays))
+    for name in wanted:
+        if name in plan.absent:
+            kind = "graph" if name in entries else "array"
+            plan.skipped.append(Skipped(f"{kind} {name}", plan.absent[name]))
+    # Experiments that keep come first: others read what they keep.
+    for name in sorted(config.experiments, key=lambda name: not config.experiments[name].keep):
+        found, left_out = _points(plan, name)
+        plan.points += found
+        plan.skipped += left_out
+        plan.__dict__.pop("_by_experiment", None)
+    order = {name: place for place, name in enumerate(config.experiments)}
+    plan.points.sort(key=lambda point: order[point.experiment])
+    plan.__dict__.pop("_by_experiment", None)
+    plan.skipped = list(dict.fromkeys(plan.skipped))
     return plan
 
 
-def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """Every choice of one value for each key."""
-    for chosen in itertools.product(*values.values()):
-        yield dict(zip(values, chosen, strict=True))
+def _backends(config: Config, jobs_machine: Machine) -> tuple[list[str], list[Skipped]]:
+    """The backends of a run. A configuration that names architectures speaks of the jobs' machines, not of this one."""
+    choice = config.backend
+    if choice == "cpu":
+        return ["cpu"], []
+    elsewhere = choice != "auto" and config.architectures is not None
+    reason = None if elsewhere else jobs_machine.unusable
+    reason = reason or (None if jobs_machine.nvcc else NO_NVCC)
+    if reason and choice == "cuda":
+        hint = "" if config.architectures else "; where jobs run on other machines, name their `architectures`"
+        raise ConfigError(f"backend: cuda cannot be used here ({reason}); auto, both and cpu can{hint}")
+    if reason:
+        return ["cpu"], [Skipped("backend cuda", reason)]
+    return (["cpu", "cuda"] if choice == "both" else ["cuda"]), []
 
 
-def pattern(parameters: Mapping[str, Any]) -> str:
-    """How parameters stand in a path: "threshold_up~350,threshold_down~330"."""
-    if not parameters:
-        return DEFAULT
-    space = Paramspace(
-        pd.DataFrame([parameters], dtype=object), filename_params="*", filename_sep=",", single_wildcard="point"
+def _architectures(config: Config, jobs_machine: Machine) -> list[str]:
+    return list(config.architectures or [jobs_machine.arch])
+
+
+def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
+    experiment = plan.config.experiments[name]
+    found: list[Point] = []
+    skipped: list[Skipped] = []
+    if experiment.problem is None:
+        return found, skipped
+    package = problem(experiment.problem)
+    data = [*experiment.graphs, *experiment.arrays]
+    data = [source for source in data if source not in plan.absent] if data else [NO_GRAPH]
+    for variant, backend in itertools.product(experiment.variants, plan.backends):
+        what = f"{variant} on {backend} in {name}"
+        declared = package.VARIANTS[variant]
+        if backend not in declared.backends():
+            if declared.peer is None or not set(declared.backends()) & set(plan.backends):
+                skipped.append(Skipped(what, f"{variant} has no {backend} implementation"))
+            continue
+        if reason := declared.missing():
+            skipped.append(Skipped(what, reason))
+            continue
+        for source, instance in itertools.product(data, combinations(experiment.instance)):
+            if reason := _unfit(plan, declared, backend, source, instance, package):
+                skipped.append(Skipped(f"{what} ({_where(source, instance)})", f"{variant} {reason}"))
+                continue
+            if reason := _unkept(plan, source):
+                skipped.append(Skipped(f"{what} ({source})", reason))
+                continue
+            for parameters in combinations(experiment.variants[variant]):
+                point = Point(
+                    plan.config.name,
+                    name,
+                    experiment.problem,
+                    backend,
+                    source,
+                    variant,
+                    pattern(instance | parameters),
+                    pattern(instance),
+                    parameters,
+                    instance,
+                    f"{experiment.queries}-{experiment.seed}",
+                )
+                found.append(_identified(plan, point))
+    if experiment.keep and len(found) > len(plan.backends):
+        users = [
+            other for other, e in plan.config.experiments.items() if any(a.startswith(f"{name}.") for a in e.arrays)
+        ]
+        if users:
+            raise ConfigError(
+                f"experiments.{users[0]}.arrays: {name} keeps the answers of {len(found)} points, an array is that of"
+                " one: give the kept experiment one graph, variant and value of each parameter"
+            )
+    return found, skipped
+
+
+def _where(source: str, instance: Mapping[str, Any]) -> str:
+    return ", ".join(
+        [*([source] if source != NO_GRAPH else []), *(f"{key} {value}" for key, value in instance.items())]
     )
-    return next(iter(space.instance_patterns)).removeprefix("point~")
+
+
+def _unfit(
+    plan: Plan, declared: Any, backend: str, source: str, instance: Mapping[str, Any], package: Any
+) -> str | None:
+    """Why a variant cannot answer, as far as the plan can know."""
+    full = {key: parameter.default for key, parameter in package.INSTANCE.items()} | dict(instance)
+    entry = plan.entries.get(source)
+    about = entry.known() if hasattr(entry, "known") else {}
+    arch = plan.machine.arch if plan.config.architectures is None else None
+    return declared.unfit(backend, full, about, arch)
+
+
+def _unkept(plan: Plan, source: str) -> str | None:
+    """Why an array of another experiment is not there."""
+    experiment, dot, _ = source.partition(".")
+    if not dot or source in plan.entries or source in plan.arrays or plan.points_of(experiment):
+        return None
+    return f"{experiment} keeps no answer here: nothing of it can run"
+
+
+def _identified(plan: Plan, point: Point) -> Point:
+    """The point with its identity: settings, data's entry, the code that makes its numbers."""
+    experiment = plan.config.experiments[point.experiment]
+    declared = problem(point.problem).VARIANTS[point.variant]
+    path = getattr(declared, point.backend)
+    measure = plan.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
+    entry = plan.entries.get(point.graph) or plan.arrays.get(point.graph)
+    parts = [
+        (point.problem, point.backend, point.graph, point.variant, point.parameters, point.instance, point.drawn),
+        (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
+        entry.model_dump(exclude={"title"}) if entry else None,
+        (path, declared.cubins, declared.peer),
+        modules.digest(modules.closure([path.split(":")[0], "saitan.workflow.measure"], "saitan.workflow")),
+    ]
+    if point.backend == "cuda":
+        stems = {*declared.cubins}
+        own = [kernel for kernel in modules.kernels(point.problem) if kernel.stem in stems]
+        files = [*own, *modules.headers(point.problem), *modules.kernels("cuda")]
+        parts.append((plan.architectures, modules.text_digest(files)))
+    return Point(**{**point.__dict__, "identity": digest(parts)})
+
+
+def plan_from(
+    raw: Mapping[str, Any],
+    *,
+    root: Path,
+    configfiles: Iterable[str] = (),
+    cores: int = 1,
+    jobs_machine: Machine | None = None,
+) -> Plan:
+    """The plan of a configuration as Snakemake read it. Ends the process with one line for what is wrong in it.
+
+    root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name.
+    """
+    try:
+        settings = {"name": _default_name(configfiles), **raw}
+        catalogue = root / "config/graphs.yaml"
+        entries = load_catalogue(catalogue)
+        arrays = _load_arrays(root / "config/arrays.yaml")
+        config = load(settings, entries, arrays)
+        made = make(
+            config,
+            jobs_machine or machine.this(cores),
+            entries,
+            arrays,
+            absent_graphs(config, entries),
+            "" if root == Path.cwd() else f"{os.path.relpath(root)}/",
+        )
+    except ValidationError as error:
+        sys.exit(f"{catalogue}: {explain(error, CATALOGUE_SCHEMA.json_schema())}")
+    except (ConfigError, Failure) as error:
+        sys.exit(f"config: {error}")
+    return made
+
+
+def _load_arrays(path: Path) -> Mapping[str, Any]:
+    if not path.exists():
+        return {}
+    from saitan.workflow.arrays import load_arrays
+
+    return load_arrays(path)
+
+
+def _default_name(configfiles: Collection[str]) -> str:
+    files = list(configfiles)
+    return Path(files[-1]).stem.replace("-", "_").replace(".", "_") if files else "run"

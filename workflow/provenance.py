@@ -1,4 +1,4 @@
-"""Where and with what a number was measured: the columns that every sample row carries."""
+"""Where and with what a number was measured: what every sample row carries in the struct `provenance`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("saitan", "numpy", "scipy", "numba", "pyarrow", "pycuda", "networkit", "pylibcugraph-cu13")
+PACKAGES = (
+    "saitan",
+    "numpy",
+    "scipy",
+    "numba",
+    "pyarrow",
+    "pycuda",
+    "networkit",
+    "pylibcugraph-cu13",
+    "zfpy",
+    "nvidia-nvcomp-cu13",
+)
 
 
-def provenance(backend: str, threads: int) -> dict[str, str | int | bool]:
+def provenance(backend: str) -> dict[str, str | int | bool]:
     """Machine, package versions, commit, and the time now. For the backend cuda also the GPU, driver and clocks."""
     columns: dict[str, str | int | bool] = {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "cpu": _cpu(),
-        "threads_used": threads,
         "python": platform.python_version(),
         "packages": " ".join(f"{name}={version}" for name in PACKAGES if (version := _version(name))),
         **_commit(),

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -17,6 +18,9 @@ import saitan
 from saitan.cuda import NvccError
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
+
+# The last line of a step's log says how it ended; a log without one is of a process that was killed.
+DONE, STOPPED, ERROR = "done", "stopped", "error: "
 
 
 class Failure(Exception):
@@ -31,11 +35,15 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
     _settle_numba(getattr(arguments, "threads", None))
+    signal.signal(signal.SIGTERM, lambda *_: _stopped(arguments.log))
     try:
         if arguments.log:
             arguments.log.parent.mkdir(parents=True, exist_ok=True)
             arguments.log.write_text("")
         main(arguments)
+        say_to_log(arguments.log, DONE)
+    except KeyboardInterrupt:
+        _stopped(arguments.log)
     except (Failure, GraphError, Invalid, Unavailable, NvccError) as error:
         _give_up(arguments.log, str(error))
     except OSError as error:
@@ -81,9 +89,7 @@ def load_numba() -> None:
 def say(log: Path | None, text: str) -> None:
     """Print to stderr and append to the log file, if there is one and it can be written (the disk may be full)."""
     print(text, file=sys.stderr, flush=True)
-    if log:
-        with contextlib.suppress(OSError), log.open("a") as file:
-            file.write(text + "\n")
+    say_to_log(log, text)
 
 
 def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
@@ -96,6 +102,20 @@ def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
     return track(things, what, total=total, console=Console(stderr=True), transient=True)
 
 
+def say_to_log(log: Path | None, text: str) -> None:
+    """Append to the log file alone."""
+    if log:
+        with contextlib.suppress(OSError), log.open("a") as file:
+            file.write(text + "\n")
+
+
+def _stopped(log: Path | None) -> NoReturn:
+    """Ctrl-C, or Snakemake ends its jobs."""
+    say_to_log(log, STOPPED)
+    # At once: files beside their place are left to the next run, threads of libraries may not be.
+    os._exit(130)
+
+
 def _give_up(log: Path | None, message: str) -> NoReturn:
-    say(log, f"error: {message}")
+    say(log, f"{ERROR}{message}")
     sys.exit(1)

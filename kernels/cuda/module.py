@@ -12,7 +12,7 @@ from saitan.cuda import arch, device
 from saitan.cuda.build import HEADERS, OPTIONS, NvccError, build
 from saitan.errors import Unavailable
 
-# The workflow names its folder of cubins (<folder>/<problem>/<stem>.cubin) here, so that a measured process
+# The workflow names its folder of cubins (<folder>/<arch>/<problem>/<stem>.cubin) here, so that a measured process
 # never compiles; a user of the library leaves it unset.
 FOLDER = "SAITAN_CUBINS"
 
@@ -27,9 +27,10 @@ def load(problem: str, stem: str):
     import pycuda.driver as driver
 
     if folder := os.environ.get(FOLDER):
-        path = Path(folder) / problem / f"{stem}.cubin"
+        path = Path(folder) / arch() / problem / f"{stem}.cubin"
         if not path.exists():
-            raise Unavailable(f"{path} is missing: run `snakemake --cores all cubins` first")
+            there = ", ".join(sorted(found.name for found in Path(folder).glob("sm_*"))) or "none"
+            raise Unavailable(f"nothing is compiled for {arch()} (there is: {there}): add it to `architectures`")
         return driver.module_from_file(str(path))
     source = HEADERS.parent / problem / f"{stem}.cu"
     cached = _cache_path(source)

@@ -53,6 +53,16 @@ INPUTS = {"graph": Input("graph", "with weights")}
 
 OUTPUTS = {"distances": "[n], one a vertex"}
 
+TRACES = {
+    "updated": "vertices whose distance changed (fast: vertices relaxed)",
+    "mode": "selection or conventional",
+    "listed": "entries of the list at the phase's end, -1 where there is none",
+    "threads": "threads started",
+    "relaxations": "arcs looked at",
+    "hops": "hops between two exchanges",
+    "repeated": "changes to a vertex already relaxed",
+}
+
 HEADLINE = "time"
 
 VARIANTS = {

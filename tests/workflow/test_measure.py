@@ -10,15 +10,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from saitan.blocks import Block
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid, Run
+from saitan.problem import Invalid, Unavailable
+from saitan.workflow import provenance as provenances
+from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.measure import measure, sample, settled
+from saitan.workflow.instances import read_array
+from saitan.workflow.measure import measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
+from saitan.workflow.step import Failure
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
@@ -30,116 +33,13 @@ SETTINGS = {
     "parameters": {},
     "instance": {},
     "traced": False,
+    "identity": "abc",
     "budget_s": 60,
     "spread": 0.02,
     "min_rounds": 2,
     "max_rounds": 5,
     "warmup": 1,
 }
-
-
-class Scripted:
-    """A solver whose times are given: seconds[round][query]; `wrong` is the number of the run that fails its check."""
-
-    memory, transfer = 10, 0.25
-
-    def __init__(self, seconds, wrong=None):
-        self.script = iter([value for round_ in seconds for value in round_])
-        self.wrong, self.calls = wrong, []
-
-    def run(self, query):
-        self.calls.append(("run", query))
-        seconds = next(self.script)
-        return Run(seconds, 2 * seconds, {"phases": 2}, {"seconds": np.array([seconds / 2] * 2)})
-
-    def validate(self):
-        self.calls.append(("validate",))
-        if len([call for call in self.calls if call[0] == "run"]) == self.wrong:
-            raise Invalid("vertex 3: off by one")
-
-
-class Counting(Scripted):
-    def count(self, query):
-        self.calls.append(("count", query))
-        return {"updated": np.array([query, 2 * query])}
-
-
-def sampled(solver, queries=(5, 6), compare=lambda: None, **settings):
-    return sample(solver, list(queries), {**SETTINGS, **settings}, compare)
-
-
-def test_rounds_end_when_the_median_settles():
-    # Medians 1, 2, 2.02: the last two are within 2 % of their median.
-    solver = Scripted([[0.9, 1.1], [2.0, 2.0], [2.02, 2.02], [9, 9]])
-    rows = sampled(solver)
-    assert [(row["query"], row["round"], row["seconds"]) for row in rows] == [
-        *(("5", 0, 0.9), ("6", 0, 1.1)),
-        *(("5", 1, 2.0), ("6", 1, 2.0)),
-        *(("5", 2, 2.02), ("6", 2, 2.02)),
-    ]
-    assert rows[0]["total_seconds"] == 1.8 and rows[0]["phases"] == 2 and rows[0]["phase_seconds"] == [0.45, 0.45]
-    assert solver.calls[:4] == [("run", 5), ("validate",), ("run", 6), ("validate",)]
-
-
-def test_rounds_end_at_their_most_and_with_the_budget():
-    unsteady = [[1, 1], [2, 2], [4, 4], [8, 8], [16, 16], [32, 32]]
-    assert len(sampled(Scripted(unsteady), max_rounds=3)) == 6
-    assert len(sampled(Scripted(unsteady), budget_s=1e-9)) == 2
-    assert len(sampled(Scripted([[1, 1]] * 9), min_rounds=4)) == 8
-
-
-def test_settled():
-    rounds = {"spread": 0.1, "min_rounds": 3, "max_rounds": 4}
-    assert not settled([1.0], rounds) and not settled([1.0, 1.0], rounds)
-    assert settled([1.0, 1.0, 1.0], rounds) and settled([0.96, 1.0, 1.05], rounds)
-    assert not settled([0.94, 1.0, 1.05], rounds)
-    assert settled([1, 2, 3, 4], rounds)
-    assert settled([7.0], {**rounds, "min_rounds": 1})
-
-
-@given(
-    st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=8),
-    st.integers(1, 5),
-    st.integers(1, 8),
-    st.floats(1e-3, 1),
-)
-def test_settled_is_the_spread_of_the_last_rounds(medians, least, most, spread):
-    rounds = {"spread": spread, "min_rounds": least, "max_rounds": most}
-    last = np.array(medians[-least:])
-    near = len(last) == least and np.ptp(last) <= spread * np.median(last)
-    assert settled(medians, rounds) == (len(medians) >= most or near)
-
-
-@pytest.mark.parametrize("wrong", [1, 4])
-def test_a_wrong_answer_ends_the_point(wrong):
-    solver = Scripted([[1, 2], [3, 4], [5, 6]], wrong=wrong)
-    with pytest.raises(Invalid, match="vertex 3"):
-        sampled(solver)
-    # Nothing is asked after it.
-    assert solver.calls[-1] == ("validate",) and len(solver.calls) == 2 * wrong
-
-
-def test_the_first_answer_alone_is_compared_with_the_reference():
-    solver, seen = Scripted([[1, 1]] * 5), []
-    sampled(solver, compare=lambda: seen.append(len(solver.calls)))
-    assert seen == [2]
-
-    def refuse():
-        raise Invalid("differs")
-
-    with pytest.raises(Invalid, match="differs"):
-        sampled(Scripted([[1, 1]]), compare=refuse)
-
-
-def test_counts_come_from_a_run_of_their_own_in_the_first_round():
-    solver = Counting([[1, 1]] * 5)
-    rows = sampled(solver, traced=True)
-    assert [row.get("phase_updated") for row in rows] == [[5, 10], [6, 12], None, None]
-    assert [call for call in solver.calls if call[0] != "validate"][2:4] == [("count", 5), ("count", 6)]
-    solver = Counting([[1, 1]] * 5)
-    assert all("phase_updated" not in row for row in sampled(solver))
-    assert not [call for call in solver.calls if call[0] == "count"]
-    assert all("phase_updated" not in row for row in sampled(Scripted([[1, 1]] * 5), traced=True))
 
 
 @pytest.fixture(scope="module")
@@ -150,49 +50,127 @@ def inputs(tmp_path_factory):
     write_graph(grid.with_metadata(name="grid"), folder / "grid")
     files = {"graph": folder / "grid", "queries": folder / "queries.json", "reference": folder / "reference.npz"}
     settings = {"problem": "sssp", "instance": {}, "queries": 3, "seed": 1}
-    draw(argparse.Namespace(settings=json.dumps(settings), **files))
+    draw(argparse.Namespace(settings=json.dumps(settings), array=None, **files))
     return files
 
 
 def measured(inputs, output, **settings):
     settings = json.dumps({**SETTINGS, **settings})
-    measure(argparse.Namespace(settings=settings, threads=2, output=output, **inputs))
+    measure(argparse.Namespace(settings=settings, threads=2, output=output, log=None, array=None, **inputs))
     return pq.read_table(output).to_pylist()
+
+
+def about(path):
+    return json.loads(pq.read_schema(path).metadata[b"saitan"])
 
 
 def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
     queries = json.loads(inputs["queries"].read_text())
     assert len(set(queries)) == 3
-    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1)
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, graph="2024-01-01")
     assert [row["query"] for row in rows] == [str(query) for query in queries]
     row = rows[0]
-    assert {key: row[key] for key in ("experiment", "problem", "backend", "graph", "variant", "round")} == {
+    # A name that reads like a date is a name.
+    assert {key: row[key] for key in ("experiment", "problem", "backend", "graph", "variant", "round", "threads")} == {
         "experiment": "tiny",
         "problem": "sssp",
         "backend": "cpu",
-        "graph": "grid",
+        "graph": "2024-01-01",
         "variant": "scipy",
         "round": 0,
+        "threads": 2,
     }
     assert 0 < row["seconds"] <= row["total_seconds"] and row["transfer_seconds"] == 0 and row["memory"] >= 0
-    here = provenance("cpu", 2)
-    assert set(here) <= set(row)
-    assert {key: row[key] for key in here if key not in ("measured_at", "dirty")} == {
-        key: value for key, value in here.items() if key not in ("measured_at", "dirty")
-    }
-    assert row["threads_used"] == 2 and "numpy=" in row["packages"] and "scipy=" in row["packages"]
+    assert row["checked"] and row["checked_whole"]
+    here, there = provenance("cpu"), row["provenance"]
+    assert set(here) == set(there)
+    assert {**here, "measured_at": 0, "dirty": 0} == {**there, "measured_at": 0, "dirty": 0}
+    assert "numpy=" in there["packages"] and "scipy=" in there["packages"]
+    told = about(tmp_path / "a.parquet")
+    assert told["identity"] == "abc" and told["unavailable"] is None
+    assert told["settled"] is False and told["spread"] is None
+
+
+def test_parameters_and_counters_are_columns_of_their_own(inputs, tmp_path):
+    settled = {"variant": "adaptive", "parameters": {"threshold_up": 10}, "traced": True, "spread": 1e9}
+    rows = measured(inputs, tmp_path / "a.parquet", **settled)
+    assert rows[0]["parameters"] == {"threshold_up": 10} and "instance" not in rows[0]
+    assert rows[0]["counters"]["phases"] == len(rows[0]["phase_seconds"]) == len(rows[0]["phase_updated"])
+    assert about(tmp_path / "a.parquet")["settled"] is True
+
+
+def test_rows_differ_in_what_they_count(tmp_path):
+    rows = [{"query": str(i), "counters": counters} for i, counters in enumerate([{"a": 1.0}, {"b": 2}, {}])]
+    write_samples(rows, {}, tmp_path / "a.parquet")
+    read = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    assert [row["counters"] for row in read] == [{"a": 1.0, "b": None}, {"a": None, "b": 2.0}, {"a": None, "b": None}]
+
+
+def test_what_cannot_run_is_written_down_and_no_failure(inputs, tmp_path, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise Unavailable("no such card")
+
+    monkeypatch.setattr("saitan.sssp.peers.Scipy.__init__", refuse)
+    assert measured(inputs, tmp_path / "a.parquet") == []
+    assert about(tmp_path / "a.parquet")["unavailable"] == "no such card"
+    assert "left out: no such card" in capsys.readouterr().err
 
 
 def test_a_wrong_answer_leaves_no_file(inputs, tmp_path, monkeypatch):
     from saitan.sssp.peers import Scipy
 
-    answer = Scipy.answer
-    monkeypatch.setattr(Scipy, "answer", lambda self: {"distances": answer(self)["distances"] + 1})
-    with pytest.raises(
-        Invalid, match=r"^differs from the reference solver: 144 distances differ, the first at vertex 0"
-    ):
+    blocks = Scipy.blocks
+
+    def spoiled(self, rows=None):
+        for block in blocks(self, rows):
+            yield block._replace(array=block.array + 1)
+
+    monkeypatch.setattr(Scipy, "blocks", spoiled)
+    says = r"^differs from the reference solver \(SciPy's Dijkstra\): 144 distances differ, the first at vertex 0"
+    with pytest.raises(Invalid, match=says):
         measured(inputs, tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    made, closed, runs = Scipy.__init__, [], []
+
+    def described(self, graph, **parameters):
+        made(self, graph, **parameters)
+        self.memory, self.transfer = 4321, 0.125
+
+    run = Scipy.run
+    monkeypatch.setattr(Scipy, "__init__", described)
+    monkeypatch.setattr(Scipy, "close", lambda self: closed.append(True))
+    monkeypatch.setattr(Scipy, "run", lambda self, query: (runs.append(query), run(self, query))[1])
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=2)
+    assert {(row["memory"], row["transfer_seconds"]) for row in rows} == {(4321, 0.125)}
+    assert closed == [True]
+    queries = json.loads(inputs["queries"].read_text())
+    assert runs == [*queries[:2], *queries], "two queries to warm up, then the round"
+
+
+@pytest.mark.parametrize(("changes", "dirty"), [("", False), (" M kernels/graph.py", True)])
+def test_a_number_says_whether_its_code_is_committed(monkeypatch, changes, dirty):
+    def git(command, **_):
+        said = "c0ffee\n" if "rev-parse" in command else changes
+        return subprocess.CompletedProcess(command, 0, said)
+
+    monkeypatch.setattr(provenances.subprocess, "run", git)
+    here = provenance("cpu")
+    assert (here["commit"], here["dirty"]) == ("c0ffee", dirty)
+
+
+@pytest.mark.parametrize("error", [OSError("no git"), subprocess.CalledProcessError(128, "git")])
+def test_code_outside_a_checkout_is_never_called_clean(monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr(provenances.subprocess, "run", refuse)
+    here = provenance("cpu")
+    assert (here["commit"], here["dirty"]) == ("unknown", True)
 
 
 def cpu_seconds():
@@ -219,3 +197,15 @@ def test_a_measured_point_costs_little_beside_the_time_it_measures(inputs, tmp_p
 
     overhead()
     assert min(overhead(), overhead()) < 2.5
+
+
+def test_an_array_is_read_from_a_file_or_a_kept_answer(tmp_path):
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.save(tmp_path / "a.npy", values)
+    assert np.array_equal(read_array(tmp_path / "a.npy"), values)
+    with AnswerWriter(tmp_path, ["d"], {}) as sink:
+        sink(Block("d", 0, values))
+    assert np.array_equal(read_array(tmp_path / "d.parquet"), values)
+    (tmp_path / "b.npy").write_bytes(b"no array")
+    with pytest.raises(Failure, match=r"b\.npy"):
+        read_array(tmp_path / "b.npy")

@@ -8,9 +8,9 @@ rule cubins:
 
 rule compile:
     input:
-        source="kernels/{problem}/{stem}.cu",
+        source=plan.source("kernels/{problem}/{stem}.cu"),
         headers=lambda wc: plan.headers_of(wc.problem),
-        builder="kernels/cuda/build.py",
+        builder=plan.source("kernels/cuda/build.py"),
     output:
         cubin=f"{RESULTS}/cubins/{{arch}}/{{problem}}/{{stem}}.cubin",
         resources=f"{RESULTS}/cubins/{{arch}}/{{problem}}/{{stem}}.resources.json",

@@ -3,45 +3,65 @@
 
 rule queries:
     input:
-        graph=lambda wc: plan.graph_files(wc.graph),
-        solver=lambda wc: plan.reference_modules(wc.problem),
+        lambda wc: plan.inputs_of(plan.query_point(wc)),
     output:
-        queries=f"{RESULTS}/instances/{{problem}}/{{graph}}/{{instance}}/{{drawn}}-{{seed}}.queries.json",
-        reference=f"{RESULTS}/instances/{{problem}}/{{graph}}/{{instance}}/{{drawn}}-{{seed}}.reference.npz",
+        queries=f"{RESULTS}/instances/{{problem}}/{{data}}/{{instance}}/{{drawn}}-{{seed}}.queries.json",
+        reference=f"{RESULTS}/instances/{{problem}}/{{data}}/{{instance}}/{{drawn}}-{{seed}}.reference.npz",
     log:
-        f"{RESULTS}/logs/queries/{{problem}}/{{graph}}/{{instance}}/{{drawn}}-{{seed}}.log",
-    wildcard_constraints:
-        drawn=r"\d+",
-        seed=r"-?\d+",
+        f"{RESULTS}/logs/queries/{{problem}}/{{data}}/{{instance}}/{{drawn}}-{{seed}}.log",
     params:
         settings=lambda wc: plan.query_settings(wc),
-        graph=lambda wc: plan.graph_option(wc.graph),
+        data=lambda wc: plan.input_option(plan.query_point(wc)),
+        # Another code of instances, queries or references is another answer.
+        code=lambda wc: plan.query_code(wc.problem),
     shell:
-        "python -m saitan.workflow.queries --settings {params.settings:q} {params.graph}"
+        "python -m saitan.workflow.queries --settings {params.settings:q} {params.data}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
 
 
 rule measure:
     input:
-        graph=lambda wc: plan.graph_files(wc.graph),
+        data=lambda wc: plan.inputs_of(plan.point(wc)),
         queries=lambda wc: plan.queries_of(plan.point(wc)),
         reference=lambda wc: plan.reference_of(plan.point(wc)),
         cubins=lambda wc: plan.cubins_of(plan.point(wc)),
-        drivers=lambda wc: plan.drivers_of(plan.point(wc)),
     output:
-        f"{RESULTS}/samples/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.parquet",
+        f"{plan.run}/samples/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.parquet",
     log:
-        f"{RESULTS}/logs/measure/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.log",
+        f"{plan.run}/logs/measure/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.log",
     # Before what is drawn of it, which then shares the cores.
     priority: 1
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
         gpu=lambda wc: int(wc.backend == "cuda"),
     params:
+        # With the identity of the point: its code and, on the CPU, its cores.
         settings=lambda wc: plan.measure_settings(plan.point(wc)),
-        graph=lambda wc: plan.graph_option(wc.graph),
-        cubins=lambda wc: plan.cubin_folder(plan.point(wc)),
+        data=lambda wc: plan.input_option(plan.point(wc)),
     shell:
-        "SAITAN_CUBINS={params.cubins:q} python -m saitan.workflow.measure --settings {params.settings:q} {params.graph}"
-        " --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
+        "SAITAN_CUBINS={RESULTS}/cubins python -m saitan.workflow.measure --settings {params.settings:q}"
+        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
         " --output {output:q} --log {log:q}"
+
+
+# An answer that another experiment reads, or that the user wants: run once, untimed, checked, written block by block.
+rule keep:
+    input:
+        data=lambda wc: plan.inputs_of(plan.kept_point(wc)),
+        queries=lambda wc: plan.queries_of(plan.kept_point(wc)),
+        cubins=lambda wc: plan.cubins_of(plan.kept_point(wc)),
+    output:
+        f"{RESULTS}/answers/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.parquet",
+    log:
+        f"{RESULTS}/logs/keep/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.log",
+    threads: lambda wc: workflow.resource_settings.cores or 1
+    resources:
+        gpu=lambda wc: int(wc.backend == "cuda"),
+    params:
+        settings=lambda wc: plan.keep_settings(wc),
+        data=lambda wc: plan.input_option(plan.kept_point(wc)),
+        folder=subpath(output[0], parent=True),
+    shell:
+        "SAITAN_CUBINS={RESULTS}/cubins python -m saitan.workflow.keep --settings {params.settings:q}"
+        " {params.data} --queries {input.queries:q} --threads {threads}"
+        " --folder {params.folder:q} --outputs {wildcards.output:q} --log {log:q}"

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from saitan.blocks import Block
+from saitan.workflow.answers import AnswerWriter, about_answer, read_answer
+from saitan.workflow.step import Failure
+
+
+def write(folder, array, steps, name="d", about=None):
+    with AnswerWriter(folder, [name], about or {}) as sink:
+        for low, high in steps:
+            sink(Block(name, low, array[low:high]))
+    return folder / f"{name}.parquet"
+
+
+ARRAYS = hnp.arrays(
+    st.sampled_from([np.uint32, np.int32, np.float32, np.float64, np.uint8, np.uint64, np.uint16]),
+    hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=6),
+)
+
+
+@given(array=ARRAYS, data=st.data())
+def test_any_rows_come_back_bit_for_bit(tmp_path_factory, array, data):
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(array)), max_size=3)) | {len(array)})
+    path = write(tmp_path_factory.mktemp("a"), array, list(zip([0, *cuts], cuts, strict=False)))
+    assert read_answer(path).tobytes() == array.tobytes() and read_answer(path).dtype == array.dtype
+    low = data.draw(st.integers(0, len(array)))
+    high = data.draw(st.integers(low, len(array)))
+    part = read_answer(path, slice(low, high))
+    assert part.tobytes() == array[low:high].tobytes() and part.shape == array[low:high].shape
+
+
+def test_an_answer_says_what_it_is(tmp_path):
+    path = write(tmp_path, np.zeros((3, 2), np.uint32), [(0, 2), (2, 3)], about={"query": 7})
+    assert about_answer(path) == {"query": 7, "shape": [3, 2], "dtype": "uint32"}
+    assert pq.ParquetFile(path).num_row_groups == 2
+    with pytest.raises(ValueError, match="step 1"):
+        read_answer(path, slice(0, 3, 2))
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [(0, np.zeros((2, 2), np.uint32)), (3, np.zeros((1, 2), np.uint32))],
+        [(0, np.zeros((2, 2), np.uint32)), (1, np.zeros((1, 2), np.uint32))],
+        [(1, np.zeros((2, 2), np.uint32))],
+        [(0, np.zeros((2, 2), np.uint32)), (2, np.zeros((1, 3), np.uint32))],
+        [(0, np.zeros((2, 2), np.uint32)), (2, np.zeros((1, 2), np.int32))],
+    ],
+)
+def test_a_block_that_does_not_follow_leaves_nothing(tmp_path, blocks):
+    with pytest.raises(ValueError, match="does not follow"), AnswerWriter(tmp_path, ["d"], {}) as sink:
+        for first, array in blocks:
+            sink(Block("d", first, array))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_or_a_missing_output_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), AnswerWriter(tmp_path, ["d"], {}) as sink:
+        sink(Block("d", 0, np.zeros(3)))
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(Failure, match="the answer has no e"), AnswerWriter(tmp_path, ["d", "e"], {}) as sink:
+        sink(Block("d", 0, np.zeros(3)))
+        sink(Block("other", 0, np.zeros(3)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_file_is_no_answer(tmp_path):
+    path: Path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"values": [1]}), path)
+    with pytest.raises(Failure, match="not a kept answer"):
+        read_answer(path)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(Failure, match="not a kept answer"):
+        about_answer(path)

@@ -1,0 +1,116 @@
+"""Kept answers on disk: an array as Parquet, a row of the file for each of its rows, readable by row group.
+
+One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. The schema's
+metadata holds under "saitan" the array's `shape` and `dtype` and what the writer was told about it as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from saitan.blocks import Block, on_host
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure
+
+_KEY = b"saitan"
+
+
+class AnswerWriter:
+    """A sink that writes the blocks of some outputs, each to a file in a folder, as they come.
+
+    Blocks of an output come in the order of their rows; its first block says type and width. The files get their names
+    when the context is left without an error, and leave nothing behind otherwise. Raises Failure for an output of which
+    nothing came, ValueError for a block that does not follow.
+    """
+
+    def __init__(self, folder: Path, outputs: list[str], about: dict[str, Any]) -> None:
+        self._folder, self._about = folder, about
+        self._open: dict[str, _Output | None] = dict.fromkeys(outputs)
+        self._places = ExitStack()
+
+    def __enter__(self) -> AnswerWriter:
+        self._places.__enter__()
+        return self
+
+    def __call__(self, block: Block) -> None:
+        if block.name not in self._open:
+            return
+        array = on_host(block.array)
+        if self._open[block.name] is None:
+            path = self._places.enter_context(beside(self._folder / f"{block.name}.parquet"))
+            self._open[block.name] = _Output(path, array, self._about)
+        self._open[block.name].write(block.first, array)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        for output in self._open.values():
+            if output is not None:
+                output.close()
+        missing = [name for name, output in self._open.items() if output is None]
+        if missing and error[0] is None:
+            failure = Failure(f"the answer has no {missing[0]}")
+            self._places.__exit__(Failure, failure, None)
+            raise failure
+        return self._places.__exit__(*error)
+
+
+class _Output:
+    """One file being written."""
+
+    def __init__(self, path: Path, first: np.ndarray, about: dict[str, Any]) -> None:
+        self._width, self._dtype, self._rows, self._about = first.shape[1:], first.dtype, 0, about
+        number = pa.from_numpy_dtype(first.dtype)
+        flat = int(np.prod(self._width, dtype=np.int64))
+        self._schema = pa.schema([("values", pa.list_(number, flat) if self._width else number)])
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=False)
+
+    def write(self, first: int, array: np.ndarray) -> None:
+        if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
+            shape = f"{array.dtype} {array.shape} at row {first:,}"
+            raise ValueError(f"a block of {shape} does not follow {self._rows:,} rows of {self._dtype} {self._width}")
+        values = pa.array(np.ascontiguousarray(array).reshape(-1))
+        if self._width:
+            values = pa.FixedSizeListArray.from_arrays(values, type=self._schema.field("values").type)
+        self._writer.write_table(pa.table([values], schema=self._schema))
+        self._rows += len(array)
+
+    def close(self) -> None:
+        metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
+        self._writer.add_key_value_metadata({_KEY: json.dumps(metadata)})
+        self._writer.close()
+
+
+def about_answer(path: Path) -> dict[str, Any]:
+    """`shape`, `dtype` and what else was told about a kept answer. Raises Failure for a file that is none."""
+    try:
+        metadata = pq.ParquetFile(path).metadata.metadata or {}
+        return json.loads(metadata[_KEY])
+    except (KeyError, pa.ArrowInvalid):
+        raise Failure(f"{path}: not a kept answer of saitan; remove it and run the same command again") from None
+
+
+def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
+    """A kept answer, or some neighbouring rows of it, as NumPy has it; reads only the row groups that hold them."""
+    about = about_answer(path)
+    shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
+    start, stop, step = rows.indices(shape[0])
+    if step != 1:
+        raise ValueError("rows must be neighbours: a slice of step 1")
+    out = np.empty((max(0, stop - start), *shape[1:]), dtype)
+    file, low = pq.ParquetFile(path), 0
+    for group in range(file.num_row_groups):
+        count = file.metadata.row_group(group).num_rows
+        first, last = max(low, start), min(low + count, stop)
+        if first < last:
+            column = file.read_row_group(group, columns=["values"])["values"].combine_chunks()
+            flat = column.flatten() if shape[1:] else column
+            values = flat.to_numpy(zero_copy_only=False).reshape(count, *shape[1:])
+            out[first - start : last - start] = values[first - low : last - low]
+        low += count
+    return out

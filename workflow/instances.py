@@ -1,0 +1,75 @@
+"""What a job reads before it can measure: the problem's instance from files, queries and reference."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from saitan.problem import Reference, problem
+from saitan.workflow.files import beside
+from saitan.workflow.step import Failure
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """The arguments that name an instance's files."""
+    parser.add_argument("--graph", type=Path, help="folder of the graph")
+    parser.add_argument("--array", type=Path, help=".npy, or .parquet of a kept answer")
+
+
+def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[ModuleType, Any]:
+    """The problem's package and its instance. Raises Failure for parameters that the problem refuses."""
+    package = problem(settings["problem"])
+    inputs = {}
+    for name, declared in package.INPUTS.items():
+        if declared.kind == "graph" and arguments.graph is not None:
+            from saitan.workflow.graphs.parquet import read_graph
+
+            inputs[name] = read_graph(arguments.graph)
+        elif declared.kind == "array" and arguments.array is not None:
+            inputs[name] = read_array(arguments.array)
+    try:
+        return package, package.instance(inputs, **settings["instance"])
+    except ValueError as error:
+        raise Failure(f"instance {settings['instance']} of {settings['problem']}: {error}") from None
+
+
+def read_array(path: Path) -> np.ndarray:
+    """An array of the catalogue, mapped into memory, or a kept answer. Raises Failure."""
+    if path.suffix == ".npy":
+        try:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:
+            raise Failure(f"{path}: {error}; remove it and run the same command again") from None
+    from saitan.workflow.answers import read_answer
+
+    return read_answer(path)
+
+
+def write_reference(reference: Reference | None, path: Path) -> None:
+    """As .npz, empty where there is none."""
+    stored: dict[str, Any] = {}
+    if reference is not None:
+        stored = {f"array {name}": array for name, array in reference.arrays.items()}
+        stored["by"] = np.array(reference.by)
+        if reference.rows is not None:
+            stored["rows"] = reference.rows
+    with beside(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **stored)
+
+
+def read_reference(path: Path) -> Reference | None:
+    """What write_reference wrote."""
+    with np.load(path, allow_pickle=False) as stored:
+        if "by" not in stored:
+            return None
+        arrays = {key.removeprefix("array "): stored[key] for key in stored if key.startswith("array ")}
+        return Reference(str(stored["by"]), arrays, stored.get("rows"))
+
+
+def read_queries(path: Path) -> list[Any]:
+    return json.loads(path.read_text())

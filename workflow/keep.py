@@ -1,0 +1,66 @@
+"""Keep an answer: run the first query once, untimed, check all of it, and write outputs block by block."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from saitan.blocks import Digest, both
+from saitan.problem import Invalid
+from saitan.workflow.answers import AnswerWriter
+from saitan.workflow.instances import add_inputs, load_instance, read_queries
+from saitan.workflow.provenance import provenance
+from saitan.workflow.sampling import prepared
+from saitan.workflow.step import run_step
+
+# Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
+SLAB = 64 << 20
+
+
+def keep(arguments: argparse.Namespace) -> None:
+    settings = json.loads(arguments.settings)
+    package, instance = load_instance(settings, arguments)
+    query = read_queries(arguments.queries)[0]
+    about = {"query": query, "answer": settings, "provenance": provenance(settings["backend"])}
+    with (
+        prepared(package, instance, settings) as solver,
+        AnswerWriter(arguments.folder, arguments.outputs, about) as sink,
+    ):
+        if getattr(solver, "streamed", False):
+            check, first, second = solver.checker(query), Digest(), Digest()
+            solver.run(query, both(check, first))
+            check.finish()
+            # What is written comes from a run of its own: the check may take its time with the blocks.
+            solver.run(query, both(sink, second))
+            if first != second:
+                raise Invalid(f"two runs of one query differ: {first} and {second}")
+        else:
+            solver.run(query)
+            solver.validate()
+            for block in solver.blocks():
+                for rows in _slabs(block.array):
+                    sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
+
+
+def _slabs(array: np.ndarray):
+    step = max(1, SLAB // max(1, array.nbytes // max(1, len(array))))
+    for low in range(0, max(1, len(array)), step):
+        yield slice(low, min(low + step, len(array)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--settings", required=True, help="the point as JSON")
+    add_inputs(parser)
+    parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--threads", type=int, required=True, help="cores of the machine that the solver may use")
+    parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
+    parser.add_argument("--outputs", nargs="+", required=True)
+    run_step(keep, parser)
+
+
+if __name__ == "__main__":
+    main()

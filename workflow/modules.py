@@ -1,0 +1,115 @@
+"""What a Python module of saitan depends on: found from its imports, and told from its code, not from its text.
+
+A number depends on the modules that made it. Their digest ignores comments, docstrings and layout, so that rewording
+measures nothing again.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import saitan
+import saitan.workflow
+
+PACKAGE = "saitan"
+# What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
+# that another variant or a reworded summary measures nothing again.
+DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS"}
+
+
+def source(module: str) -> Path | None:
+    """The file of "saitan", "saitan.sssp.cpu", ...; None where there is no such module."""
+    parts = module.split(".")
+    if parts[:2] == [PACKAGE, "workflow"]:
+        base, rest = Path(saitan.workflow.__path__[0]), parts[2:]
+    else:
+        base, rest = Path(saitan.__path__[0]), parts[1:]
+    path = base.joinpath(*rest)
+    candidates = (path / "__init__.py", path.with_suffix(".py") if rest else path)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of saitan that a module names in any of its import statements, those inside functions too."""
+    path = source(module)
+    found: set[str] = set()
+    for node in ast.walk(_tree(path)) if path else ():
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(name for name in found if name.split(".")[0] == PACKAGE and source(name))
+
+
+def closure(modules: Iterable[str], without: str | None = None) -> list[str]:
+    """The modules and all that they import, directly or not, sorted. without: a package that is not followed into."""
+    todo, found = list(modules), set()
+    while todo:
+        module = todo.pop()
+        if module not in found:
+            found.add(module)
+            # Importing a module runs its packages too.
+            named = {*imports(module), module.rpartition(".")[0] or module}
+            todo += [name for name in named if not (without and name.startswith(f"{without}."))]
+    return sorted(found)
+
+
+def digest(modules: Iterable[str]) -> str:
+    """One value for the code of modules, by name."""
+    total = hashlib.sha256()
+    for module in sorted(modules):
+        total.update(f"{module} {_code(source(module))}\n".encode())
+    return total.hexdigest()[:16]
+
+
+def code_of(module: str) -> str:
+    """One value for the code of a module and of all that it imports."""
+    return digest(closure([module]))
+
+
+@cache
+def _code(path: Path | None) -> str:
+    if path is None:
+        return "absent"
+    tree = _tree(path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+            node.body = node.body[1:]
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+
+
+def _assigned(node: ast.Assign) -> set[str]:
+    return {target.id if isinstance(target, ast.Name) else "" for target in node.targets}
+
+
+def _documented(node: ast.AST) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes(), filename=str(path))
+
+
+def headers(name: str) -> list[Path]:
+    """The headers that the .cu files of a problem may include."""
+    root = Path(saitan.__path__[0])
+    return [path for folder in (name, "cuda") for path in sorted((root / folder).glob("*.cuh"))]
+
+
+def kernels(name: str) -> list[Path]:
+    """The .cu files of a problem, or of what problems share ("cuda")."""
+    return sorted((Path(saitan.__path__[0]) / name).glob("*.cu"))
+
+
+def text_digest(paths: Iterable[Path]) -> str:
+    """One value for the contents of files."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:16]

@@ -1,0 +1,123 @@
+"""What a run says on the terminal: a line a finished point, and at its end what was found, what failed and why.
+
+Snakemake's own lines are left out by the profile (profiles/default); with another one both stand beside each other.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from saitan.workflow.plan import Plan
+
+# Rules whose jobs are worth a line of their own.
+SHOWN = {"fetch", "convert", "generate", "array", "measure", "keep"}
+
+
+class Progress(logging.Handler):
+    """Listens to Snakemake's events and prints a line for each finished job that is worth one."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(logging.INFO)
+        self._plan = plan
+        self._jobs: dict[int, tuple[str, dict[str, Any], float]] = {}
+        self._measured, self._wanted, self._seconds = 0, 0, 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from snakemake_interface_logger_plugins.common import LogEvent
+
+        event = getattr(record, "event", None)
+        if event == LogEvent.RUN_INFO:
+            self._wanted = record.stats.get("measure", 0)
+        elif event == LogEvent.JOB_INFO:
+            self._jobs[record.jobid] = (record.rule_name, dict(record.wildcards or {}), time.monotonic())
+        elif event == LogEvent.JOB_FINISHED and record.job_id in self._jobs:
+            rule, wildcards, started = self._jobs.pop(record.job_id)
+            if rule in SHOWN:
+                self._finished(rule, wildcards, time.monotonic() - started)
+
+    def _finished(self, rule: str, wildcards: dict[str, Any], seconds: float) -> None:
+        if rule != "measure":
+            what = wildcards.get("graph") or wildcards.get("array") or wildcards.get("file") or ""
+            print(f"{rule} {what}: {seconds:.1f} s", file=sys.stderr, flush=True)
+            return
+        self._measured += 1
+        self._seconds += seconds
+        left = max(0, self._wanted - self._measured)
+        rest = f", about {_duration(left * self._seconds / self._measured)} of measuring left" if left else ""
+        count = f"[{self._measured}/{max(self._wanted, self._measured)}]"
+        names = [wildcards[key] for key in ("experiment", "backend", "graph", "variant", "point")]
+        print(f"{count} {' '.join(names)}: {_found('/'.join(names), self._plan)}{rest}", file=sys.stderr, flush=True)
+
+
+def _found(name: str, plan: Plan) -> str:
+    """The median time of a point, or why it has none."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    from saitan.workflow.report_tables import readable
+    from saitan.workflow.samples import about_samples
+
+    path = f"{plan.run}/samples/{name}.parquet"
+    with suppress(OSError):
+        about = about_samples(Path(path))
+        if about.get("unavailable"):
+            return f"left out, {about['unavailable']}"
+        median = float(np.median(pq.read_table(path, columns=["seconds"])["seconds"].to_numpy()))
+        doubt = "" if about.get("settled") and not about.get("disturbed") else " (not settled)"
+        return f"{readable(median, 's')}{doubt}"
+    return "done"
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def show(plan: Plan, workflow: Any) -> None:
+    """Say what is left out, and listen from now on. Called once the Snakefile is read."""
+    from snakemake.logging import logger
+    from snakemake.settings.types import Quietness
+
+    if not workflow.is_main_process:
+        return
+    plan.say_skipped()
+    if Quietness.RULES in (workflow.output_settings.quiet or ()):
+        logger.addHandler(Progress(plan))
+
+
+class Ending:
+    """What is done when a run ends."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._started = plan, time.time()
+
+    def succeeded(self, targets: Collection[str]) -> None:
+        """Say where the report is and what it found; of single experiments what their tables say."""
+        from saitan.workflow.outline import outline
+        from saitan.workflow.report import summary_lines
+
+        plan = self._plan
+        if (not targets or {"all", plan.report} & set(targets)) and Path(plan.summary).exists():
+            print(Path(plan.summary).read_text(), end="", file=sys.stderr)
+        elif wanted := set(targets) & plan.config.experiments.keys():
+            for line in summary_lines(outline(plan, only=wanted)):
+                print(line, file=sys.stderr)
+
+    def failed(self) -> None:
+        """After a failed or stopped run: the report of what there is, with the reasons of what is not.
+
+        The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
+        """
+        from saitan.workflow.outline import outline
+        from saitan.workflow.report import write_partial
+
+        plan = self._plan
+        Path(plan.summary).unlink(missing_ok=True)
+        for line in write_partial(outline(plan), Path(plan.report), self._started):
+            print(line, file=sys.stderr)
