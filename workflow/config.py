@@ -226,6 +226,8 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:
         where.pop()
         message = f"input should be {' or '.join(types)}"
+    if where and where[-1] == "[key]":
+        where = where[:-2]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key{_suggest(where[-1], _known_keys(schema, where[:-1]))}"
@@ -300,14 +302,15 @@ def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
     """The inputs that an experiment names are those that its problem takes."""
     if not experiment.variants:
         return
-    for kind, given in (("graph", experiment.graphs), ("array", experiment.arrays)):
-        taken = [declared for declared in package.INPUTS.values() if declared.kind == kind]
-        if given and not taken:
-            kinds = " or ".join(f"`{declared.kind}s`" for declared in package.INPUTS.values()) or "no input"
+    given = {"graph": experiment.graphs, "array": experiment.arrays}
+    taken = {declared.kind: declared for declared in package.INPUTS.values()}
+    for kind in given:
+        if given[kind] and kind not in taken:
+            kinds = " or ".join(f"`{known}s`" for known in taken) or "no input"
             raise ConfigError(f"{key}.{kind}s: {experiment.problem} takes {kinds}")
-        if not given and any(not declared.optional for declared in taken):
-            says = next(declared.says for declared in taken if not declared.optional)
-            raise ConfigError(f"{key}.{kind}s: {experiment.problem} needs one ({says})")
+    if not any(given.values()) and taken and not any(declared.optional for declared in taken.values()):
+        kinds = " or ".join(f"`{kind}s` ({declared.says})" for kind, declared in taken.items())
+        raise ConfigError(f"{key}: {experiment.problem} needs {kinds}")
 
 
 def _check_columns(key: str, experiment: Experiment, package: Any) -> None:

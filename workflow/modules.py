@@ -18,6 +18,7 @@ import saitan.workflow
 PACKAGE = "saitan"
 # What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
 # that another variant or a reworded summary measures nothing again.
+MEASURED = {"instance", "prepare"}
 DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS"}
 
 
@@ -34,11 +35,17 @@ def source(module: str) -> Path | None:
 
 
 @cache
-def imports(module: str) -> frozenset[str]:
-    """The modules of saitan that a module names in any of its import statements, those inside functions too."""
+def imports(module: str, measured: bool = False) -> frozenset[str]:
+    """The modules of saitan that a module names in any of its import statements, those inside functions too.
+
+    measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...).
+    """
     path = source(module)
+    tree = _tree(path) if path else ast.Module([], [])
+    if measured and any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in tree.body):
+        tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
     found: set[str] = set()
-    for node in ast.walk(_tree(path)) if path else ():
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -46,15 +53,18 @@ def imports(module: str) -> frozenset[str]:
     return frozenset(name for name in found if name.split(".")[0] == PACKAGE and source(name))
 
 
-def closure(modules: Iterable[str], without: str | None = None) -> list[str]:
-    """The modules and all that they import, directly or not, sorted. without: a package that is not followed into."""
+def closure(modules: Iterable[str], without: str | None = None, measured: bool = False) -> list[str]:
+    """The modules and all that they import, directly or not, sorted.
+
+    without: a package that is not followed into; measured: see `imports`.
+    """
     todo, found = list(modules), set()
     while todo:
         module = todo.pop()
         if module not in found:
             found.add(module)
             # Importing a module runs its packages too.
-            named = {*imports(module), module.rpartition(".")[0] or module}
+            named = {*imports(module, measured), module.rpartition(".")[0] or module}
             todo += [name for name in named if not (without and name.startswith(f"{without}."))]
     return sorted(found)
 

@@ -28,8 +28,11 @@ from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_gr
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import read_yaml
 
 VEGA = f"{RESULTS}/vega.js"
+# The modules of the workflow that a sample depends on.
+MEASURING = ("saitan.workflow.measure", "saitan.workflow.sampling", "saitan.workflow.instances")
 
 
 @dataclass(frozen=True)
@@ -447,7 +450,7 @@ def _identified(plan: Plan, point: Point) -> Point:
         (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
         entry.model_dump(exclude={"title"}) if entry else None,
         (path, declared.cubins, declared.peer),
-        modules.digest(modules.closure([path.split(":")[0], "saitan.workflow.measure"], "saitan.workflow")),
+        modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
     ]
     if point.backend == "cuda":
         stems = {*declared.cubins}
@@ -491,7 +494,7 @@ def plan_from(
 
 
 def _load_arrays(path: Path) -> Mapping[str, Any]:
-    if not path.exists():
+    if not path.exists() or not read_yaml(path):
         return {}
     from saitan.workflow.arrays import load_arrays
 

@@ -10,15 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saitan.workflow import plan
-from saitan.workflow.config import RULES, ConfigError, load
+from saitan.problem import names
+from saitan.workflow.config import RULES, ConfigError, load, schema
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
 
 ROOT = Path(__file__).parents[2]
-RUNS = sorted(
-    set((ROOT / "config").glob("*.yaml")) - {ROOT / path for path in (plan.CATALOGUE, plan.PUBLISHED, plan.PEERS)}
-)
+OTHERS = ("graphs", "arrays", "published", "peers", "ceilings")
+RUNS = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.stem not in OTHERS)
+ARRAYS = yaml.safe_load((ROOT / "config/arrays.yaml").read_text())
 GRAPHS = ["grid", "ring"]
 EXPERIMENT = {
     "title": "Tiny",
@@ -31,7 +31,7 @@ TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["skip-both"]
 
 def said(raw):
     with pytest.raises(ConfigError) as caught:
-        load(raw, GRAPHS)
+        load(raw, GRAPHS, ["field"])
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -43,7 +43,7 @@ def loaded(experiment=EXPERIMENT, **changes):
 @pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
 def test_every_run_is_right_and_names_its_schema(run):
     assert run.read_text().splitlines()[0] == "# yaml-language-server: $schema=../workflow/schemas/config.schema.json"
-    assert load(yaml.safe_load(run.read_text()), load_catalogue(ROOT / "config/graphs.yaml")).experiments
+    assert load(yaml.safe_load(run.read_text()), load_catalogue(ROOT / "config/graphs.yaml"), ARRAYS).experiments
 
 
 def test_the_schema_is_that_of_the_models():
@@ -67,12 +67,18 @@ def test_the_rules_names_are_reserved():
         ({"experiments": {}}, "experiments: dictionary should have at least 1 item after validation, not 0, not {}"),
         ({"experiments": None}, "experiments: input should be a valid dictionary, not null"),
         ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary or instance of Experiment"),
-        ({"experiments": {"a-b": EXPERIMENT}}, "experiments.a-b.[key]: string should match pattern"),
+        (
+            {"experiments": {"a-b": EXPERIMENT}},
+            "experiments: 'a-b' is no name: up to 100 letters, digits and underscores",
+        ),
+        ({"experiments": {"a" * 300: EXPERIMENT}}, f"experiments: '{'a' * 57}...' is no name: up to 100 letters"),
+        ({"experiments": {"a": EXPERIMENT}, "name": "my run"}, "name: 'my run' is no name: up to 100 letters"),
+        ({"experiments": {"a": EXPERIMENT}, "name": "graphs"}, "name: results/graphs is a folder that all runs share"),
         ({"experiments": {"graphs": EXPERIMENT}}, "experiments.graphs: graphs is the name of a rule"),
         ({"experiments": {"a": EXPERIMENT}, "backed": "cpu"}, "backed: unknown key 'backed'; did you mean 'backend'?"),
         (
             {"experiments": {"a": EXPERIMENT}, "zzz": 1},
-            "zzz: unknown key 'zzz' (there are: title, backend, mirror, architectures, measure, experiments)",
+            "zzz: unknown key 'zzz' (there are: name, title, backend, mirror, architectures, measure, experiments)",
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "backend": "gpu"},
@@ -80,7 +86,11 @@ def test_the_rules_names_are_reserved():
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "architectures": ["90"]},
-            r"architectures.0: string should match pattern '^sm_\d+[af]?$', not ",
+            "architectures.0: '90' is no architecture (there are: sm_70, sm_72, ",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "architectures": ["sm_999"]},
+            "architectures.0: 'sm_999' is no architecture (there are: sm_70, sm_72, ",
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "measure": {"max_round": 3}},
@@ -127,8 +137,8 @@ def test_a_bad_run_is_one_line(raw, says):
             "adaptive has no parameter 'threshold' (it has: threshold_up, threshold_down)",
         ),
         ({"variants": {"adaptive": {"threshold_up": []}}}, ".threshold_up: an empty list makes no point"),
-        ({"variants": {"adaptive": {"threshold_up": ["1"]}}}, ".threshold_up: '1' is no float"),
-        ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: True is no float"),
+        ({"variants": {"adaptive": {"threshold_up": ["1"]}}}, ".threshold_up: must be a number, not '1'"),
+        ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: must be a number, not True"),
         ({"variants": {"adaptive": {"threshold_up": [1, 2, 1.0]}}}, ".threshold_up: 1.0 is there twice"),
         (
             {"variants": {"adaptive": {"threshold_up": [None]}}},
@@ -138,7 +148,25 @@ def test_a_bad_run_is_one_line(raw, says):
         ({"instance": 3}, ".instance: input should be a valid dictionary, not 3"),
         ({"baseline": "scipy"}, ": baseline 'scipy' is not among `variants`"),
         ({"quantities": ["mean tim"]}, ".quantities: unknown quantity 'mean tim'; did you mean 'mean time'?"),
+        ({"variants": {"fast": {"delta": [float("nan")]}}}, ".fast.delta: must be finite, not nan"),
+        ({"variants": {"fast": {"delta": [float("inf")]}}}, ".fast.delta: must be finite, not inf"),
+        ({"variants": {"fast": {"delta": [0]}}}, ".fast.delta: must be greater than 0, not 0"),
+        ({"variants": ["adaptive", "scipy", "adaptive"]}, ".variants: 'adaptive' is there twice; name it once"),
+        ({"quantities": ["time", "time"]}, ".quantities: 'time' is there twice; name it once"),
+        ({"graphs": []}, ": sssp needs `graphs` (with weights)"),
+        ({"graphs": [], "arrays": ["field"]}, ".arrays: sssp takes `graphs`"),
+        ({"arrays": ["field"]}, ": either `graphs` or `arrays`, not both"),
+        ({"graphs": [], "arrays": ["fied"]}, ".arrays: unknown array 'fied'; did you mean 'field'?"),
+        ({"keep": ["distance"]}, ".keep: unknown output 'distance'; did you mean 'distances'?"),
+        ({"keep": ["distances", "distances"]}, ".keep: 'distances' is there twice"),
         ({"queries": 0}, ".queries: input should be greater than or equal to 1, not 0"),
+        ({"queries": 10**20}, ".queries: input should be less than or equal to 1000000, not 1000000000"),
+        ({"seed": -1}, ".seed: input should be greater than or equal to 0, not -1"),
+        ({"view": "phases", "column": "foo"}, ".column: unknown column 'foo' (there are: updated, mode, "),
+        ({"figure": {"mark": "bar", "x": "grap", "y": "seconds"}}, ".figure.x: unknown column 'grap'; did you mean"),
+        ({"figure": {"mark": "bar", "x": "graph", "y": ["seconds", "b"]}}, ".figure.y: unknown column 'b'"),
+        ({"figure": {"mark": "bar", "x": "graph", "y": "phases", "facet": "q"}}, ".figure.facet: unknown column 'q'"),
+        ({"figure": {"mark": "bar", "x": "phase", "y": "seconds"}}, ".figure.x: unknown column 'phase'"),
         ({"measure": {"rounds": 1}}, ".measure.rounds: unknown key 'rounds'; did you mean 'min_rounds'?"),
         ({"measure": {"spread": -1}}, ".measure.spread: input should be greater than 0, not -1"),
         ({"measure": {"spread": "x"}}, '.measure.spread: input should be float or int, not "x"'),
@@ -156,9 +184,12 @@ def test_a_bad_experiment_is_one_line(change, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"instance": {"by": "a/b"}}, ".instance.by: 'a/b' is to stand in a path"),
-        ({"instance": {"n": 1.5}}, ".instance.n: 1.5 is no int"),
-        ({"variants": {"skip-both": {"reuse": 1}}}, ".variants.skip-both.reuse: 1 is no bool"),
+        ({"instance": {"by": "a/b"}}, ".instance.by: must be one of tile, element, not 'a/b'"),
+        ({"instance": {"n": 1.5}}, ".instance.n: must be a whole number, not 1.5"),
+        ({"instance": {"n": 0}}, ".instance.n: must be at least 1, not 0"),
+        ({"instance": {"infinite": 1.01}}, ".instance.infinite: must be at most 1, not 1.01"),
+        ({"instance": {"dtype": "int8"}}, ".instance.dtype: must be one of float32, int32, uint16, not 'int8'"),
+        ({"variants": {"skip-both": {"reuse": 1}}}, ".variants.skip-both.reuse: must be true or false, not 1"),
     ],
 )
 def test_a_parameter_of_another_type_is_one_line(change, says):
@@ -171,7 +202,8 @@ def test_short_forms_mean_the_long_ones():
     assert loaded(variants={"adaptive": {"threshold_up": 7}}).variants == {"adaptive": {"threshold_up": [7]}}
     assert loaded(variants={"adaptive": None}).variants == {"adaptive": {}}
     assert loaded(TROPICAL).instance == {"n": [64]}
-    assert loaded(figure={"mark": "bar", "x": "a", "y": "b", "y_title": "B"}).figure.y == ["b"]
+    figure = {"mark": "bar", "x": "threshold_up", "y": "phases", "y_title": "B"}
+    assert loaded(figure=figure).figure.y == ["phases"]
 
 
 def test_a_catalogue_that_can_be_read_only_once_serves_every_experiment():
@@ -200,3 +232,26 @@ def test_the_readmes_examples_are_right():
     assert load(yaml.safe_load(run), load_catalogue(ROOT / "config/graphs.yaml")).experiments
     assert CATALOGUE.validate_python(yaml.safe_load(graphs))
     assert Published.model_validate(yaml.safe_load(published)).experiments
+
+
+def test_a_kept_answer_is_an_array_of_other_experiments():
+    kept = {**copy.deepcopy(EXPERIMENT), "keep": ["distances"], "variants": ["conventional"]}
+    graphs = {"title": "Maps", "view": "graphs", "graphs": ["grid"]}
+    reader = {"title": "Reader", "arrays": ["kept.distances"], "view": "graphs", "graphs": []}
+    assert load({"experiments": {"kept": kept, "maps": graphs}}, GRAPHS).experiments["kept"].keep == ["distances"]
+    line = said({"experiments": {"kept": kept, "tiny": {**reader, "arrays": ["kept.levels"]}}})
+    assert line.startswith("experiments.tiny"), line
+
+
+def test_the_schema_completes_what_problems_offer():
+    then = {
+        rule["if"]["properties"]["problem"]["const"]: rule["then"] for rule in schema()["$defs"]["Experiment"]["allOf"]
+    }
+    assert set(then) == set(names())
+    listed, mapped = then["sssp"]["properties"]["variants"]["anyOf"]
+    assert "adaptive" in listed["items"]["enum"]
+    delta = mapped["properties"]["fast"]["properties"]["delta"]
+    assert delta["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0} and delta["description"]
+    instance = then["tropical"]["properties"]["instance"]["properties"]
+    assert instance["dtype"]["anyOf"][0]["enum"] == ["float32", "int32", "uint16"]
+    assert instance["n"]["default"] == 1024 and instance["n"]["anyOf"][0]["minimum"] == 1

@@ -1,16 +1,21 @@
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saitan import cuda, problem
-from saitan.workflow.config import load
+from saitan import problem
+from saitan.workflow import modules
+from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
-from saitan.workflow.plan import NO_NVCC, Plan, Skipped, combinations, pattern, plan_from
+from saitan.workflow.machine import NO_NVCC, Machine
+from saitan.workflow.plan import Plan, Skipped, make, plan_from
+from saitan.workflow.points import combinations, pattern
 
+ROOT = Path(__file__).parents[2]
 ENTRIES = CATALOGUE.validate_python(
     {
         "grid": {
@@ -39,22 +44,18 @@ EXPERIMENT = {
 TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["tiled"], "instance": {"n": [32, 64]}}
 
 
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    gpu(monkeypatch, "no driver")
+WITHOUT = Machine("no driver", None, True)
+GPU = Machine(None, "sm_90", True)
 
 
-def gpu(monkeypatch, reason, nvcc="/nvcc"):
-    """A machine whose GPU cannot be used for this reason (None: it can), with or without nvcc."""
-    monkeypatch.setattr(cuda, "unusable", lambda: reason)
-    monkeypatch.setattr(cuda, "arch", lambda: "sm_90")
-    monkeypatch.setattr(cuda, "find_nvcc", lambda: nvcc)
-
-
-def plan(experiment=EXPERIMENT, settings=None, absent=None, **changes):
+def plan(experiment=EXPERIMENT, settings=None, absent=None, machine=WITHOUT, **changes):
     described = {**copy.deepcopy(experiment), **changes}
-    config = load({"experiments": {"tiny": described}, **(settings or {})}, ENTRIES)
-    return Plan(config, ENTRIES, absent or {})
+    return planned({"tiny": described}, settings, absent, machine)
+
+
+def planned(experiments, settings=None, absent=None, machine=WITHOUT):
+    config = load({"name": "run", "experiments": experiments, **(settings or {})}, ENTRIES)
+    return make(config, machine, ENTRIES, {}, absent or {})
 
 
 def samples(plan):
@@ -63,14 +64,22 @@ def samples(plan):
 
 def test_a_point_for_every_choice_and_its_path_says_which():
     assert samples(plan()) == {
-        f"results/samples/tiny/cpu/{graph}/{point}.parquet"
+        f"results/run/samples/tiny/cpu/{graph}/{point}.parquet"
         for graph in ("grid", "ring")
         for point in ("adaptive/threshold_up~10", "adaptive/threshold_up~100", "conventional/default")
     }
     product = plan(TROPICAL, variants={"fast": {"reuse": [True, False]}}, instance={"n": [32], "by": "tile"})
     assert samples(product) == {
-        f"results/samples/tiny/cpu/no-graph/fast/n~32,by~tile,reuse~{reuse}.parquet" for reuse in (True, False)
+        f"results/run/samples/tiny/cpu/no-graph/fast/n~32,by~tile,reuse~{reuse}.parquet" for reuse in (True, False)
     }
+
+
+def test_a_run_of_another_name_has_files_of_its_own():
+    one, other = plan(), plan(settings={"name": "other"})
+    assert not samples(one) & samples(other) and one.report == "results/run/report.html"
+    # What both make alike they share.
+    assert [one.queries_of(p) for p in one.points] == [other.queries_of(p) for p in other.points]
+    assert [p.identity for p in one.points] == [p.identity for p in other.points]
 
 
 @given(st.lists(st.integers(1, 10**6), unique=True, min_size=1, max_size=5), st.integers(1, 10**6))
@@ -81,7 +90,7 @@ def test_one_more_value_adds_exactly_its_own_path(values, more):
     before, after = swept(values), swept(list(dict.fromkeys([*values, more])))
     assert len(before) == len(values)
     assert after - before == (
-        set() if more in values else {f"results/samples/tiny/cpu/grid/adaptive/threshold_up~{more}.parquet"}
+        set() if more in values else {f"results/run/samples/tiny/cpu/grid/adaptive/threshold_up~{more}.parquet"}
     )
     assert before <= after
 
@@ -103,10 +112,15 @@ def test_a_job_finds_its_point_by_its_wildcards():
     assert (found.graph, found.parameters) == ("ring", {"threshold_up": 100})
     settings = json.loads(made.measure_settings(found))
     assert settings["parameters"] == {"threshold_up": 100} and settings["budget_s"] == 10 and not settings["traced"]
+    assert settings["identity"] == found.identity
     assert made.queries_of(found) == "results/instances/sssp/ring/default/3-4.queries.json"
     assert made.reference_of(found) == "results/instances/sssp/ring/default/3-4.reference.npz"
-    Wildcards.problem, Wildcards.instance, Wildcards.drawn, Wildcards.seed = "sssp", "default", "3", "4"
+    Wildcards.problem, Wildcards.data, Wildcards.instance = "sssp", "ring", "default"
+    Wildcards.drawn, Wildcards.seed = "3", "4"
     assert json.loads(made.query_settings(Wildcards)) == {"problem": "sssp", "instance": {}, "queries": 3, "seed": 4}
+    assert made.inputs_of(found) == made.graph_files("ring") and made.input_option(found) == made.graph_option("ring")
+    product = plan(TROPICAL)
+    assert product.inputs_of(product.points[0]) == [] and product.input_option(product.points[0]) == ""
 
 
 def test_an_experiments_measure_overrides_the_runs():
@@ -116,95 +130,225 @@ def test_an_experiments_measure_overrides_the_runs():
     assert settings["traced"]
 
 
+CUDA_OFF = Skipped("backend cuda", "no driver")
+
+
 @pytest.mark.parametrize(
-    ("choice", "reason", "backends", "skipped"),
+    ("choice", "machine", "backends", "skipped"),
     [
-        ("auto", "no driver", ["cpu"], [Skipped("backend cuda", "no driver")]),
-        ("both", "no driver", ["cpu"], [Skipped("backend cuda", "no driver")]),
-        ("cpu", "no driver", ["cpu"], []),
-        ("auto", None, ["cuda"], []),
-        ("both", None, ["cpu", "cuda"], []),
-        ("cpu", None, ["cpu"], []),
-        ("cuda", None, ["cuda"], []),
+        ("auto", WITHOUT, ["cpu"], [CUDA_OFF]),
+        ("both", WITHOUT, ["cpu"], [CUDA_OFF]),
+        ("cpu", WITHOUT, ["cpu"], []),
+        ("auto", GPU, ["cuda"], []),
+        ("both", GPU, ["cpu", "cuda"], []),
+        ("cpu", GPU, ["cpu"], []),
+        ("cuda", GPU, ["cuda"], []),
+        ("both", replace(GPU, nvcc=False), ["cpu"], [Skipped("backend cuda", NO_NVCC)]),
     ],
 )
-def test_backends(monkeypatch, choice, reason, backends, skipped):
-    gpu(monkeypatch, reason)
-    made = plan(settings={"backend": choice})
+def test_backends(choice, machine, backends, skipped):
+    made = plan(settings={"backend": choice}, machine=machine)
     assert made.backends == backends == list(dict.fromkeys(point.backend for point in made.points))
     assert made.skipped == skipped
+    assert made.needed_cubins == (made.cubins if "cuda" in backends else [])
 
 
-def test_without_nvcc_the_cpu_goes_on(monkeypatch):
-    gpu(monkeypatch, None, nvcc=None)
-    made = plan(settings={"backend": "both"})
-    assert made.backends == ["cpu"] and made.architectures == [] and made.cubins == []
-    assert made.skipped == [Skipped("backend cuda", NO_NVCC), Skipped("compiling the CUDA kernels", NO_NVCC)]
+def test_a_configuration_that_names_architectures_speaks_of_the_jobs_machines():
+    """On a login node: no GPU, and the jobs have one."""
+    settings = {"backend": "cuda", "architectures": ["sm_80", "sm_90"]}
+    made = plan(settings=settings, variants=["conventional"], graphs=["grid"])
+    assert made.backends == ["cuda"] and made.skipped == [] and made.architectures == ["sm_80", "sm_90"]
+    (point,) = made.points
+    own = [f"sssp/{stem}" for stem in problem.problem("sssp").VARIANTS["conventional"].cubins]
+    wanted = {f"results/cubins/{arch}/{name}.cubin" for arch in ("sm_80", "sm_90") for name in own}
+    assert wanted <= set(made.cubins_of(point)) and set(made.cubins_of(point)) <= set(made.needed_cubins)
+    with pytest.raises(ConfigError, match="name their `architectures`"):
+        plan(settings={"backend": "cuda"})
+    with pytest.raises(ConfigError, match="nvcc"):
+        plan(settings=settings, machine=replace(WITHOUT, nvcc=False))
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"backend": "cuda"}, "config: backend: cuda cannot be used here (no driver); auto, both and cpu can"),
+        (
+            {"backend": "cuda"},
+            "config: backend: cuda cannot be used here (no driver); auto, both and cpu can; where jobs run on other"
+            " machines, name their `architectures`",
+        ),
         ({"mirror": "no/folder"}, "config: mirror: no/folder is no folder and no address (http://... or https://...)"),
         ({"backend": 3}, "config: backend: input should be 'auto', 'both', 'cpu' or 'cuda', not 3"),
     ],
 )
 def test_what_cannot_be_planned_ends_in_one_line(monkeypatch, settings, says):
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as caught:
-        plan_from({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}, **settings})
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}, **settings})
     assert caught.value.code == says
 
 
-def test_architectures_and_cubins(monkeypatch):
-    assert plan().architectures == ["sm_80", "sm_90"]
-    assert plan(settings={"architectures": ["sm_75"]}).architectures == ["sm_75"]
-    gpu(monkeypatch, None)
-    made = plan(settings={"backend": "both", "architectures": ["sm_75"]}, graphs=["grid"])
-    assert {path.split("/")[2] for path in made.cubins} == {"sm_75"}
-    assert "results/cubins/sm_75/sssp/phases.cubin" in made.cubins
-    assert "results/cubins/sm_75/sssp/phases.resources.json" in made.resources
+def from_file(raw, machine=WITHOUT, configfiles=("config/my-roads.v2.yaml",)):
+    return plan_from(raw, root=ROOT, configfiles=configfiles, jobs_machine=machine)
+
+
+def test_a_run_without_a_name_has_its_files(monkeypatch, tmp_path):
+    raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    monkeypatch.chdir(ROOT)
+    assert from_file(raw).run == "results/my_roads_v2" and from_file(raw).root == ""
+    assert from_file({**raw, "name": "mine"}).run == "results/mine"
+    # From elsewhere sources are named by the way there.
+    monkeypatch.chdir(tmp_path)
+    made = from_file(raw)
+    assert (tmp_path / made.source("kernels/graph.py")).exists() and made.root.endswith("/")
+
+
+def test_cubins_are_those_of_the_device_or_asked_for():
+    # Nothing is compiled where nothing can use it, unless asked for.
+    made = plan(graphs=["grid"])
+    assert made.needed_cubins == [] and made.resources == []
+    assert {path.split("/")[2] for path in made.cubins} == {"sm_80", "sm_90"}
+    assert plan(machine=replace(WITHOUT, nvcc=False)).cubins == []
+    made = plan(settings={"backend": "both"}, machine=GPU, graphs=["grid"])
+    assert {path.split("/")[2] for path in made.cubins} == {"sm_90"}
+    assert "results/cubins/sm_90/sssp/phases.cubin" in made.needed_cubins
+    assert "results/cubins/sm_90/sssp/phases.resources.json" in made.resources
     on = {point.backend: point for point in made.points if point.variant == "conventional"}
-    # A measured point loads what the device runs, whatever else is compiled.
     own = [f"sssp/{stem}" for stem in problem.problem("sssp").VARIANTS["conventional"].cubins]
-    assert made.cubins_of(on["cuda"]) == [f"results/cubins/sm_90/{name}.cubin" for name in [*own, "cuda/gate"]]
-    assert "results/cubins/sm_75/cuda/gate.cubin" in made.cubins
-    assert made.cubins_of(on["cpu"]) == [] and made.cubin_folder(on["cpu"]) == ""
-    assert made.cubin_folder(on["cuda"]) == "results/cubins/sm_90"
-    gpu(monkeypatch, None)
-    assert plan().architectures == ["sm_90"]
+    assert set(made.cubins_of(on["cuda"])) >= {f"results/cubins/sm_90/{name}.cubin" for name in [*own, "cuda/gate"]}
+    assert made.cubins_of(on["cpu"]) == []
 
 
-def test_what_a_points_numbers_depend_on(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[2])
-    gpu(monkeypatch, None)
-    made = plan(settings={"backend": "both"})
-    drivers = {point.backend: made.drivers_of(point) for point in made.points}
-    both = {"kernels/sssp/__init__.py", "kernels/sssp/phases.py", "kernels/graph.py", "workflow/measure.py"}
-    assert both <= set(drivers["cpu"]) and both <= set(drivers["cuda"])
-    assert "kernels/atomics.py" in drivers["cpu"]
-    assert not [path for path in drivers["cpu"] if "cuda" in path]
-    assert {"kernels/sssp/cuda.py", "kernels/cuda/module.py", "kernels/cuda/timing.py"} <= set(drivers["cuda"])
-    assert all(Path(path).exists() for path in (*drivers["cpu"], *drivers["cuda"]))
-    product = plan(TROPICAL, settings={"backend": "cpu"})
-    assert not [path for path in product.drivers_of(product.points[0]) if "cuda" in path]
+def identities(**settings):
+    return {(p.backend, p.variant, p.point): p.identity for p in plan(machine=GPU, graphs=["grid"], **settings).points}
+
+
+BOTH = {"settings": {"backend": "both"}}
+
+
+def changed(before, after):
+    return {key for key in before if before[key] != after[key]}
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """Pretend that the code of a module is another one."""
+
+    def edit(module):
+        known = modules._code
+        path = modules.source(module)
+        monkeypatch.setattr(modules, "_code", lambda asked: "other" if asked == path else known(asked))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("module", "variants"),
+    [
+        ("saitan.graph", {"cpu", "cuda"}),
+        ("saitan.blocks", {"cpu", "cuda"}),
+        ("saitan.sssp", {"cpu", "cuda"}),
+        ("saitan.sssp.phases", {"cpu", "cuda"}),
+        ("saitan.workflow.measure", {"cpu", "cuda"}),
+        ("saitan.atomics", {"cpu", "cuda"}),
+        ("saitan.sssp.cpu", {"cpu"}),
+        ("saitan.sssp.cuda", {"cuda"}),
+        ("saitan.cuda.timing", {"cuda"}),
+        ("saitan.cuda.module", {"cuda"}),
+        ("saitan.sssp.cpu_phast", set()),
+        ("saitan.tropical.cpu", set()),
+        ("saitan.workflow.report", set()),
+    ],
+)
+def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants):
+    before = identities(**BOTH)
+    edited(module)
+    touched = {backend for backend, _, _ in changed(before, identities(**BOTH))}
+    assert touched >= variants and (variants or not touched)
+    if variants in ({"cpu"}, {"cuda"}):
+        assert touched == variants
+
+
+def test_peers_and_the_fast_modules_are_their_variants_alone(edited):
+    wanted = {"variants": ["conventional", "fast", "scipy"], "settings": {"backend": "cpu"}}
+    before = identities(**wanted)
+    edited("saitan.sssp.cpu_fast")
+    assert {variant for _, variant, _ in changed(before, identities(**wanted))} == {"fast"}
+
+
+def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
+    before = identities(**BOTH)
+    texts = []
+    known = modules.text_digest
+
+    def watched(paths):
+        texts.extend(Path(path).name for path in paths)
+        return known(paths) + "changed"
+
+    monkeypatch.setattr(modules, "text_digest", watched)
+    assert {backend for backend, _, _ in changed(before, identities(**BOTH))} == {"cuda"}
+    assert {"phases.cu", "validate.cu", "gate.cu", "clock.cuh", "queue.cuh"} <= set(texts)
+    assert "phast.cu" not in texts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"queries": 5},
+        {"seed": 9},
+        {"view": "phases"},
+        {"measure": {"max_rounds": 3}},
+        {"settings": {"backend": "both", "measure": {"spread": 0.5}}},
+    ],
+)
+def test_another_configuration_is_another_identity(change):
+    before = identities(**BOTH)
+    assert changed(before, identities(**{**BOTH, **change})) == set(before)
+
+
+def test_titles_texts_and_charts_are_no_part_of_a_point():
+    figure = {"mark": "bar", "x": "graph", "y": "seconds"}
+    assert identities(**BOTH) == identities(**BOTH, title="Other", text="Other", figure=figure)
+    assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
+    assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
+    assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
+
+
+def test_cores_are_part_of_a_cpu_point():
+    two, one = ({p.backend: p.identity for p in plan(machine=replace(GPU, cores=n), **BOTH).points} for n in (2, 1))
+    assert two["cpu"] != one["cpu"] and two["cuda"] == one["cuda"]
 
 
 def test_variants_that_cannot_run_are_named(monkeypatch):
-    gpu(monkeypatch, None)
-    made = plan(settings={"backend": "cuda"}, variants=["adaptive", "scipy"])
+    made = plan(settings={"backend": "cuda"}, machine=GPU, variants=["adaptive", "scipy"])
     assert {point.variant for point in made.points} == {"adaptive"}
     assert made.skipped == [Skipped("scipy on cuda in tiny", "scipy has no cuda implementation")]
-    absent = problem.Variant("x", cpu="a:B", peer=("no_such_module", "peers"))
+    absent = problem.Variant("x", cpu="saitan.sssp.peers:Scipy", peer=("no_such_module", "peers"))
     monkeypatch.setitem(problem.problem("sssp").VARIANTS, "scipy", absent)
     made = plan(settings={"backend": "cpu"}, variants=["adaptive", "scipy"])
     assert {point.variant for point in made.points} == {"adaptive"}
     reason = "no_such_module is not installed (pip install -e '.[peers]')"
     assert made.skipped == [Skipped("scipy on cpu in tiny", reason)]
     # On two backends a peer of one of them lacks nothing.
-    made = plan(settings={"backend": "both"}, variants=["scipy"])
+    made = plan(settings={"backend": "both"}, machine=GPU, variants=["scipy"])
     assert made.points == [] and made.skipped == [Skipped("scipy on cpu in tiny", reason)]
+
+
+def test_what_a_variant_needs_is_known_to_the_plan(monkeypatch):
+    variants = problem.problem("tropical").VARIANTS
+    monkeypatch.setitem(variants, "tiled", replace(variants["tiled"], instance={"dtype": ("int32",)}))
+    monkeypatch.setitem(variants, "fast", replace(variants["fast"], architecture="sm_100"))
+    swept = {"variants": ["tiled", "fast"], "instance": {"dtype": ["float32", "int32"]}}
+    made = plan(TROPICAL, machine=GPU, settings={"backend": "cuda"}, **swept)
+    assert [(p.variant, p.instance["dtype"]) for p in made.points] == [("tiled", "int32")]
+    assert made.skipped == [
+        Skipped("tiled on cuda in tiny (dtype float32)", "tiled answers dtype int32 only, not float32"),
+        *(
+            Skipped(f"fast on cuda in tiny (dtype {dtype})", "fast needs a GPU of sm_100 or newer, this one is sm_90")
+            for dtype in ("float32", "int32")
+        ),
+    ]
+    # A default counts like a value that is given.
+    assert plan(TROPICAL, variants=["tiled"]).points == []
 
 
 def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
@@ -212,12 +356,12 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
     assert {point.graph for point in made.points} == {"grid"}
     assert made.graphs == ["grid"] == made.graphs_of("tiny")
     assert made.skipped == [Skipped("graph ring", "the mirror has no ring")]
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(ROOT)
     (tmp_path / "USA-road-d.BAY.gr.gz").touch()
     (tmp_path / "USA-road-d.NY.gr.gz").touch()
     roads = {**EXPERIMENT, "graphs": ["USA-road-d.NY", "USA-road-d.BAY", "USA-road-d.COL"]}
     run = {"backend": "cpu", "experiments": {"tiny": roads}}
-    made = plan_from({**run, "mirror": str(tmp_path)})
+    made = from_file({**run, "mirror": str(tmp_path)})
     assert made.graphs == ["USA-road-d.BAY"]
     assert [left_out for left_out in made.skipped if left_out.what.startswith("graph")] == [
         # New York's entry has coordinates too.
@@ -225,20 +369,20 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
         Skipped("graph USA-road-d.COL", f"the mirror {tmp_path} has no USA-road-d.COL.gr.gz"),
     ]
     # An address is not asked before it is needed; without a mirror a graph that only mirrors have is left out.
-    assert plan_from({**run, "mirror": "http://host/folder"}).absent == {}
-    assert "set `mirror` to its folder or address" in plan_from(run).absent["COL-topology-drawn"]
+    assert from_file({**run, "mirror": "http://host/folder"}).absent == {}
+    assert "set `mirror` to its folder or address" in from_file(run).absent["COL-topology-drawn"]
 
 
 def test_an_experiment_of_which_nothing_can_run_shows_nothing():
     figure = {"mark": "bar", "x": "graph", "y": "seconds"}
     assert plan(absent={"grid": "-", "ring": "-"}, figure=figure).shown_of("tiny") == []
     assert plan(figure=figure).shown_of("tiny") == [
-        "results/tables/tiny.parquet",
-        "results/tables/tiny.csv",
-        "results/figures/tiny.svg",
-        "results/figures/tiny.json",
+        "results/run/tables/tiny.parquet",
+        "results/run/tables/tiny.csv",
+        "results/run/figures/tiny.svg",
+        "results/run/figures/tiny.json",
     ]
-    assert plan().shown_of("tiny") == ["results/tables/tiny.parquet", "results/tables/tiny.csv"]
+    assert plan().shown_of("tiny") == ["results/run/tables/tiny.parquet", "results/run/tables/tiny.csv"]
     described = plan({"title": "Maps", "view": "graphs", "graphs": ["road"]})
     assert described.points == [] and described.shown_of("tiny")
 
@@ -250,32 +394,51 @@ def test_graphs_and_the_steps_that_make_them():
     assert made.graph_files("grid") == [f"results/graphs/grid/{name}.parquet" for name in ("vertices", "edges")]
     assert made.downloads_of("road") == ["results/downloads/road.gr.gz", "results/downloads/road.co.gz"]
     assert made.downloads_of("grid") == []
-    assert made.fetch_settings("road.co.gz") == "--url http://host/road.co.gz"
-    assert made.fetch_settings("hidden.gr") == "--url hidden.gr"
-    assert "--coordinates results/downloads/road.co.gz" in made.convert_settings("road")
-    assert "--coordinates" not in made.convert_settings("hidden")
-    modules = [f"kernels/generators/{name}.py" for name in ("draw", "lattice", "regular")]
-    assert made.generator_modules("ring") == modules
-    assert json.loads(made.models_of("tiny")) == {"ring": "kanto"}
+    assert made.models_of("tiny") == {"ring": "kanto"}
     assert Plan.any_of(["a.b", "c"]) == r"a\.b|c"
+
+
+KEPT = {**EXPERIMENT, "graphs": ["grid"], "variants": ["conventional"], "keep": ["distances"]}
+
+
+@pytest.fixture
+def reads_arrays(monkeypatch):
+    """`tropical` as a problem whose input is an array."""
+    inputs = {"values": problem.Input("array", "anything")}
+    monkeypatch.setattr(problem.problem("tropical"), "INPUTS", inputs)
+    return {**TROPICAL, "variants": ["tiled"], "instance": {"n": 8}, "arrays": ["kept.distances"]}
+
+
+def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
+    # Whichever stands first.
+    made = planned({"tiny": reads_arrays, "kept": KEPT})
+    (point,) = made.points_of("tiny")
+    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
+    assert made.kept == [kept] == made.inputs_of(point)
+    assert made.input_option(point) == f"--array {kept}" and kept in made.shown_of("kept")
+
+    class Wildcards:
+        problem, backend, graph, variant, point = "sssp", "cpu", "grid", "conventional", "default"
+        drawn, seed, output = "3", "4", "distances"
+
+    assert made.kept_point(Wildcards).experiment == "kept"
+    assert json.loads(made.keep_settings(Wildcards))["variant"] == "conventional"
+    # Runs may keep other answers under one name; the queries of one are not those of the other.
+    other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
+    assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
+
+
+def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
+    many = {**KEPT, "graphs": ["grid", "ring"]}
+    with pytest.raises(ConfigError, match=r"experiments\.tiny\.arrays: kept keeps the answers of 2 points"):
+        planned({"kept": many, "tiny": reads_arrays})
+    assert len(planned({"kept": many}).kept) == 2
+    made = planned({"kept": KEPT, "tiny": reads_arrays}, absent={"grid": "no grid"})
+    assert made.points == []
+    assert made.skipped[-1].reason == "kept keeps no answer here: nothing of it can run"
 
 
 def test_what_is_left_out_is_said_once(capsys):
     made = plan(settings={"backend": "auto"})
-    _ = made.points, made.points
-    made.skipped *= 2
     made.say_skipped()
     assert capsys.readouterr().err == "skipped: backend cuda: no driver\n"
-
-
-def test_what_was_found_is_said_for_the_whole_run_only(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    made = plan()
-    made.say_found([])
-    assert capsys.readouterr().err == ""
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/report.txt").write_text("report: here\n")
-    made.say_found(["tiny"])
-    assert capsys.readouterr().err == ""
-    made.say_found(["all"])
-    assert capsys.readouterr().err == "report: here\n"

@@ -2,6 +2,8 @@ import argparse
 import errno
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import saitan
 from saitan.cuda import NvccError
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
@@ -78,7 +81,38 @@ def test_a_defect_prints_its_traceback_first(step):
 
 def test_a_step_that_succeeds_says_nothing_and_empties_an_older_log(step):
     step(raising(Failure("before")))
-    assert step(lambda arguments: None) == (0, [], [])
+    assert step(lambda arguments: None) == (0, [], ["done"])
+
+
+def started(tmp_path, code):
+    """A process that runs a step, waited for until it is under way; its log."""
+    log = tmp_path / "log"
+    text = f"""
+import argparse, time
+from saitan.workflow.step import run_step
+def main(arguments):
+    print("under way", flush=True)
+    {code}
+run_step(main, argparse.ArgumentParser())
+"""
+    command = [sys.executable, "-c", text, "--log", str(log)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "under way\n"
+    return process, log
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
+    process, log = started(tmp_path, "time.sleep(60)")
+    process.send_signal(sent)
+    assert process.wait(20) == 130 and log.read_text() == "stopped\n"
+
+
+def test_a_killed_step_leaves_a_log_without_an_end(tmp_path):
+    process, log = started(tmp_path, "time.sleep(60)")
+    process.kill()
+    process.wait(20)
+    assert log.read_text() == ""
 
 
 def test_a_log_that_cannot_be_written_leaves_the_one_line(step):
@@ -112,6 +146,28 @@ def test_numba_gets_its_threads_and_a_cache_that_changes_with_the_code(tmp_path,
     run_step(lambda _: seen.append((os.environ["NUMBA_NUM_THREADS"], os.environ["NUMBA_CACHE_DIR"])), parser)
     ((threads, cache),) = seen
     assert threads == "2" and re.fullmatch(rf"{re.escape(str(tmp_path))}/results/numba/[0-9a-f]{{16}}", cache)
+
+
+def cache_of(monkeypatch, folder):
+    """The cache that a step would take whose code is that of a folder."""
+    monkeypatch.setattr(saitan, "__path__", [str(folder)])
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(sys, "argv", ["step"])
+    seen = []
+    run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
+    return seen[0]
+
+
+def test_another_code_is_another_cache(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "a.py").write_text("x = 1\n")
+    before = cache_of(monkeypatch, code)
+    assert cache_of(monkeypatch, code) == before
+    (code / "a.py").write_text("x = 2\n")
+    assert cache_of(monkeypatch, code) != before
 
 
 def test_messages_are_appended_to_the_log(tmp_path, capsys):

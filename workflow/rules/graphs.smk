@@ -52,3 +52,20 @@ rule generate:
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
         "python -m saitan.workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
+
+
+# An array of the catalogue, unpacked.
+rule array:
+    input:
+        lambda wc: plan.download_of_array(wc.array),
+    output:
+        f"{RESULTS}/arrays/{{array}}.npy",
+    log:
+        f"{RESULTS}/logs/array/{{array}}.log",
+    wildcard_constraints:
+        array=plan.any_of(list(plan.arrays)),
+    cache: True
+    params:
+        entry=lambda wc: plan.arrays[wc.array].model_dump_json(),
+    shell:
+        "python -m saitan.workflow.arrays --entry {params.entry:q} --input {input:q} --output {output:q} --log {log:q}"

@@ -1,0 +1,113 @@
+from pathlib import Path
+
+import pytest
+
+import saitan
+from saitan import problem
+from saitan.workflow import modules
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Writes modules of a package saitan of its own and reads them afresh."""
+    monkeypatch.setattr(saitan, "__path__", [str(tmp_path)])
+
+    def write(**texts):
+        for name, text in texts.items():
+            path = tmp_path / (name.replace(".", "/") + ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        modules.imports.cache_clear()
+        modules._code.cache_clear()
+
+    yield write
+    modules.imports.cache_clear()
+    modules._code.cache_clear()
+
+
+def test_modules_and_files():
+    assert modules.source("saitan.graph") == ROOT / "kernels/graph.py"
+    assert modules.source("saitan.sssp") == ROOT / "kernels/sssp/__init__.py"
+    assert modules.source("saitan") == ROOT / "kernels/__init__.py"
+    assert modules.source("saitan.workflow.step") == ROOT / "workflow/step.py"
+    assert modules.source("saitan.workflow.graphs") == ROOT / "workflow/graphs/__init__.py"
+    assert modules.source("saitan.sssp.unreachable") is None
+
+
+def test_imports_are_followed_wherever_they_stand(package):
+    package(
+        __init__="",
+        a="import saitan.b\nfrom saitan import c\nimport numpy\n",
+        b="def f():\n    from saitan.d import x\n",
+        c="",
+        d="from saitan.a import y\n",
+        e="",
+    )
+    assert modules.closure(["saitan.a"]) == ["saitan", *(f"saitan.{name}" for name in "abcd")]
+    assert modules.closure(["saitan.e"]) == ["saitan", "saitan.e"]
+
+
+def test_a_package_is_run_by_its_modules_and_may_be_left_alone(package):
+    package(**{"__init__": "", "p.__init__": "import saitan.q", "p.m": "", "q": "", "r": "from saitan.p import m"})
+    assert modules.closure(["saitan.p.m"]) == ["saitan", "saitan.p", "saitan.p.m", "saitan.q"]
+    assert modules.closure(["saitan.r"], without="saitan.p") == ["saitan", "saitan.p", "saitan.q", "saitan.r"]
+
+
+def test_of_a_problem_what_no_measurement_calls_is_left_out(package):
+    text = "VARIANTS = {}\ndef reference():\n    import saitan.peers\ndef instance():\n    import saitan.instances\n"
+    package(**{"__init__": "", "p.__init__": text, "peers": "", "instances": ""})
+    assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.instances", "saitan.p"]
+    assert "saitan.peers" in modules.closure(["saitan.p"])
+
+
+CODE = '"""Says."""\n# why\nX = 1\nclass C:\n    """Says."""\n    def f(self):\n        """Says."""\n        return 1\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CODE.replace("# why", "# why not"),
+        CODE.replace("Says", "Says it better"),
+        CODE.replace("X = 1", "\nX   =  1  # one"),
+        CODE + 'VARIANTS = {"another": 1}\n',
+    ],
+)
+def test_words_layout_and_declarations_are_no_code(package, text):
+    package(__init__="", a=CODE + 'VARIANTS = {"one": 1}\n')
+    before = modules.digest(["saitan.a"])
+    package(a=text if "VARIANTS" in text else text + 'VARIANTS = {"one": 1}\n')
+    assert modules.digest(["saitan.a"]) == before
+
+
+@pytest.mark.parametrize("text", [CODE.replace("X = 1", "X = 2"), CODE.replace("return 1", "return 2"), CODE + "Y = 1"])
+def test_another_code_is_another_digest(package, text):
+    package(__init__="", a=CODE, b=CODE)
+    before = modules.digest(["saitan.a"])
+    assert modules.digest(["saitan.b"]) != before
+    package(a=text)
+    assert modules.digest(["saitan.a"]) != before
+
+
+def test_headers_and_kernels_are_the_problems_and_the_shared():
+    named = {path.name for path in modules.headers("sssp")}
+    assert {"queue.cuh", "clock.cuh"} <= named and "product.cuh" not in named
+    assert "gate.cu" in {path.name for path in modules.kernels("cuda")}
+
+
+def test_text_digests_tell_contents(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a")
+    two.write_text("b")
+    assert modules.text_digest([one]) != modules.text_digest([two]) != modules.text_digest([one, two])
+    before = modules.text_digest([one])
+    two.write_text("a")
+    assert modules.text_digest([two]) == before
+
+
+@pytest.mark.parametrize("name", problem.names())
+def test_every_solver_of_a_problem_is_a_module_that_is_there(name):
+    for variant in problem.problem(name).VARIANTS.values():
+        for backend in variant.backends():
+            assert modules.source(getattr(variant, backend).split(":")[0]), getattr(variant, backend)
