@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from saitan.workflow import terminal
-from saitan.workflow.modules import code_of
+from saitan.workflow.modules import steps_code
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import RESULTS, VEGA, plan_from
 from saitan.workflow.terminal import Ending

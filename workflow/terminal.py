@@ -9,12 +9,16 @@ import logging
 import sys
 import time
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from saitan.workflow.plan import Plan
+from saitan.workflow.plan import VEGA, Plan
 
+# What Snakemake says at every start and for every job it selects.
+_ROUTINE = (
+    *("Using workflow specific profile", "Workflow defines that rule", "Assuming unrestricted shared", "Building DAG"),
+    *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:", "Execute ", "Select jobs"),
+)
 # Rules whose jobs are worth a line of their own.
 SHOWN = {"fetch", "convert", "generate", "array", "measure", "keep"}
 
@@ -60,18 +64,15 @@ def _found(name: str, plan: Plan) -> str:
     import numpy as np
     import pyarrow.parquet as pq
 
-    from saitan.workflow.report_tables import readable
-    from saitan.workflow.samples import about_samples
+    from saitan.workflow.numbers import readable
+    from saitan.workflow.samples import about
 
-    path = f"{plan.run}/samples/{name}.parquet"
-    with suppress(OSError):
-        about = about_samples(Path(path))
-        if about.get("unavailable"):
-            return f"left out, {about['unavailable']}"
-        median = float(np.median(pq.read_table(path, columns=["seconds"])["seconds"].to_numpy()))
-        doubt = "" if about.get("settled") and not about.get("disturbed") else " (not settled)"
-        return f"{readable(median, 's')}{doubt}"
-    return "done"
+    path = Path(f"{plan.run}/samples/{name}.parquet")
+    told = about(path)
+    if told.unavailable is not None:
+        return f"left out, {told.unavailable}"
+    median = float(np.median(pq.read_table(path, columns=["seconds"])["seconds"].to_numpy()))
+    return readable(median, "s") + ("" if told.settled and not told.disturbed else " (not settled)")
 
 
 def _duration(seconds: float) -> str:
@@ -88,25 +89,48 @@ def show(plan: Plan, workflow: Any) -> None:
         return
     plan.say_skipped()
     if Quietness.RULES in (workflow.output_settings.quiet or ()):
+        for handler in logger.handlers:
+            handler.addFilter(_without_jobs)
         logger.addHandler(Progress(plan))
+
+
+def _without_jobs(record: logging.LogRecord) -> bool:
+    """Whether one of Snakemake's own lines is none of those that `Progress` stands for."""
+    from snakemake_interface_logger_plugins.common import LogEvent
+
+    if getattr(record, "event", None) in (LogEvent.JOB_FINISHED, LogEvent.PROGRESS, LogEvent.RUN_INFO):
+        return False
+    return not record.getMessage().startswith(_ROUTINE)
+
+
+class _Stops(logging.Handler):
+    """Hears whether the user ended the run."""
+
+    stopped = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stopped |= "on user request" in record.getMessage()
 
 
 class Ending:
     """What is done when a run ends."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._started = plan, time.time()
+        self._plan, self._started, self._listener = plan, time.time(), _Stops()
+        logging.getLogger("snakemake.logging").addHandler(self._listener)
 
     def succeeded(self, targets: Collection[str]) -> None:
         """Say where the report is and what it found; of single experiments what their tables say."""
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines
+        from saitan.workflow.report_outcome import outcome
 
         plan = self._plan
         if (not targets or {"all", plan.report} & set(targets)) and Path(plan.summary).exists():
             print(Path(plan.summary).read_text(), end="", file=sys.stderr)
         elif wanted := set(targets) & plan.config.experiments.keys():
-            for line in summary_lines(outline(plan, only=wanted)):
+            told = outline(plan, only=wanted)
+            for line in summary_lines(told, outcome(told)):
                 print(line, file=sys.stderr)
 
     def failed(self) -> None:
@@ -115,9 +139,17 @@ class Ending:
         The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
         """
         from saitan.workflow.outline import outline
-        from saitan.workflow.report import write_partial
+        from saitan.workflow.report import summary_lines, write_report
+        from saitan.workflow.report_outcome import outcome
 
-        plan = self._plan
+        plan, told = self._plan, outline(self._plan)
         Path(plan.summary).unlink(missing_ok=True)
-        for line in write_partial(outline(plan), Path(plan.report), self._started):
+        since = {"stopped": self._listener.stopped, "since": self._started}
+        if Path(plan.report).exists() and not outcome(told, **since).measured:
+            # Nothing of this configuration was measured: what stands there is of another, and stays.
+            lines = summary_lines(told, outcome(told, **since))
+        else:
+            peers = Path(plan.source("config/peers.yaml"))
+            lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
+        for line in lines:
             print(line, file=sys.stderr)

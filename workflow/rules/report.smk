@@ -45,7 +45,7 @@ rule tabulate:
     log:
         f"{plan.run}/logs/tabulate/{{experiment}}.log",
     params:
-        code=code_of("saitan.workflow.tabulate"),
+        code=steps_code(),
     shell:
         "python -m saitan.workflow.tabulate --plan {input.plan:q} --log {log:q}"
 
@@ -64,7 +64,7 @@ rule draw:
         f"{plan.run}/logs/draw/{{experiment}}.log",
     params:
         figure=lambda wc: plan.figure_settings(wc.experiment),
-        code=code_of("saitan.workflow.figures"),
+        code=steps_code(),
     shell:
         "python -m saitan.workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
         " --data {input:q} --svg {output.svg:q} --spec {output.spec:q} --log {log:q}"
@@ -76,7 +76,7 @@ rule vega:
     log:
         f"{RESULTS}/logs/vega.log",
     params:
-        code=code_of("saitan.workflow.vega"),
+        code=steps_code(),
     shell:
         "python -m saitan.workflow.vega --output {output:q} --log {log:q}"
 
@@ -99,7 +99,8 @@ rule report:
     log:
         f"{plan.run}/logs/report.log",
     params:
-        code=code_of("saitan.workflow.report"),
+        code=steps_code(),
+        index=f"{RESULTS}/index.html",
     shell:
         "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
-        " --output {output.page:q} --log {log:q} > {output.summary:q}"
+        " --output {output.page:q} --index {params.index:q} --log {log:q} > {output.summary:q}"
