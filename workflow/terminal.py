@@ -17,7 +17,8 @@ from saitan.workflow.plan import VEGA, Plan
 # What Snakemake says at every start and for every job it selects.
 _ROUTINE = (
     *("Using workflow specific profile", "Workflow defines that rule", "Assuming unrestricted shared", "Building DAG"),
-    *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:", "Execute ", "Select jobs"),
+    *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:"),
+    *("Execute ", "Select jobs"),
 )
 # Rules whose jobs are worth a line of their own.
 SHOWN = {"fetch", "convert", "generate", "array", "measure", "keep"}
