@@ -315,7 +315,8 @@ def check_parameters(owner: str, given: Mapping[str, Any], known: Mapping[str, P
         if name not in known:
             has = f"it has: {', '.join(known)}" if known else "it has none"
             raise ValueError(f"{owner} has no parameter {name!r} ({has})")
-        if (reason := known[name].wrong(value)) and value != known[name].default:
+        chosen = value is None and known[name].default is None
+        if not chosen and (reason := known[name].wrong(value)):
             raise ValueError(f"{name} {reason}")
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 

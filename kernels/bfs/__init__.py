@@ -49,6 +49,12 @@ METRICS = {
     "cpu_share": Metric("share of the vertices that the CPU took, all levels together"),
 }
 
+TRACES = {
+    "direction": "top-down or bottom-up",
+    "frontier": "vertices of the level",
+    "inspected": "arcs looked at",
+}
+
 HEADLINE = "teps"
 
 _ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)

@@ -2,12 +2,13 @@ import ast
 import inspect
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from saitan import problem
-from saitan.problem import Unavailable, Variant, backend_for
+from saitan.problem import Input, Metric, Parameter, Unavailable, Variant, backend_for, check_parameters
 
 ROOT = Path(__file__).parents[2]
 VARIANTS = [(name, variant) for name in problem.names() for variant in problem.problem(name).VARIANTS]
@@ -43,13 +44,20 @@ def test_a_problem_offers_what_the_workflow_asks_of_it(name):
     package = problem.problem(name)
     assert package.TITLE and package.VARIANTS
     assert all(isinstance(variant, Variant) and variant.summary for variant in package.VARIANTS.values())
-    assert all(isinstance(kind, type) for kind in package.INSTANCE.values())
-    assert all(isinstance(line, str) and "\n" not in line for line in package.METRICS.values())
+    assert all(isinstance(made, Input) and made.says for made in package.INPUTS.values())
+    assert package.OUTPUTS and all(line and "\n" not in line for line in package.OUTPUTS.values())
+    assert all(isinstance(made, Parameter) for made in package.INSTANCE.values())
+    for made in package.METRICS.values():
+        assert isinstance(made, Metric) and made.says and "\n" not in made.says
+    assert package.HEADLINE == "time" or package.METRICS[package.HEADLINE].better
     for function in ("instance", "queries", "reference", "differs", "prepare", "solve"):
         assert callable(getattr(package, function)), function
     for variant in package.VARIANTS.values():
         # A parameter of both would be one column of the samples for two things.
         assert not variant.parameters.keys() & package.INSTANCE.keys()
+        for made in (*variant.parameters.values(), *package.INSTANCE.values()):
+            assert isinstance(made, Parameter) and made.says and "\n" not in made.says
+            assert made.default is None or made.wrong(made.default) is None, made
 
 
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
@@ -64,7 +72,7 @@ def test_a_cpu_solver_takes_the_parameters_that_its_variant_declares(name, varia
     assert {p.name for p in parameters if p.kind == p.KEYWORD_ONLY} == set(made.parameters)
     # A sweep may leave any of them out.
     assert all(p.default is not p.empty for p in parameters if p.kind == p.KEYWORD_ONLY)
-    assert all(callable(getattr(solver, method, None)) for method in ("run", "validate", "answer", "close"))
+    assert all(callable(getattr(solver, method, None)) for method in ("run", "validate", "blocks", "answer", "close"))
 
 
 def source_of(module):
@@ -96,7 +104,7 @@ def test_a_cuda_solver_takes_the_parameters_that_its_variant_declares(name, vari
     module, solver = made.cuda.split(":")
     methods = resolve(module, solver)
     assert methods is not None, f"{made.cuda} is not there"
-    assert {"run", "validate", "answer", "close", "__init__"} <= methods.keys()
+    assert {"run", "validate", "blocks", "close", "__init__"} <= methods.keys()
     # What a base class takes beyond that is for its subclasses, and nobody has to give it.
     taken = methods["__init__"].args
     assert set(made.parameters) <= {argument.arg for argument in taken.kwonlyargs}
@@ -155,3 +163,96 @@ def test_the_one_call_of_every_problem():
     a = np.array([[0, 1], [2, 0]], np.float32)
     wanted = (a[:, :, None] + a[None, :, :]).min(axis=1)
     assert np.array_equal(tropical.solve(a, a, backend="cpu"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "says"),
+    [
+        (Parameter(int, 1, "x"), 1.0, "must be a whole number, not 1.0"),
+        (Parameter(int, 1, "x"), True, "must be a whole number, not True"),
+        (Parameter(float, 1.0, "x"), False, "must be a number, not False"),
+        (Parameter(float, 1.0, "x"), "1", "must be a number, not '1'"),
+        (Parameter(bool, True, "x"), 1, "must be true or false, not 1"),
+        (Parameter(str, "a", "x", ("a", "b")), "c", "must be one of a, b, not 'c'"),
+        (Parameter(str, "a", "x"), 3, "must be a text, not 3"),
+        (Parameter(float, 1.0, "x"), float("nan"), "must be finite, not nan"),
+        (Parameter(float, 1.0, "x"), float("-inf"), "must be finite, not -inf"),
+        (Parameter(float, 1.0, "x", above=0), 0, "must be greater than 0, not 0"),
+        (Parameter(int, 1, "x", least=1), 0, "must be at least 1, not 0"),
+        (Parameter(float, 0.5, "x", most=1), 1.0000001, "must be at most 1, not 1.0000001"),
+    ],
+)
+def test_a_parameter_says_what_is_wrong(parameter, value, says):
+    assert parameter.wrong(value) == says
+    with pytest.raises(ValueError, match=r"^x must"):
+        check_parameters("fast", {"x": value}, {"x": parameter})
+
+
+def test_a_parameter_takes_what_it_should():
+    assert Parameter(float, 1.0, "x", above=0).wrong(1) is None
+    assert Parameter(float, 1.0, "x", above=0).wrong(5e-324) is None
+    assert Parameter(int, 1, "x", least=1, most=3).wrong(1) is Parameter(int, 1, "x", least=1, most=3).wrong(3) is None
+    known = {"a": Parameter(int, 4, "x"), "b": Parameter(float, None, "x", above=0)}
+    assert check_parameters("fast", {}, known) == {"a": 4, "b": None}
+    # What the solver chooses may be said in so many words.
+    assert check_parameters("fast", {"b": None, "a": 7}, known) == {"a": 7, "b": None}
+    with pytest.raises(ValueError, match=r"^fast has no parameter 'c' \(it has: a, b\)$"):
+        check_parameters("fast", {"c": 1}, known)
+    with pytest.raises(ValueError, match=r"^fast has no parameter 'c' \(it has none\)$"):
+        check_parameters("fast", {"c": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("variant", "backend", "instance", "graph", "arch", "says"),
+    [
+        (
+            Variant("x", instance={"task": ("closure",)}),
+            "cpu",
+            {"task": "product"},
+            None,
+            None,
+            "answers task closure only",
+        ),
+        (Variant("x", instance={"task": ("closure",)}), "cpu", {"task": "closure"}, None, None, None),
+        (
+            Variant("x", architecture="sm_90"),
+            "cuda",
+            {},
+            None,
+            "sm_80",
+            "needs a GPU of sm_90 or newer, this one is sm_80",
+        ),
+        (Variant("x", architecture="sm_90"), "cuda", {}, None, "sm_90", None),
+        (Variant("x", architecture="sm_90a"), "cuda", {}, None, "sm_100", None),
+        (Variant("x", architecture="sm_90"), "cpu", {}, None, "sm_80", None),
+        (Variant("x", architecture="sm_90"), "cuda", {}, None, None, None),
+        (Variant("x", graph=("undirected",)), "cpu", {}, {"directed": True}, None, "needs an undirected graph"),
+        (Variant("x", graph=("undirected",)), "cpu", {}, {"directed": False}, None, None),
+        (Variant("x", graph=("undirected",)), "cpu", {}, {}, None, None),
+        (
+            Variant("x", graph=("integer",)),
+            "cpu",
+            {},
+            {"weight": "float32"},
+            None,
+            "needs integer weights, not float32",
+        ),
+        (Variant("x", graph=("integer",)), "cpu", {}, {"weight": "uint32"}, None, None),
+        (Variant("x", graph=("weights",)), "cpu", {}, {"weight": None}, None, "needs a graph with weights"),
+        (Variant("x", graph=("weights",)), "cpu", {}, {}, None, None),
+    ],
+)
+def test_a_variant_says_what_it_needs(variant, backend, instance, graph, arch, says):
+    found = variant.unfit(backend, instance, graph, arch)
+    assert found is None if says is None else found.startswith(says)
+
+
+def test_what_is_installed_holds_every_folder():
+    """An editable installation finds them by itself; a wheel holds what is listed."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {"saitan", "saitan.workflow"}
+    for folder, package in (("kernels", "saitan"), ("workflow", "saitan.workflow")):
+        for path in (ROOT / folder).rglob("__init__.py"):
+            inside = path.parent.relative_to(ROOT / folder)
+            there.add(".".join([package, *inside.parts]))
+    assert there <= set(listed) and {name for name in listed if name.count(".") < 2} <= there

@@ -18,7 +18,7 @@ def place(tmp_path_factory) -> Path:
 def project(place) -> Project:
     shutil.rmtree(place, ignore_errors=True)
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "Snakefile", "kernels", "workflow", "config"],
+        ["git", "ls-files", "-co", "--exclude-standard", "Snakefile", "kernels", "workflow", "config", "profiles"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from samples import seconds, write_samples
+from tiny import ROOT
 
 from saitan.graph import Graph
 from saitan.workflow.bests import bests
@@ -17,13 +18,14 @@ from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.index import write_index
 from saitan.workflow.numbers import digits, readable, typeset
-from saitan.workflow.plan import PEERS
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
 from saitan.workflow.report_facts import graph_row, machines
 from saitan.workflow.report_outcome import NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
 from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
+
+PEERS = ROOT / "config/peers.yaml"
 
 
 def quantity(

@@ -42,7 +42,7 @@ class Project:
     folder: Path
 
     def configure(self, experiments: dict, **settings) -> None:
-        config = {"backend": "cpu", "architectures": [], "measure": {"budget_s": 0.05}, **settings}
+        config = {"name": "tiny", "backend": "cpu", "measure": {"budget_s": 0.05}, **settings}
         (self.folder / "config/config.yaml").write_text(yaml.safe_dump({**config, "experiments": experiments}))
 
     def command(self, *arguments: str) -> list[str]:
