@@ -16,8 +16,8 @@ from saitan.workflow.report_plan import (
     PlannedPoint,
     PlannedStep,
     ReportPlan,
+    TablePlan,
 )
-from saitan.workflow.tabulate import TablePlan
 
 
 def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:

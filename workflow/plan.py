@@ -28,7 +28,7 @@ from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_gr
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_yaml
+from saitan.workflow.yaml_files import check_duplicates, read_yaml
 
 VEGA = f"{RESULTS}/vega.js"
 # The modules of the workflow that a sample depends on.
@@ -473,6 +473,9 @@ def plan_from(
     root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name.
     """
     try:
+        # Snakemake has read them, and says nothing of a key that is there twice.
+        for file in filter(os.path.exists, configfiles):
+            check_duplicates(Path(file))
         settings = {"name": _default_name(configfiles), **raw}
         catalogue = root / "config/graphs.yaml"
         entries = load_catalogue(catalogue)
@@ -494,7 +497,7 @@ def plan_from(
 
 
 def _load_arrays(path: Path) -> Mapping[str, Any]:
-    if not path.exists() or not read_yaml(path):
+    if not read_yaml(path):
         return {}
     from saitan.workflow.arrays import load_arrays
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from saitan.workflow.config import Model, explain
 from saitan.workflow.numbers import readable
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
+
+if TYPE_CHECKING:
+    # Whoever plans a run reads the file too, and should not wait for it.
+    import pandas as pd
 
 # Whose a chart's row is, where it is not ours.
 PAPER = "paper"
@@ -67,6 +70,8 @@ def beside_ours(
         papers.append(value)
         sized = value and _same_size(row["graph"], published, models, vertices)
         ratios.append(row["ours"] / value if sized else None)
+    import pandas as pd
+
     return table.assign(paper=pd.array(papers, "Float64"), ratio=pd.array(ratios, "Float64"))
 
 
@@ -106,4 +111,6 @@ def printed_points(
             same = _same_size(graph, published, models, vertices)
             source = PAPER if same else f"{PAPER}, {readable(published.graphs[entry['models']], 'vertices', 3)}"
             rows.append(columns | {"graph": graph, "source": source})
+    import pandas as pd
+
     return pd.DataFrame(rows)

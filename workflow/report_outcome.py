@@ -10,11 +10,14 @@ from typing import Literal
 
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, ReportPlan
 from saitan.workflow.samples import About, about, described
-from saitan.workflow.step import Failure
+from saitan.workflow.step import DONE, ERROR, Failure
+from saitan.workflow.step import STOPPED as STOPPED_MARK
 
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 STOPPED = "stopped before it ran"
 STOPPED_WITHIN = "stopped while it ran"
+KILLED = "killed by signal 9; out of memory?"
+LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
 
 Fate = Literal["failed", "stopped", "out of date"]
@@ -98,10 +101,13 @@ def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float 
     fate: Fate = "stopped" if stopped else "failed"
     if log is None or not log.exists() or log.stat().st_mtime < since:
         return Lacking(what, STOPPED if stopped else NOT_RUN, fate)
-    errors = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("error: ")]
-    if errors:
-        return Lacking(what, errors[-1].removeprefix("error: "))
-    return Lacking(what, STOPPED_WITHIN if stopped else f"no result, and no reason in {log}", fate)
+    lines = log.read_text(errors="replace").splitlines()
+    last = lines[-1] if lines else ""
+    if last.startswith(ERROR):
+        return Lacking(what, last.removeprefix(ERROR))
+    if stopped or last == STOPPED_MARK:
+        return Lacking(what, STOPPED_WITHIN, "stopped")
+    return Lacking(what, LOST if last == DONE else KILLED, fate)
 
 
 def current(path: Path, identity: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the report is told of a run (results/<run>/plan.json, written by outline.py)."""
+"""What the steps after measuring are told of a run (results/<run>/plan.json and plan/*.json, made by outline.py)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,36 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from saitan.workflow.config import Experiment
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.step import Failure
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TablePlan(_Model):
+    """What `workflow.tabulate` is told of an experiment (results/<run>/plan/<experiment>.json).
+
+    experiment, settings    its name and configuration
+    identity    of that configuration, written into the table and the chart's data
+    models      our graph -> the paper's graph it stands for
+    samples, graphs, published, ceilings    files and folders to read
+    table, csv, figure      files to write; figure: the chart's data
+    """
+
+    experiment: str
+    settings: Experiment
+    identity: str
+    models: dict[str, str] = {}
+    samples: list[Path] = []
+    graphs: list[Path] = []
+    published: Path
+    ceilings: Path
+    table: Path
+    csv: Path
+    figure: Path
 
 
 class PlannedFigure(_Model):

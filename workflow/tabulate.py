@@ -10,42 +10,18 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from saitan.workflow.ceilings import read_ceilings
-from saitan.workflow.config import Experiment, explain
+from saitan.workflow.config import explain
 from saitan.workflow.files import beside
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of
+from saitan.workflow.report_plan import TablePlan
 from saitan.workflow.samples import METADATA
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.views import MEASURED, VIEWS, Inputs
-
-
-class TablePlan(BaseModel):
-    """What the step is told.
-
-    experiment, settings    its name and configuration
-    identity    of that configuration, written into the table and the chart's data
-    models      our graph -> the paper's graph it stands for
-    samples, graphs, published, ceilings    files and folders to read
-    table, csv, figure      files to write; figure: the chart's data
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    experiment: str
-    settings: Experiment
-    identity: str
-    models: dict[str, str] = {}
-    samples: list[Path] = []
-    graphs: list[Path] = []
-    published: Path
-    ceilings: Path
-    table: Path
-    csv: Path
-    figure: Path
 
 
 def tabulate(plan: TablePlan) -> None:

@@ -40,7 +40,7 @@ def test_run_again_and_change(project):
     said = done.stderr.splitlines()
     assert "report: results/tiny/report.html" in said[-4:]
     # A line a point with what it found; none of Snakemake's own for a job.
-    assert len([line for line in said if line.startswith("[") and "adaptive threshold_up~10" in line]) == 1
+    assert len([line for line in said if line.startswith("[") and "adaptive threshold_up~10:" in line]) == 1
     assert len(said) < 30 and not [line for line in said if len(line) > 400]
     samples = pq.read_table(results / "tiny/samples/tiny/cpu/tiny-grid/adaptive/threshold_up~10.parquet").to_pylist()
     assert {row["query"] for row in samples} and all(row["seconds"] > 0 for row in samples)

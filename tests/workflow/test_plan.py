@@ -253,7 +253,6 @@ def edited(monkeypatch):
         ("saitan.sssp.cpu", {"cpu"}),
         ("saitan.sssp.cuda", {"cuda"}),
         ("saitan.cuda.timing", {"cuda"}),
-        ("saitan.cuda.module", {"cuda"}),
         ("saitan.sssp.cpu_phast", set()),
         ("saitan.tropical.cpu", set()),
         ("saitan.workflow.report", set()),

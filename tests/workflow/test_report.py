@@ -21,7 +21,7 @@ from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
 from saitan.workflow.report_facts import graph_row, machines
-from saitan.workflow.report_outcome import NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
+from saitan.workflow.report_outcome import KILLED, NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
 from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
 
@@ -431,12 +431,12 @@ def test_titles_are_typeset():
 def test_reasons_of_failures(tmp_path):
     log = tmp_path / "a.log"
     assert lacking("a", log).reason == NOT_RUN and lacking("a", None).reason == NOT_RUN
-    log.write_text("error: first\nerror: last\nsomething after\n")
+    log.write_text("error: first\nmore of it\nerror: last\n")
     assert lacking("a", log).reason == "last" and lacking("a", log).fate == "failed"
     # A failure of its own is not put down to the end of the run.
     assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
-    assert lacking("a", log).reason == f"no result, and no reason in {log}"
+    assert lacking("a", log).reason == KILLED
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
 
 
