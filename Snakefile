@@ -54,6 +54,8 @@ rule all:
         # Not written for a failed run, whose report must not pass for the end of it.
         plan.summary,
         plan.needed_cubins,
+        # Named here too: whoever removes one wants it anew.
+        [file for graph in plan.graphs for file in plan.graph_files(graph)],
         plan.kept,
 
 

@@ -97,15 +97,22 @@ def outline_files(plan: Plan) -> dict[str, str]:
 
 
 def _steps(plan: Plan) -> Iterator[PlannedStep]:
-    def step(what: str, output: str, log: str) -> PlannedStep:
-        return PlannedStep(what=what, output=Path(output), log=Path(f"{RESULTS}/logs/{log}.log"))
+    def step(what: str, output: str, log: str, serves: str | None = None) -> PlannedStep:
+        log = Path(f"{RESULTS}/logs/{log}.log")
+        return PlannedStep(what=what, output=Path(output), log=log, serves=Path(serves) if serves else None)
 
     for graph in plan.graphs:
+        made = plan.graph_files(graph)[0]
         for file in plan.downloads_of(graph):
             name = Path(file).name
-            yield step(f"fetch {name}", file, f"fetch/{name}")
+            yield step(f"fetch {name}", file, f"fetch/{name}", made)
         kind = "convert" if graph in plan.downloaded else "generate"
-        yield step(f"{kind} {graph}", plan.graph_files(graph)[0], f"{kind}/{graph}")
+        yield step(f"{kind} {graph}", made, f"{kind}/{graph}")
+    for array in plan.arrays_used:
+        file, made = plan.download_of_array(array), f"{RESULTS}/arrays/{array}.npy"
+        name = Path(file).name
+        yield step(f"fetch {name}", file, f"fetch/{name}", made)
+        yield step(f"unpack {array}", made, f"array/{array}")
     for cubin in plan.needed_cubins:
         where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
         yield step(f"compile {where}", cubin, f"compile/{where}")

@@ -21,14 +21,15 @@ from pydantic import ValidationError
 
 from saitan.problem import problem
 from saitan.workflow import machine, modules
+from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.config import Config, ConfigError, explain, load
 from saitan.workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
-from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_graphs
+from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_duplicates, read_yaml
+from saitan.workflow.yaml_files import check_duplicates
 
 VEGA = f"{RESULTS}/vega.js"
 # The modules of the workflow that a sample depends on.
@@ -57,7 +58,7 @@ class Plan(GraphFiles):
     config: Config
     machine: Machine
     entries: Mapping[str, Downloaded | Generated]
-    arrays: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
     backends: list[str] = field(default_factory=list)
@@ -143,6 +144,12 @@ class Plan(GraphFiles):
         """All graphs of this run, each once."""
         wanted = dict.fromkeys(graph for e in self.config.experiments.values() for graph in e.graphs)
         return [graph for graph in wanted if graph not in self.absent]
+
+    @cached_property
+    def arrays_used(self) -> list[str]:
+        """The catalogue's arrays of this run, each once."""
+        wanted = dict.fromkeys(array for e in self.config.experiments.values() for array in e.arrays)
+        return [array for array in wanted if array in self.arrays and array not in self.absent]
 
     def inputs_of(self, point: Point) -> list[str]:
         """The files that a point's instance is read from."""
@@ -313,7 +320,7 @@ def make(
     config: Config,
     jobs_machine: Machine,
     entries: Mapping[str, Downloaded | Generated],
-    arrays: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, Array] | None = None,
     absent: Mapping[str, str] | None = None,
     root: str = "",
 ) -> Plan:
@@ -424,10 +431,8 @@ def _unfit(
 ) -> str | None:
     """Why a variant cannot answer, as far as the plan can know."""
     full = {key: parameter.default for key, parameter in package.INSTANCE.items()} | dict(instance)
-    entry = plan.entries.get(source)
-    about = entry.known() if hasattr(entry, "known") else {}
     arch = plan.machine.arch if plan.config.architectures is None else None
-    return declared.unfit(backend, full, about, arch)
+    return declared.unfit(backend, full, None, arch)
 
 
 def _unkept(plan: Plan, source: str) -> str | None:
@@ -479,29 +484,16 @@ def plan_from(
         settings = {"name": _default_name(configfiles), **raw}
         catalogue = root / "config/graphs.yaml"
         entries = load_catalogue(catalogue)
-        arrays = _load_arrays(root / "config/arrays.yaml")
+        arrays = load_arrays(root / "config/arrays.yaml")
         config = load(settings, entries, arrays)
-        made = make(
-            config,
-            jobs_machine or machine.this(cores),
-            entries,
-            arrays,
-            absent_graphs(config, entries),
-            "" if root == Path.cwd() else f"{os.path.relpath(root)}/",
-        )
+        absent = absent_data(config, entries, arrays)
+        place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
+        made = make(config, jobs_machine or machine.this(cores), entries, arrays, absent, place)
     except ValidationError as error:
         sys.exit(f"{catalogue}: {explain(error, CATALOGUE_SCHEMA.json_schema())}")
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
     return made
-
-
-def _load_arrays(path: Path) -> Mapping[str, Any]:
-    if not read_yaml(path):
-        return {}
-    from saitan.workflow.arrays import load_arrays
-
-    return load_arrays(path)
 
 
 def _default_name(configfiles: Collection[str]) -> str:

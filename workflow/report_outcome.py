@@ -75,7 +75,7 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
     """
     found = Outcome(len(plan.points), left_out=list(plan.skipped))
     for step in plan.steps:
-        if not step.output.exists():
+        if not step.output.exists() and not (step.serves and step.serves.exists()):
             found.lacking.append(lacking(step.what, step.log, stopped=stopped, since=since))
     for point in plan.points:
         if not point.samples.exists():

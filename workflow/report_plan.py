@@ -83,9 +83,13 @@ class PlannedPoint(_Model):
 
 
 class PlannedStep(_Model):
-    """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries."""
+    """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries.
+
+    serves: what its output is for; where that is there, the output may be gone.
+    """
 
     what: str
+    serves: Path | None = None
     output: Path
     log: Path
 

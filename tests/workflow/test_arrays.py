@@ -152,7 +152,7 @@ def test_as_a_command(tmp_path):
     entry = ENTRY.validate_python(FILE).model_dump_json()
     command = [sys.executable, "-m", "saitan.workflow.arrays", "--entry", entry, "--input", path, "--output", output]
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
-    assert (done.returncode, done.stderr, log.read_text()) == (0, "", "")
+    assert (done.returncode, done.stderr, log.read_text()) == (0, "", "done\n")
     assert_array_equal(np.load(output), VALUES.ravel())
     path.write_bytes(b"no xz")
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)

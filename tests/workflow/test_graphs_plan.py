@@ -10,7 +10,7 @@ from saitan.workflow.graphs import fetch
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.graphs.convert import convert
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.graphs.plan import GraphFiles, absent_graphs
+from saitan.workflow.graphs.plan import GraphFiles, absent_data
 
 SUM = "0123456789abcdef" * 4
 ENTRIES = CATALOGUE.validate_python(
@@ -31,7 +31,7 @@ ENTRIES = CATALOGUE.validate_python(
 
 def files(mirror=None, entries=ENTRIES):
     made = GraphFiles()
-    made.config, made.entries = SimpleNamespace(mirror=mirror), entries
+    made.config, made.entries, made.arrays = SimpleNamespace(mirror=mirror), entries, {}
     return made
 
 
@@ -72,13 +72,13 @@ def test_a_mirror_that_cannot_be_used_is_named(tmp_path, monkeypatch, mirror, me
     monkeypatch.chdir(tmp_path)
     (tmp_path / "{a}").mkdir()
     with pytest.raises(ConfigError) as error:
-        absent_graphs(SimpleNamespace(mirror=mirror), ENTRIES)
+        absent_data(SimpleNamespace(mirror=mirror), ENTRIES, {})
     assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("mirror", ["HTTP://host", "https://host/folder/", "http://host:80/a b"])
 def test_mirrors_that_can_be_used(mirror):
-    assert absent_graphs(SimpleNamespace(mirror=mirror), ENTRIES) == {}
+    assert absent_data(SimpleNamespace(mirror=mirror), ENTRIES, {}) == {}
 
 
 def converted(entries, folder, name="hidden"):
@@ -93,18 +93,18 @@ def converted(entries, folder, name="hidden"):
 
 def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_reach(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
+    assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
     assert "hidden" in files().downloaded
     checksum = converted(ENTRIES, tmp_path)
-    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES) == {}
+    assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}) == {}
     # No rule makes it, so that its files are taken as they are; with the file in reach a rule does.
     assert files().downloaded == ["road", "named"]
     assert files("http://host").downloaded == ["road", "hidden", "named"]
     mirror = tmp_path / "mirror"
     mirror.mkdir()
-    assert absent_graphs(SimpleNamespace(mirror=str(mirror)), ENTRIES).keys() == {"road", "named"}
+    assert absent_data(SimpleNamespace(mirror=str(mirror)), ENTRIES, {}).keys() == {"road", "named"}
     (tmp_path / "results/graphs/hidden/edges.parquet").rename(tmp_path / "edges.parquet")
-    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
+    assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
     (tmp_path / "edges.parquet").rename(tmp_path / "results/graphs/hidden/edges.parquet")
     hidden = ENTRIES["hidden"].model_dump(exclude_none=True)
     for changes, absent in [
@@ -117,6 +117,6 @@ def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_rea
         ({"file": "other.gr"}, True),
     ]:
         entries = CATALOGUE.validate_python({"hidden": {**hidden, **changes}})
-        assert bool(absent_graphs(SimpleNamespace(mirror=None), entries)) == absent
+        assert bool(absent_data(SimpleNamespace(mirror=None), entries, {})) == absent
     (tmp_path / "results/graphs/hidden/vertices.parquet").write_bytes(b"no parquet")
-    assert absent_graphs(SimpleNamespace(mirror=None), ENTRIES).keys() == {"hidden"}
+    assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}

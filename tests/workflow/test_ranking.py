@@ -1,12 +1,14 @@
 import pandas as pd
 import pytest
 import yaml
+from tiny import ROOT
 
 from saitan.problem import names, problem
 from saitan.workflow.config import QUANTITIES
-from saitan.workflow.plan import PEERS
 from saitan.workflow.ranking import Quoted, rankings, read_quoted
 from saitan.workflow.step import Failure
+
+PEERS = ROOT / "config/peers.yaml"
 
 QUOTED = Quoted.model_validate(
     {

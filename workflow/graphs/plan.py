@@ -1,13 +1,15 @@
-"""What the rules ask about graphs: their files, and how each is fetched, converted or generated."""
+"""What the rules ask about graphs and arrays: their files, and how each is fetched, converted or generated."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from saitan.generators import GENERATORS
+from saitan.workflow import modules
+from saitan.workflow.arrays import Array
 from saitan.workflow.config import Config, ConfigError
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
 from saitan.workflow.sources import Source
@@ -19,13 +21,14 @@ NO_GRAPH = "no-graph"
 
 
 class GraphFiles:
-    """The catalogue's side of a plan.
+    """The catalogues' side of a plan.
 
-    entries: the catalogue; config: the run's configuration.
+    entries: the catalogue of graphs; arrays: that of arrays; config: the run's configuration.
     """
 
     config: Config
     entries: Mapping[str, Downloaded | Generated]
+    arrays: Mapping[str, Array]
 
     @property
     def generated(self) -> list[str]:
@@ -35,7 +38,8 @@ class GraphFiles:
     @property
     def downloaded(self) -> list[str]:
         """Names of the downloaded graphs of the catalogue, but those whose file is out of reach and that are there."""
-        kept = [name for name in out_of_reach(self.config, self.entries) if made_before(name, self.entries[name])]
+        lacking = out_of_reach(self.config, graph_sources(self.entries))
+        kept = [name for name in lacking if made_before(name, self.entries[name])]
         return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded) and name not in kept]
 
     @staticmethod
@@ -68,7 +72,11 @@ class GraphFiles:
         return local_copies(self._source(file), self.config.mirror)
 
     def _source(self, file: str) -> Source:
-        return next(s for entry in self.entries.values() for s in sources_of(entry) if s.filename == file)
+        sources = (*graph_sources(self.entries), *self.arrays.items())
+        return next(source for _, source in sources if source.filename == file)
+
+    def download_of_array(self, array: str) -> str:
+        return f"{RESULTS}/downloads/{self.arrays[array].filename}"
 
     def convert_settings(self, graph: str) -> str:
         """Arguments of `saitan.workflow.graphs.convert`."""
@@ -81,11 +89,10 @@ class GraphFiles:
         """Arguments of `saitan.workflow.graphs.generate`."""
         return _options({"--name": graph, "--entry": self.entries[graph].model_dump_json()})
 
-    def generator_modules(self, graph: str) -> list[str]:
-        """The modules that a generated graph comes from: its generator's, and what generators share."""
-        modules = {name: generator.path.split(":")[0].rpartition(".")[2] for name, generator in GENERATORS.items()}
-        others = {"__init__", *modules.values()} - {modules[self.entries[graph].generator]}
-        return [str(path) for path in sorted(Path("kernels/generators").glob("*.py")) if path.stem not in others]
+    def generator_code(self, graph: str) -> str:
+        """A digest of the modules that a generated graph comes from."""
+        module = GENERATORS[self.entries[graph].generator].path.split(":")[0]
+        return modules.digest(modules.closure([module]))
 
 
 def _options(options: Mapping[str, str | None]) -> str:
@@ -105,15 +112,22 @@ def local_copies(source: Source, mirror: str | None) -> list[str]:
     return [str(Path(mirror) / source.filename)]
 
 
-def absent_graphs(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:
-    """Graphs that are neither there, converted earlier from what their entry says, nor can be fetched, and why."""
-    return {
-        name: reason for name, reason in out_of_reach(config, entries).items() if not made_before(name, entries[name])
-    }
+def graph_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
+    """The files of the catalogue's graphs, each with the name of its graph."""
+    return ((name, source) for name, entry in entries.items() for source in sources_of(entry))
 
 
-def out_of_reach(config: Config, entries: Mapping[str, Downloaded | Generated]) -> dict[str, str]:
-    """Graphs that cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set.
+def absent_data(
+    config: Config, entries: Mapping[str, Downloaded | Generated], arrays: Mapping[str, Array]
+) -> dict[str, str]:
+    """Graphs and arrays that can neither be fetched nor were converted from what their entry says, and why."""
+    graphs = out_of_reach(config, graph_sources(entries))
+    absent = {name: reason for name, reason in graphs.items() if not made_before(name, entries[name])}
+    return absent | out_of_reach(config, arrays.items())
+
+
+def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[str, str]:
+    """What cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set.
 
     Raises ConfigError for a mirror that is neither a folder nor an address.
     """
@@ -132,7 +146,7 @@ def out_of_reach(config: Config, entries: Mapping[str, Downloaded | Generated]) 
     if folder is not None and set("{}") & set(mirror):
         raise ConfigError(f"mirror: {mirror}: Snakemake takes braces for wildcards: a folder without them is right")
     reasons = {}
-    for name, source in ((name, source) for name, entry in entries.items() for source in sources_of(entry)):
+    for name, source in sources:
         if folder is not None and not (folder / source.filename).exists():
             reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}")
         elif mirror is None and source.url is None:

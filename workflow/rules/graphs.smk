@@ -7,6 +7,8 @@ rule graphs:
 
 
 rule fetch:
+    input:
+        lambda wc: plan.local_copies(wc.file),
     output:
         f"{RESULTS}/downloads/{{file}}",
     log:
@@ -37,8 +39,6 @@ rule convert:
 
 
 rule generate:
-    input:
-        lambda wc: plan.generator_modules(wc.graph),
     output:
         vertices=f"{RESULTS}/graphs/{{graph}}/vertices.parquet",
         edges=f"{RESULTS}/graphs/{{graph}}/edges.parquet",
@@ -49,6 +49,7 @@ rule generate:
     cache: True
     params:
         settings=lambda wc: plan.generate_settings(wc.graph),
+        code=lambda wc: plan.generator_code(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
         "python -m saitan.workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
