@@ -12,7 +12,7 @@ import pandas as pd
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.quantities import Headline, headline_of, metrics_of
-from saitan.workflow.views import KEYS, MEASURED
+from saitan.workflow.rows import KEYS, MEASURED
 
 
 @dataclass(frozen=True)

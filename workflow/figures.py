@@ -9,32 +9,28 @@ level across the chart; columns named as y with _q1 and _q3 are drawn as its qua
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import altair as alt
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config import Figure
+from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, shapes, tidy
 from saitan.workflow.files import beside
-from saitan.workflow.numbers import steps_of, typeset
-from saitan.workflow.published import PAPER
 from saitan.workflow.samples import described
-from saitan.workflow.step import Failure, run_step
+from saitan.workflow.step import run_step
 from saitan.workflow.vega import theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
-OURS, DOUBTFUL = "saitan", "not settled"
-# A series with more values than this has no marker at each; a number as colour with more values is a gradient.
-FEW_MARKERS, FEW_COLORS = 40, 8
+# A number as colour with more values than this is a gradient.
+FEW_COLORS = 8
 
 
 class Drawn(Figure):
@@ -44,33 +40,12 @@ class Drawn(Figure):
     units: dict[str, str] = Field(default={})
 
 
-@dataclass(frozen=True)
-class Axis:
-    """How one column is encoded: `kind` is Vega-Lite's type letter."""
-
-    field: str
-    name: str
-    title: str | None
-    kind: str
-    scale: alt.Scale
-    axis: alt.Axis
-    number_format: str
-
-    @property
-    def shorthand(self) -> str:
-        return f"{self.field}:{self.kind}"
-
-    def tooltip(self) -> alt.Tooltip:
-        shown = {"format": self.number_format} if self.kind == "Q" else {}
-        return alt.Tooltip(self.shorthand, title=self.name, **shown)
-
-
 def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> dict[str, Any]:
     """A figure's Vega-Lite specification, the data inside. Raises Failure for a column that the data lack.
 
     interactive: with tooltips, highlighting by the legend, and zoom where x is continuous.
     """
-    data = _tidy(figure, table)
+    data = tidy(figure, table)
     with warnings.catch_warnings():
         # Panels share their selections on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
@@ -78,7 +53,7 @@ def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> d
         drawn = _chart(figure, data, interactive).to_dict(validate=False)
     drawn["description"] = f"{figure.title}: {', '.join(figure.y)} against {figure.x}"
     # Added last, for the same reason: it would check every row.
-    drawn["datasets"] = {**drawn.get("datasets", {}), _DATA: _records(data)}
+    drawn["datasets"] = {**drawn.get("datasets", {}), _DATA: records(data)}
     return drawn
 
 
@@ -91,13 +66,13 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     columns = 2 if len(facets) == 4 else min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
     bars = figure.mark == "bar"
-    x = _axis("x", data["x"], figure.x_title or _words(figure.x), figure.x_log, bars, figure.units.get(figure.x, ""))
+    x = axis_of("x", data["x"], figure.x_title or words(figure.x), figure.x_log, bars, figure.units.get(figure.x, ""))
     last = len(figure.y) - 1
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
-        title = titles[number] if number < len(titles) else _words(name)
-        y = _axis(f"y{number}", data[f"y{number}"], title, figure.y_log, bars, figure.units.get(name, ""))
+        title = titles[number] if number < len(titles) else words(name)
+        y = axis_of(f"y{number}", data[f"y{number}"], title, figure.y_log, bars, figure.units.get(name, ""))
         above = replace(x, title=None) if number < last else x
         encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
         panel = alt.layer(*encoder.layers()).properties(**size)
@@ -138,7 +113,7 @@ class _Encoder:
         if interactive:
             named = [("color", figure.color), ("facet", figure.facet if "facet" in data else None)]
             self.tooltips["tooltip"] = [
-                *(alt.Tooltip(f"{field}:N", title=_words(name)) for field, name in named if name),
+                *(alt.Tooltip(f"{field}:N", title=words(name)) for field, name in named if name),
                 x.tooltip(),
                 y.tooltip(),
                 alt.Tooltip("source:N", title="Source"),
@@ -195,7 +170,7 @@ class _Encoder:
         What a paper prints of a curve are points, no line joins them.
         """
         present = list(dict.fromkeys(self.data["mark"]))
-        kinds = {kind: shape for kind, shape in _shapes(present).items() if kind in present}
+        kinds = {kind: shape for kind, shape in shapes(present).items() if kind in present}
         shape = alt.Shape(
             "mark:N",
             scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
@@ -212,10 +187,10 @@ class _Encoder:
     def _colors(self) -> list[Any]:
         """The values of the colour in the order of the data; numbers, written as text too, by size."""
         values = [value for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
-        return sorted(values, key=float) if all(_is_number(value) for value in values) else values
+        return sorted(values, key=float) if all(is_number(value) for value in values) else values
 
     def _color(self) -> Any:
-        title, values = _words(self.figure.color), self._colors()
+        title, values = words(self.figure.color), self._colors()
         if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
             kind = "O" if len(values) <= FEW_COLORS else "Q"
             scale = alt.Scale(scheme="viridis")
@@ -224,162 +199,6 @@ class _Encoder:
             encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values))
         # The other colour is for printed numbers that name no series, and for the diamond in the legend.
         return alt.condition("isValid(datum.color)", encoded, alt.value("#8a8f98"))
-
-
-def _shapes(present: list[str]) -> dict[str, str]:
-    """The hollow marks there can be, in the order of the legend."""
-    printed = sorted(kind for kind in present if kind.startswith(f"{PAPER},"))
-    others = dict(zip(printed, itertools.cycle(("square", "triangle-up", "cross")), strict=False))
-    return {DOUBTFUL: "circle", PAPER: "diamond", **others}
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
-
-
-def _tidy(figure: Drawn, table: pd.DataFrame) -> pd.DataFrame:
-    """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
-    state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
-
-    A printed row that names no facet is repeated in each; infinities become missing; there is no facet where it has one
-    value only.
-    """
-    wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
-    wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
-    if table.empty or not (table["source"] == OURS).any():
-        return pd.DataFrame(columns=[key for key in wanted if key != "facet"], dtype=float).assign(source="", mark="")
-    for key, name in wanted.items():
-        if name not in table:
-            at = "y" if key.startswith("y") else key
-            have = ", ".join(column for column in table.columns if column != "source")
-            raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
-    data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
-    data["source"] = table["source"]
-    ours = data["source"] == OURS
-    data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
-    for i, name in enumerate(figure.y):
-        for end in ("q1", "q3"):
-            if f"{name}_{end}" in table:
-                data[f"y{i}_{end}"] = table[f"{name}_{end}"]
-    data = data.replace([np.inf, -np.inf], np.nan)
-    if not figure.y_log:
-        for i in range(len(figure.y)):
-            # The paper's numbers of a larger graph would flatten ours; the table has them.
-            far = data["source"].str.startswith(f"{PAPER},") & (data[f"y{i}"] > 2 * data.loc[ours, f"y{i}"].max())
-            data.loc[far, f"y{i}"] = np.nan
-        data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
-    for key in ("color", "facet"):
-        if wanted.get(key) == "backend":
-            data[key] = data[key].replace({"cpu": "CPU", "cuda": "GPU"})
-    if "facet" in data:
-        data = _facetted(figure, data)
-    ours = data["source"] == OURS
-    data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
-    data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
-    return data
-
-
-def _facetted(figure: Drawn, data: pd.DataFrame) -> pd.DataFrame:
-    """With the facets as text in the order they are shown, numbers by size; without the column where one value is."""
-    values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
-    if len(values) < 2:
-        return data.drop(columns="facet")
-    numeric = all(_is_number(value) for value in values)
-    open_rows = data["facet"].isna()
-    repeated = [data[open_rows].assign(facet=value) for value in values]
-    data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
-    if numeric:
-        data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
-    data["facet"] = data["facet"].map((lambda value: f"{_words(figure.facet)} {float(value):g}") if numeric else str)
-    return data
-
-
-def _marked(data: pd.DataFrame) -> pd.Series:
-    """Which of our rows bear a circle: those in doubt; of a series with no marker at each, its last."""
-    series = [data[name].astype(str) for name in ("color", "facet") if name in data] or [pd.Series("", data.index)]
-    groups = data.groupby(series, sort=False)
-    long = groups["source"].transform("size") > FEW_MARKERS
-    last = groups.cumcount(ascending=False) == 0
-    return data["doubt"] & (~long | last)
-
-
-def _records(data: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows with what is missing left out and numbers cut to six digits."""
-    rows = data.drop(columns="doubt", errors="ignore").to_dict("records")
-    return [{key: _short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)
-
-
-def _axis(field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str) -> Axis:
-    present = values.dropna()
-    name = title = typeset(title)
-    discrete = bars and field == "x"
-    if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
-        scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
-        return Axis(field, title, title, "O", scale, alt.Axis(labelAngle=0, labelLimit=200), "")
-    number_format = "," if (present % 1 == 0).all() else ".4~g"
-    sizes = present[present != 0].abs()
-    least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
-    steps = steps_of(unit)
-    if len(steps) > 1:
-        # The ticks say the unit.
-        ticks = {"labelExpr": _with_unit(steps)}
-        title = "Time" if title == "Seconds" else title.removesuffix(f" ({unit})")
-    else:
-        # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
-        # linear. Large counts have prefixes; nobody writes 10m for 0.01.
-        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
-        ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
-    # Marks at the edges need room; bars stand on theirs.
-    edge = {} if bars else {"padding": 6, "nice": False}
-    if not log:
-        scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
-    elif present.min() > 0:
-        # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
-        # Vega-Lite rounds the other only if told to.
-        ends = {"domainMin": 10.0 ** math.floor(math.log10(least / 2)), "nice": True} if bars else edge
-        scale, ticks["tickCount"] = alt.Scale(type="log", **ends), 5
-    else:
-        # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
-        scale, ticks["values"] = (
-            alt.Scale(type="symlog", constant=least, **edge),
-            _powers(present.min(), least, largest),
-        )
-    return Axis(field, name, title, "Q", scale, alt.Axis(**ticks), number_format)
-
-
-def _with_unit(steps: list[tuple[float, str]]) -> str:
-    """Vega's expression for a tick with its unit: "10 ms", "2 GTEPS"."""
-    text = f"format(datum.value / {steps[-1][0]!r}, '.3~g') + ' {steps[-1][1]}'"
-    for factor, unit in reversed(steps[:-1]):
-        # A tick of a logarithmic scale is a power of ten up to rounding.
-        written = f"format(datum.value / {factor!r}, '.3~g') + ' {unit}'"
-        text = f"abs(datum.value) >= {factor * (1 - 1e-9)!r} ? {written} : {text}"
-    return f"!datum.label ? '' : datum.value == 0 ? '0' : {text}"
-
-
-def _powers(lowest: float, least: float, largest: float) -> list[float]:
-    """Ticks around zero: powers of ten from `least` to `largest`, about six; those below zero where values are."""
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(largest))
-    powers = [10.0**power for power in range(low, high + 1, max(1, (high - low) // 6))]
-    return [0.0, *powers] if lowest >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
-
-
-def _words(name: str) -> str:
-    text = name.replace("_", " ")
-    return text[:1].upper() + text[1:]
 
 
 def draw(arguments: argparse.Namespace) -> None:

@@ -17,20 +17,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from saitan.problem import Metric
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.quantities import BUILT_IN, SHARE, combined, headline_of, is_timed, metrics_of
+from saitan.workflow.quantities import BUILT_IN, SHARE, headline_of, metrics_of
+from saitan.workflow.rows import KEYS, MEASURED, POINTS, cdf, joined, row_of
 from saitan.workflow.samples import Samples, read_samples
 from saitan.workflow.step import Failure
-
-KEYS = ["backend", "graph", "variant", "threads"]
-MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "settled", "disturbed", "checked"]
-# Longer series are thinned to this many points: more than a screen shows, small enough to embed.
-POINTS = 500
+from saitan.workflow.views_graphs import graphs, weights
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
         columns |= {name: samples.counters[name].dropna() for name in samples.counters if name in metrics}
         noted = _noted(samples)
         quantities = {
-            name: _quantity(name, metrics[name], values, noted) for name, values in columns.items() if len(values)
+            name: row_of(name, metrics[name], values, noted) for name, values in columns.items() if len(values)
         }
         rows += [point | quantities[name] for name in experiment.quantities if name in quantities]
         rows += [point | row for row in _shares(samples, inputs.ceilings, noted)]
@@ -99,7 +95,7 @@ def _shares(samples: Samples, ceilings: Ceilings, noted: dict[str, Any]) -> list
         return []
     kind = max(shares, key=lambda kind: shares[kind].median())
     name = f"{SHARE} ({rates[kind].says})"
-    return [_quantity(name, Metric("", "%", better="more"), shares[kind], noted, clocked=True)]
+    return [row_of(name, Metric("", "%", better="more"), shares[kind], noted, clocked=True)]
 
 
 def _speedups(
@@ -126,11 +122,11 @@ def _speedups(
         if row["ours"] > 0 and base["ours"] > 0:
             noted = {
                 "settled": row["settled"] and base["settled"],
-                "disturbed": _joined([row["disturbed"], base["disturbed"]]),
+                "disturbed": _reasons([row["disturbed"], base["disturbed"]]),
                 "checked": row["checked"],
             }
             factor = pd.Series([compared.over(row["ours"], base["ours"])])
-            rows.append(point | _quantity(name, Metric(""), factor, noted, row["samples"], clocked=True))
+            rows.append(point | row_of(name, Metric(""), factor, noted, row["samples"], clocked=True))
     return rows
 
 
@@ -146,7 +142,7 @@ def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Dat
         for query, trace in traces.items():
             step = -(-len(trace) // POINTS)
             series.append(trace.iloc[::step].assign(query=query, **point, **_state(_noted(samples))))
-    return _frame(experiment, rows), _together(series)
+    return _frame(experiment, rows), joined(series)
 
 
 def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -163,40 +159,16 @@ def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.
         if experiment.column not in pooled:
             raise Failure(f"column: no {experiment.column!r} in the phases (there are: {', '.join(pooled)})")
         state = _state(noted) if experiment.column == "seconds" else {}
-        series.append(_cdf(pooled[experiment.column].dropna(), experiment.column).assign(**point, **state))
-    return _frame(experiment, rows), _together(series)
-
-
-def graphs(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sizes and weights of graphs. Figure: graph, degree, share (the distribution of out-degrees)."""
-    rows, series = [], []
-    for folder in inputs.graphs:
-        offsets = pq.read_table(folder / "vertices.parquet", columns=["offset"])["offset"].to_numpy()
-        degrees = pd.Series(np.diff(offsets))
-        values = {
-            "vertices": len(degrees),
-            "arcs": int(offsets[-1]),
-            "mean degree": degrees.mean(),
-            "largest degree": degrees.max(),
-        }
-        rows += _facts(folder, values) + _weight_quantities(folder)
-        series.append(_cdf(degrees, "degree").assign(graph=folder.name))
-    return pd.DataFrame(rows, columns=["graph", *MEASURED]), _together(series)
-
-
-def weights(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Distribution of the weights. Figure: graph, weight, share."""
-    rows = [row for folder in inputs.graphs for row in _weight_quantities(folder)]
-    series = [_cdf(_weights(folder), "weight").assign(graph=folder.name) for folder in inputs.graphs]
-    return pd.DataFrame(rows, columns=["graph", *MEASURED]), _together(series)
+        series.append(cdf(pooled[experiment.column].dropna(), experiment.column).assign(**point, **state))
+    return _frame(experiment, rows), joined(series)
 
 
 VIEWS: dict[str, Callable[[Experiment, Inputs], tuple[pd.DataFrame, pd.DataFrame]]] = {
     "summary": summary,
     "phases": phases,
     "phase_cdf": phase_cdf,
-    "graphs": graphs,
-    "weights": weights,
+    "graphs": lambda _, inputs: graphs(inputs.graphs),
+    "weights": lambda _, inputs: weights(inputs.graphs),
 }
 
 
@@ -217,10 +189,10 @@ def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterator
 def _noted(samples: Samples) -> dict[str, Any]:
     """What is to be said of a point's times."""
     told = samples.about
-    return {"settled": told.settled, "disturbed": _joined(told.disturbed), "checked": samples.checked}
+    return {"settled": told.settled, "disturbed": _reasons(told.disturbed), "checked": samples.checked}
 
 
-def _joined(reasons: Any) -> str:
+def _reasons(reasons: Any) -> str:
     """Reasons, each once, as one text."""
     parts = [part for reason in reasons for part in reason.split("; ") if part]
     return "; ".join(dict.fromkeys(parts))
@@ -237,10 +209,6 @@ def _frame(experiment: Experiment, rows: list[dict[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=[*KEYS, *names, *MEASURED])
     # Pandas makes floats of whole numbers where a point lacks the parameter.
     return table.assign(**{name: pd.Series([row[name] for row in rows], dtype=object) for name in names})
-
-
-def _together(series: list[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(series, ignore_index=True) if series else pd.DataFrame()
 
 
 def _traces(samples: Samples) -> dict[str, pd.DataFrame]:
@@ -267,82 +235,14 @@ def _phase_quantities(
 ) -> list[dict[str, Any]]:
     column = experiment.column
     count = Metric("")
-    rows = [_quantity("phases", count, pd.Series([len(trace) for trace in traces]), noted)]
+    rows = [row_of("phases", count, pd.Series([len(trace) for trace in traces]), noted)]
     if all(column in trace for trace in traces):
-        rows.append(_quantity(f"peak {column}", count, pd.Series([trace[column].max() for trace in traces]), noted))
+        rows.append(row_of(f"peak {column}", count, pd.Series([trace[column].max() for trace in traces]), noted))
         if experiment.small is not None:
             pooled = pd.concat(traces)[column]
             share = pd.Series([(pooled <= experiment.small).mean()])
             name = f"share of phases with {column} <= {experiment.small:,}"
-            rows.append(_quantity(name, count, share, noted, len(traces)))
+            rows.append(row_of(name, count, share, noted, len(traces)))
     times = pd.Series([trace["seconds"].sum() for trace in traces])
-    rows.append(_quantity("time", BUILT_IN["time"][1], times, noted))
+    rows.append(row_of("time", BUILT_IN["time"][1], times, noted))
     return rows
-
-
-def _weights(folder: Path) -> pd.Series:
-    edges = pq.ParquetFile(folder / "edges.parquet")
-    if "weight" not in edges.schema_arrow.names:
-        return pd.Series(np.empty(0))
-    return pd.Series(edges.read(columns=["weight"])["weight"].to_numpy())
-
-
-def _weight_quantities(folder: Path) -> list[dict[str, Any]]:
-    weights = _weights(folder).astype(np.float64)
-    if weights.empty:
-        return []
-    values = {
-        "weight mean": weights.mean(),
-        "weight standard deviation": weights.std(ddof=0),
-        "weight least": weights.min(),
-        "weight largest": weights.max(),
-    }
-    return _facts(folder, values)
-
-
-def _facts(folder: Path, values: dict[str, float]) -> list[dict[str, Any]]:
-    """Rows of what is known of a graph without measuring."""
-    known = {"settled": True, "disturbed": "", "checked": ""}
-    return [
-        {"graph": folder.name} | _quantity(name, Metric(""), pd.Series([value]), known)
-        for name, value in values.items()
-    ]
-
-
-def _cdf(values: pd.Series, name: str) -> pd.DataFrame:
-    """At most POINTS quantiles of the values; share is the part of them at or below the column `name`."""
-    ordered = np.sort(values.to_numpy())
-    if not len(ordered):
-        return pd.DataFrame({name: [], "share": []})
-    index = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), POINTS)).astype(int))
-    upto = np.searchsorted(ordered, ordered[index], side="right")
-    return pd.DataFrame({name: ordered[index], "share": upto / len(ordered)}).drop_duplicates(name)
-
-
-def _quantity(
-    name: str,
-    metric: Metric,
-    values: pd.Series,
-    noted: dict[str, Any],
-    samples: int | None = None,
-    *,
-    clocked: bool = False,
-) -> dict[str, Any]:
-    """A row of a table. samples: how many a single value sums up, where it does; clocked: a clock enters it though its
-    unit does not say so.
-    """
-    numbers = values.to_numpy(np.float64)
-    spread = len(numbers) > 1 and metric.over != "sum"
-    q1, q3 = np.quantile(numbers, [0.25, 0.75]) if spread else (None, None)
-    timed = clocked or is_timed(metric.unit)
-    return {
-        "quantity": name,
-        "unit": metric.unit,
-        "ours": combined(numbers, metric.over),
-        "q1": q1 if q1 is None else float(q1),
-        "q3": q3 if q3 is None else float(q3),
-        "samples": samples or len(numbers),
-        "settled": noted["settled"] or not timed,
-        "disturbed": noted["disturbed"] if timed else "",
-        "checked": noted["checked"],
-    }

@@ -10,11 +10,11 @@ from samples import seconds, write_samples
 
 from saitan.graph import Graph
 from saitan.problem import Metric, problem
-from saitan.workflow import views
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.config import Experiment
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.quantities import BUILT_IN, combined
+from saitan.workflow.rows import POINTS, cdf
 from saitan.workflow.step import Failure
 from saitan.workflow.views import VIEWS, Inputs
 
@@ -198,10 +198,10 @@ def test_cdf_of_a_column_over_all_phases(traced):
 
 
 def test_a_long_series_is_thinned_in_the_figure_alone(write):
-    phases = 5 * views.POINTS
+    phases = 5 * POINTS
     rows = [{"seconds": 1.0, "phase_seconds": [1e-3] * phases, "phase_updated": list(range(phases))}]
     table, figure = shown("phases", PHASES, [write("long", "conventional", rows)])
-    assert len(figure) == views.POINTS and list(figure["phase"][:3]) == [1, 6, 11]
+    assert len(figure) == POINTS and list(figure["phase"][:3]) == [1, 6, 11]
     assert row(table, quantity="phases").ours == phases
     assert row(table, quantity="peak updated").ours == phases - 1
 
@@ -256,10 +256,10 @@ def test_weights_are_shown_as_a_distribution(folder):
 
 @given(hnp.arrays(np.int64, st.integers(1, 2000), elements=st.integers(-50, 50)))
 def test_a_cdf_says_the_share_at_or_below(values):
-    cdf = views._cdf(pd.Series(values), "x")
-    assert len(cdf) <= views.POINTS and cdf["x"].is_monotonic_increasing and cdf["x"].is_unique
-    assert cdf["share"].iloc[-1] == 1 and cdf["x"].iloc[0] == values.min()
-    for x, share in cdf.itertuples(index=False):
+    drawn = cdf(pd.Series(values), "x")
+    assert len(drawn) <= POINTS and drawn["x"].is_monotonic_increasing and drawn["x"].is_unique
+    assert drawn["share"].iloc[-1] == 1 and drawn["x"].iloc[0] == values.min()
+    for x, share in drawn.itertuples(index=False):
         assert share == (values <= x).mean()
 
 

@@ -1,0 +1,92 @@
+"""How a column of numbers is put on an axis: scale, ticks with their unit, titles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import altair as alt
+import pandas as pd
+
+from saitan.workflow.numbers import steps_of, typeset
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How one column is encoded: `kind` is Vega-Lite's type letter."""
+
+    field: str
+    name: str
+    title: str | None
+    kind: str
+    scale: alt.Scale
+    axis: alt.Axis
+    number_format: str
+
+    @property
+    def shorthand(self) -> str:
+        return f"{self.field}:{self.kind}"
+
+    def tooltip(self) -> alt.Tooltip:
+        shown = {"format": self.number_format} if self.kind == "Q" else {}
+        return alt.Tooltip(self.shorthand, title=self.name, **shown)
+
+
+def axis_of(field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str) -> Axis:
+    present = values.dropna()
+    name = title = typeset(title)
+    discrete = bars and field == "x"
+    if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
+        scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
+        return Axis(field, title, title, "O", scale, alt.Axis(labelAngle=0, labelLimit=200), "")
+    number_format = "," if (present % 1 == 0).all() else ".4~g"
+    sizes = present[present != 0].abs()
+    least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
+    steps = steps_of(unit)
+    if len(steps) > 1:
+        # The ticks say the unit.
+        ticks = {"labelExpr": _with_unit(steps)}
+        title = "Time" if title == "Seconds" else title.removesuffix(f" ({unit})")
+    else:
+        # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
+        # linear. Large counts have prefixes; nobody writes 10m for 0.01.
+        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
+        ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
+    # Marks at the edges need room; bars stand on theirs.
+    edge = {} if bars else {"padding": 6, "nice": False}
+    if not log:
+        scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
+    elif present.min() > 0:
+        # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
+        # Vega-Lite rounds the other only if told to.
+        ends = {"domainMin": 10.0 ** math.floor(math.log10(least / 2)), "nice": True} if bars else edge
+        scale, ticks["tickCount"] = alt.Scale(type="log", **ends), 5
+    else:
+        # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
+        scale, ticks["values"] = (
+            alt.Scale(type="symlog", constant=least, **edge),
+            _powers(present.min(), least, largest),
+        )
+    return Axis(field, name, title, "Q", scale, alt.Axis(**ticks), number_format)
+
+
+def _with_unit(steps: list[tuple[float, str]]) -> str:
+    """Vega's expression for a tick with its unit: "10 ms", "2 GTEPS"."""
+    text = f"format(datum.value / {steps[-1][0]!r}, '.3~g') + ' {steps[-1][1]}'"
+    for factor, unit in reversed(steps[:-1]):
+        # A tick of a logarithmic scale is a power of ten up to rounding.
+        written = f"format(datum.value / {factor!r}, '.3~g') + ' {unit}'"
+        text = f"abs(datum.value) >= {factor * (1 - 1e-9)!r} ? {written} : {text}"
+    return f"!datum.label ? '' : datum.value == 0 ? '0' : {text}"
+
+
+def _powers(lowest: float, least: float, largest: float) -> list[float]:
+    """Ticks around zero: powers of ten from `least` to `largest`, about six; those below zero where values are."""
+    low, high = math.floor(math.log10(least)), math.ceil(math.log10(largest))
+    powers = [10.0**power for power in range(low, high + 1, max(1, (high - low) // 6))]
+    return [0.0, *powers] if lowest >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
+
+
+def words(name: str) -> str:
+    text = name.replace("_", " ")
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,115 @@
+"""The rows of a chart under fixed names, and what marks say where they come from."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from saitan.workflow.axes import words
+from saitan.workflow.config import Figure
+from saitan.workflow.published import PAPER
+from saitan.workflow.step import Failure
+
+OURS, DOUBTFUL = "saitan", "not settled"
+# A series with more values than this has no marker at each.
+FEW_MARKERS = 40
+
+
+def shapes(present: list[str]) -> dict[str, str]:
+    """The hollow marks there can be, in the order of the legend."""
+    printed = sorted(kind for kind in present if kind.startswith(f"{PAPER},"))
+    others = dict(zip(printed, itertools.cycle(("square", "triangle-up", "cross")), strict=False))
+    return {DOUBTFUL: "circle", PAPER: "diamond", **others}
+
+
+def is_number(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
+    """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
+    state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
+
+    A printed row that names no facet is repeated in each; infinities become missing; there is no facet where it has one
+    value only.
+    """
+    wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
+    wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
+    if table.empty or not (table["source"] == OURS).any():
+        return pd.DataFrame(columns=[key for key in wanted if key != "facet"], dtype=float).assign(source="", mark="")
+    for key, name in wanted.items():
+        if name not in table:
+            at = "y" if key.startswith("y") else key
+            have = ", ".join(column for column in table.columns if column != "source")
+            raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
+    data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
+    data["source"] = table["source"]
+    ours = data["source"] == OURS
+    data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
+    for i, name in enumerate(figure.y):
+        for end in ("q1", "q3"):
+            if f"{name}_{end}" in table:
+                data[f"y{i}_{end}"] = table[f"{name}_{end}"]
+    data = data.replace([np.inf, -np.inf], np.nan)
+    if not figure.y_log:
+        for i in range(len(figure.y)):
+            # The paper's numbers of a larger graph would flatten ours; the table has them.
+            far = data["source"].str.startswith(f"{PAPER},") & (data[f"y{i}"] > 2 * data.loc[ours, f"y{i}"].max())
+            data.loc[far, f"y{i}"] = np.nan
+        data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
+    for key in ("color", "facet"):
+        if wanted.get(key) == "backend":
+            data[key] = data[key].replace({"cpu": "CPU", "cuda": "GPU"})
+    if "facet" in data:
+        data = _facetted(figure, data)
+    ours = data["source"] == OURS
+    data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
+    data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
+    return data
+
+
+def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
+    """With the facets as text in the order they are shown, numbers by size; without the column where one value is."""
+    values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
+    if len(values) < 2:
+        return data.drop(columns="facet")
+    numeric = all(is_number(value) for value in values)
+    open_rows = data["facet"].isna()
+    repeated = [data[open_rows].assign(facet=value) for value in values]
+    data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
+    if numeric:
+        data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
+    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {float(value):g}") if numeric else str)
+    return data
+
+
+def _marked(data: pd.DataFrame) -> pd.Series:
+    """Which of our rows bear a circle: those in doubt; of a series with no marker at each, its last."""
+    series = [data[name].astype(str) for name in ("color", "facet") if name in data] or [pd.Series("", data.index)]
+    groups = data.groupby(series, sort=False)
+    long = groups["source"].transform("size") > FEW_MARKERS
+    last = groups.cumcount(ascending=False) == 0
+    return data["doubt"] & (~long | last)
+
+
+def records(data: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows with what is missing left out and numbers cut to six digits."""
+    rows = data.drop(columns="doubt", errors="ignore").to_dict("records")
+    return [{key: _short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)

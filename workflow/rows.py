@@ -1,0 +1,59 @@
+"""Rows of a table and points of a distribution, as all views make them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from saitan.problem import Metric
+from saitan.workflow.quantities import combined, is_timed
+
+KEYS = ["backend", "graph", "variant", "threads"]
+MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "settled", "disturbed", "checked"]
+# Longer series are thinned to this many points: more than a screen shows, small enough to embed.
+POINTS = 500
+
+
+def row_of(
+    name: str,
+    metric: Metric,
+    values: pd.Series,
+    noted: dict[str, Any],
+    samples: int | None = None,
+    *,
+    clocked: bool = False,
+) -> dict[str, Any]:
+    """A row of a table. samples: how many a single value sums up, where it does; clocked: a clock enters it though its
+    unit does not say so.
+    """
+    numbers = values.to_numpy(np.float64)
+    spread = len(numbers) > 1 and metric.over != "sum"
+    q1, q3 = np.quantile(numbers, [0.25, 0.75]) if spread else (None, None)
+    timed = clocked or is_timed(metric.unit)
+    return {
+        "quantity": name,
+        "unit": metric.unit,
+        "ours": combined(numbers, metric.over),
+        "q1": q1 if q1 is None else float(q1),
+        "q3": q3 if q3 is None else float(q3),
+        "samples": samples or len(numbers),
+        "settled": noted["settled"] or not timed,
+        "disturbed": noted["disturbed"] if timed else "",
+        "checked": noted["checked"],
+    }
+
+
+def cdf(values: pd.Series, name: str) -> pd.DataFrame:
+    """At most POINTS quantiles of the values; share is the part of them at or below the column `name`."""
+    ordered = np.sort(values.to_numpy())
+    if not len(ordered):
+        return pd.DataFrame({name: [], "share": []})
+    index = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), POINTS)).astype(int))
+    upto = np.searchsorted(ordered, ordered[index], side="right")
+    return pd.DataFrame({name: ordered[index], "share": upto / len(ordered)}).drop_duplicates(name)
+
+
+def joined(series: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(series, ignore_index=True) if series else pd.DataFrame()
