@@ -333,7 +333,10 @@ def test_no_star_beside_a_number_that_had_not_settled(said, slow):
     assert [bool(cell.doubt) for cell in found.groups[0].rows[0].cells] == [True, False]
     assert any(note.startswith("†") for note in found.notes) and not any("★" in note for note in found.notes)
     (best,) = bests(pd.DataFrame(rows), "sssp", [])
-    assert not best.sure and best.doubt == (slow < 2) and ("not settled" in str(best)) == (slow < 2)
+    assert not best.sure and best.doubt == (slow < 2)
+    assert str(best) == ("a 1 s (not settled)" if slow < 2 else "b 2 s (not all settled)")
+    (alone,) = bests(pd.DataFrame(rows[1:]), "sssp", [])
+    assert str(alone) == "b 2 s"
 
 
 def test_what_validation_covered_is_said_by_variant_where_it_differs():
