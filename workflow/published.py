@@ -85,7 +85,7 @@ def _printed_value(printed: Printed, row: Mapping[str, Any], model: str | None) 
 
 def _same_size(graph: str, published: Published, models: Mapping[str, str], vertices: Mapping[str, int]) -> bool:
     printed = published.graphs.get(models.get(graph, ""))
-    return printed is None or abs(vertices.get(graph, 0) / printed - 1) <= SAME_SIZE
+    return printed is None or abs(vertices.get(graph, 0) - printed) <= SAME_SIZE * printed
 
 
 def printed_points(

@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saitan.workflow.config import Experiment
@@ -141,6 +141,10 @@ def test_a_malformed_file_is_one_line(tmp_path, text, says):
 
 
 @given(st.floats(0.5, 2))
+@example(0.98)
+@example(0.979)
+@example(1.02)
+@example(1.021)
 def test_the_same_size_is_within_two_percent(factor):
     size = round(1000 * factor)
     published = Published.model_validate(PRINTED)
