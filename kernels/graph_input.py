@@ -95,7 +95,7 @@ def arc_weights(values: Any, m: int) -> np.ndarray:
         lambda w: w.astype(np.float32) != w,
         "float32 does not hold it exactly; weights.astype(numpy.float32) rounds",
     )
-    return np.ascontiguousarray(array, np.float32)
+    return _float32(array)
 
 
 def rounded_weights(values: Any) -> tuple[np.ndarray, dict[str, float] | None]:
@@ -106,7 +106,7 @@ def rounded_weights(values: Any) -> tuple[np.ndarray, dict[str, float] | None]:
     """
     array = _numbers(values, "weights")
     _check_reals(array)
-    rounded = np.ascontiguousarray(array, np.float32)
+    rounded = _float32(array)
     inexact = None
     for start in range(0, len(array), _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -152,6 +152,13 @@ def _check_reals(array: np.ndarray) -> None:
     _refuse(array, lambda w: ~((w >= 0) & (w < np.inf)), "a finite number of at least 0 is right")
     largest = np.finfo(np.float32).max
     _refuse(array, lambda w: w > largest, f"float32 holds at most {largest:.8g}")
+
+
+def _float32(array: np.ndarray) -> np.ndarray:
+    """As float32, and -0.0 as 0.0: kernels that compare floats by their bits would take it for the largest."""
+    with np.errstate(under="ignore"):
+        array = np.ascontiguousarray(array, np.float32)
+    return array if _first(array, np.signbit) is None else array + np.float32(0)
 
 
 def _refuse(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], right: str) -> None:

@@ -47,6 +47,8 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     becomes two arcs, a self-loop one; the edges of a multigraph are all kept.
     Raises GraphError where only some edges have a weight, and for weights that are negative, not finite or too large.
     """
+    if not hasattr(graph, "is_directed"):
+        raise GraphError(f"a networkx graph is right, not {type(graph).__name__}")
     nodes = list(graph)
     number = {node: place for place, node in enumerate(nodes)}
     edges = list(graph.edges(data=weight))
@@ -76,6 +78,8 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
     """
     import pandas as pd
 
+    if not isinstance(frame, pd.DataFrame):
+        raise GraphError(f"a pandas.DataFrame is right, not {type(frame).__name__}")
     for column in (source, target, weight):
         if column is not None and column not in frame.columns:
             has = ", ".join(map(repr, frame.columns))

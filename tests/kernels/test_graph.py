@@ -289,6 +289,15 @@ def test_arcs_that_are_wrong_are_named(arcs, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zero_has_one_sign(dtype):
+    given = np.array([1, -0.0, 0.0], dtype)
+    graph = Graph.from_arcs(2, [0, 0, 1], [1, 0, 0], given)
+    assert graph.weights.tolist() == [1, 0, 0]
+    assert not np.signbit(graph.weights).any()
+    assert np.signbit(given[1])  # the caller's array stays as it is
+
+
 def test_the_extreme_values_are_right():
     graph = Graph.from_arcs(2, [1, 1], [1, 0], [TOP, 0])
     assert graph.weights.tolist() == [TOP, 0]

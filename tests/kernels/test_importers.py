@@ -129,6 +129,13 @@ def test_networkx_nodes_become_labels(nodes, labels):
     assert (None if graph.labels is None else graph.labels.tolist()) == labels
 
 
+def test_what_is_of_another_library_is_named():
+    with pytest.raises(GraphError, match=r"^a networkx graph is right, not csr_array$"):
+        Graph.from_networkx(square(1))
+    with pytest.raises(GraphError, match=r"^a pandas.DataFrame is right, not list$"):
+        Graph.from_pandas([(0, 1)])
+
+
 def test_networkx_edges_that_lack_a_weight_are_named():
     theirs = nx.path_graph(3)
     theirs.edges[0, 1]["weight"] = 2
