@@ -149,6 +149,8 @@ def test_a_frame_with_numbers_for_vertices():
     assert (graph.n, graph.labels, graph.directed) == (6, None, True)
     assert listed(graph) == [(0, 5, TOP), (5, 2, 1)]
     assert Graph.from_pandas(frame).weights is None
+    for ends in ((1, 7), (7, 1)):
+        assert Graph.from_pandas(pd.DataFrame([ends], columns=["source", "target"])).n == 8
     assert Graph.from_pandas(frame[:0]).n == 0
 
 
