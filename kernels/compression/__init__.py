@@ -4,8 +4,10 @@ The ladder of the paper: FPC with a thread a chunk (`fpc`), then all values of a
 not collide (`c1c2`), the input's memory as work space (`c1c2c3`). The paper calls its extension of FPC lossy and does
 not say what is dropped: `keep_bits`, the mantissa bits kept before coding, is our reading; 52 is lossless.
 
+`fast` writes the project's own format (FORMAT.md) for floats and integers; `compress` and `decompress` are its calls.
+
 Read data.py (what is compressed), ladder.py (the stream of the ladder), cpu_ladder.py and cpu.py, then ladder.cu and
-cuda.py, errors.py and validate.py.
+cuda.py, errors.py and validate.py; of `fast` FORMAT.md, format.py, cpu_encode.py, cpu_decode.py, encode.cu, decode.cu.
 """
 
 from __future__ import annotations
@@ -60,6 +62,13 @@ VARIANTS = {
         "saitan.compression.cpu:C1C2C3",
         "saitan.compression.cuda:C1C2C3",
         ("ladder", "data", "errors"),
+        _KEEP,
+    ),
+    "fast": Variant(
+        "groups of 32 values packed at one width against their least exponent, in one pass",
+        "saitan.compression.cpu_fast:Fast",
+        "saitan.compression.cuda_fast:Fast",
+        ("encode", "decode", "data", "errors"),
         _KEEP,
     ),
     "zfpy": Variant(
@@ -156,7 +165,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     return VARIANTS[variant].load(backend)(instance, **parameters)
 
 
-def solve(array, variant: str = "c1c2c3", backend: str = "auto", **parameters: Any) -> RoundTrip:
+def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any) -> RoundTrip:
     """One validated round trip of a NumPy array by any variant; parameters are the variant's, such as keep_bits.
 
     Raises ValueError for a type that the variant does not take, Invalid where the values are out of bounds,
@@ -173,3 +182,48 @@ def solve(array, variant: str = "c1c2c3", backend: str = "auto", **parameters: A
     finally:
         solver.close()
     return RoundTrip(answer["stream"], answer["values"].view(array.dtype).reshape(array.shape), run)
+
+
+def compress(array, keep_bits: int | None = None):
+    """The stream (FORMAT.md) of an array of float64, float32, uint64, uint32, int32, uint16 or complex numbers.
+
+    keep_bits: mantissa bits of floats that are kept, rounded to nearest: every relative error is at most
+    2^-(keep_bits + 1), special values are exact; None for all. A NumPy array gives a NumPy array of uint8, one with
+    __cuda_array_interface__ (contiguous) a PyCUDA GPUArray. A stream holds the values in their order: the shape is the
+    caller's to keep, and complex numbers come back as floats.
+    Raises ValueError for another type or a keep_bits that is off, Unavailable without a device for a device array.
+    """
+    from saitan.compression.data import TYPES, make
+
+    if keep_bits is not None and (reason := _KEEP["keep_bits"].wrong(keep_bits)):
+        raise ValueError(f"keep_bits {reason}")
+    kept = 52 if keep_bits is None else keep_bits
+    if not isinstance(array, np.ndarray) and hasattr(array, "__cuda_array_interface__"):
+        from saitan.compression import cuda_fast
+
+        dtype = np.dtype(array.__cuda_array_interface__["typestr"])
+        if dtype.name not in TYPES and dtype.name not in ("complex64", "complex128"):
+            raise ValueError(f"an array of {dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})")
+        return cuda_fast.compress(array, kept)
+    from saitan.compression import cpu_fast
+
+    return cpu_fast.compress(make(np.asarray(array)).host(), kept)
+
+
+def decompress(stream, start: int = 0, stop: int | None = None):
+    """Values start to stop - 1 (all) of a stream, flat; only the chunks that hold them are read.
+
+    stream: bytes, a NumPy array of uint8, or one with __cuda_array_interface__, whose values stay on the device (as a
+    PyCUDA GPUArray). Raises StreamError (a ValueError) for a stream that is damaged, cut off or no stream, naming the
+    chunk; ValueError for a range that the stream does not have.
+    """
+    if not isinstance(stream, np.ndarray) and hasattr(stream, "__cuda_array_interface__"):
+        from saitan.compression import cuda_fast
+
+        return cuda_fast.decompress(stream, start, stop)
+    from saitan.compression import cpu_fast
+
+    data = np.frombuffer(stream, np.uint8) if not isinstance(stream, np.ndarray) else stream
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise ValueError(f"a stream is a flat array of uint8, not {data.dtype} {data.shape}")
+    return cpu_fast.decompress(data, start, stop)

@@ -212,7 +212,8 @@ class Ladder(RoundTrip):
 
     def stream(self) -> np.ndarray:
         i = self.instance
-        payload = self.payload[: self.payload_bytes() // 8].get()
+        # PyCUDA has no memory for an empty array, and cannot cut it.
+        payload = self.payload[: self.payload_bytes() // 8].get() if i.count else np.empty(0, np.uint64)
         return ladder.stream(self.code, self.kept, i.components, i.count, self.offsets.get(), payload)
 
 

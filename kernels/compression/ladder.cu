@@ -284,7 +284,9 @@ c1c2c3(u64 *memory, long long *offsets, u64 *status, unsigned *ticket, long long
     const int words = code_pairs(coded, pair, memory + chunk * CHUNK, n, drop, components);
     // The barriers in code_pairs come after all reads: the length tells others that this chunk's memory is free.
     if (t < 32) {
+        __threadfence();
         const u64 sum = before(status, unsigned(chunk), words);
+        __threadfence();
         if (t == 0) {
             begin = sum;
             offsets[chunk] = 8 * sum;

@@ -8,14 +8,15 @@ typedef unsigned long long u64;
 // A block's word of `status`: 0 nothing yet; LENGTH | its own length; PREFIX | the length of all blocks up to it.
 constexpr u64 LENGTH = 1ull << 62, PREFIX = 2ull << 62, AMOUNT = LENGTH - 1;
 
-__device__ inline u64 load_acquire(const u64 *word) {
+// The words carry all that is told, so that they need no order with other memory; who frees memory by one fences itself.
+__device__ inline u64 load_word(const u64 *word) {
     u64 value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
     return value;
 }
 
-__device__ inline void store_release(u64 *word, u64 value) {
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+__device__ inline void store_word(u64 *word, u64 value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
 // The number of this block, the same in all its threads, which call it once. slot: in shared memory.
@@ -31,7 +32,7 @@ __device__ inline unsigned take_ticket(unsigned *ticket, unsigned *slot) {
 __device__ inline u64 before(u64 *status, unsigned number, u64 length) {
     const unsigned lane = threadIdx.x & 31;
     if (lane == 0) {
-        store_release(status + number, (number == 0 ? PREFIX : LENGTH) | length);
+        store_word(status + number, (number == 0 ? PREFIX : LENGTH) | length);
     }
     u64 sum = 0;
     for (long long nearest = (long long)number - 1; nearest >= 0; nearest -= 32) {
@@ -39,7 +40,7 @@ __device__ inline u64 before(u64 *status, unsigned number, u64 length) {
         u64 word = PREFIX;
         if (other >= 0) {
             do {
-                word = load_acquire(status + other);
+                word = load_word(status + other);
             } while (word == 0);
         }
         const unsigned prefixes = __ballot_sync(~0u, word >= PREFIX);
@@ -54,7 +55,7 @@ __device__ inline u64 before(u64 *status, unsigned number, u64 length) {
         }
     }
     if (lane == 0 && number) {
-        store_release(status + number, PREFIX | (sum + length));
+        store_word(status + number, PREFIX | (sum + length));
     }
     return sum;
 }

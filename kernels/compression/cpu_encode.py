@@ -1,0 +1,200 @@
+"""The encoder of `fast` on the CPU (Numba): FORMAT.md's chunks, each as a whole in its own place, then closed up.
+
+Values are numbers of 64 bits here, whatever their width.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from saitan.compression.format import CHUNK
+
+_U, _W = np.uint64, np.uint32
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
+GROUPS = CHUNK // 32
+
+
+@njit(cache=True)
+def _mix(x):
+    # Numba multiplies numbers of 32 bits into 64.
+    x = _W(x * _W(0x85EBCA77))
+    x = _W((x ^ (x >> _W(15))) * _W(0xC2B2AE3D))
+    return x ^ (x >> _W(13))
+
+
+@njit(cache=True)
+def _rounded(bits, drop, mantissa, infinite):
+    """A float's bits rounded to nearest even above `drop` > 0 bits; as they are where that breaks the bound."""
+    below = bits & ((_ONE << drop) - _ONE)
+    exponent = (bits >> mantissa) & infinite
+    if below == 0 or exponent == 0 or exponent == infinite:
+        return bits
+    up = (bits + ((_ONE << (drop - _ONE)) - _ONE) + ((bits >> drop) & _ONE)) >> drop << drop
+    return bits if (up >> mantissa) & infinite == infinite else up
+
+
+@njit(cache=True)
+def _length(x):
+    """Bits of x up to the highest."""
+    count = 0
+    while x >= _U(256):
+        x >>= _U(8)
+        count += 8
+    while x != 0:
+        x >>= _ONE
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def _bases(m, n, high, least):
+    """The least m >> high of what is not zero, by group into `least` (the largest number where all is zero)."""
+    least[:] = ~_ZERO
+    for i in range(n):
+        if m[i] != 0:
+            group = 2 * (i >> 6) + (i & 1)
+            least[group] = min(least[group], m[i] >> high)
+    base = least.min()
+    return _ZERO if base == ~_ZERO else base
+
+
+@njit(cache=True)
+def _symbols(m, signs, n, high, base, least, is_float, heads, widths):
+    """Symbols in place of m; heads and widths by group; returns the sum of the widths."""
+    widths[:] = 0
+    total = 0
+    for g in range(GROUPS):
+        relative = _ZERO if least[g] == ~_ZERO else min(least[g] - base, _U(255))
+        heads[g] = relative << _U(8)
+    for i in range(n):
+        group = 2 * (i >> 6) + (i & 1)
+        if m[i] == 0 and base + (heads[group] >> _U(8)) != 0:
+            heads[group] |= _U(128)
+    for i in range(n):
+        group = 2 * (i >> 6) + (i & 1)
+        b = base + (heads[group] >> _U(8))
+        code = m[i]
+        if code != 0:
+            code = code - (b << high) + ((heads[group] >> _U(7)) & _ONE)
+        m[i] = (code << _ONE) | signs[i] if is_float else code
+        widths[group] |= m[i]
+    for g in range(2 * ((n + 63) // 64)):
+        width = _length(widths[g])
+        heads[g] |= _U(width)
+        total += width
+    return total
+
+
+@njit(cache=True)
+def _pack(m, n, heads, at, out):
+    """The groups' words at out[at:]."""
+    for g in range(2 * ((n + 63) // 64)):
+        width = np.int64(heads[g] & _U(127))
+        out[at : at + width] = 0
+        place, first = 0, 64 * (g >> 1) + (g & 1)
+        for i in range(first, min(first + 64, n), 2):
+            word, shift = at + (place >> 5), place & 31
+            rest = m[i]
+            left = width
+            while left > 0:
+                out[word] |= _W((rest << _U(shift)) & _U(0xFFFFFFFF))
+                taken = min(left, 32 - shift)
+                rest >>= _U(taken)
+                left -= taken
+                word, shift = word + 1, 0
+            place += width
+        at += width
+    return at
+
+
+@njit(cache=True)
+def _encode(chunk, number, drop, below, is_float, itemsize, out):
+    """One chunk into `out`; returns its words. chunk: unsigned numbers of the type's width."""
+    n = len(chunk)
+    bits = _U(8 * itemsize)
+    values, signs = np.empty(CHUNK, np.uint64), np.zeros(CHUNK, np.uint64)
+    magnitude = (_ONE << (bits - _ONE)) - _ONE
+    infinite = (_ONE << (bits - _ONE - below)) - _ONE
+    every, same = _ZERO, True
+    for i in range(n):
+        x = _U(chunk[i])
+        if is_float and drop > 0:
+            x = _rounded(x, drop, below, infinite)
+        values[i] = x
+        same = same and x == values[0]
+        every |= x
+    if same:
+        out[0] = 0
+        out[2], out[3] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
+        return _finish(out, 4, number)
+    shift = _ZERO
+    while shift < below and (every >> shift) & _ONE == 0:
+        shift += _ONE
+    groups = 2 * ((n + 63) // 64)
+    heads, least, widths = np.zeros(GROUPS, np.uint64), np.empty(GROUPS, np.uint64), np.empty(GROUPS, np.uint64)
+    m = np.empty(CHUNK, np.uint64)
+    for i in range(n):
+        if is_float:
+            signs[i] = values[i] >> (bits - _ONE)
+            m[i] = (values[i] & magnitude) >> shift
+        else:
+            m[i] = values[i] >> shift
+    base = _bases(m, n, below - shift, least)
+    words = _symbols(m, signs, n, below - shift, base, least, is_float, heads, widths)
+    mode, front = 2, 4
+    if not is_float:
+        mask = ~_ZERO if itemsize == 8 else (_ONE << bits) - _ONE
+        d = np.empty(CHUNK, np.uint64)
+        d[0] = 0
+        for i in range(1, n):
+            difference = (values[i] - values[i - 1]) & mask
+            negative = difference >> (bits - _ONE)
+            d[i] = ((difference << _ONE) & mask) ^ (mask if negative else _ZERO)
+        other = np.zeros(GROUPS, np.uint64)
+        dbase = _bases(d, n, below, least)
+        dwords = _symbols(d, signs, n, below, dbase, least, False, other, widths)
+        if dwords + 2 < words:
+            mode, front, words, m, heads, base, shift = 3, 6, dwords, d, other, dbase, _ZERO
+            out[4], out[5] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
+    raw = (n * itemsize + 3) // 4
+    if front + groups // 2 + words >= 2 + raw:
+        out[0] = 1
+        out[2 : 2 + raw] = 0
+        for i in range(n):
+            if itemsize == 8:
+                out[2 + 2 * i], out[3 + 2 * i] = _W(values[i] & _U(0xFFFFFFFF)), _W(values[i] >> _U(32))
+            elif itemsize == 4:
+                out[2 + i] = _W(values[i])
+            else:
+                out[2 + i // 2] |= _W(values[i]) << _W(16 * (i & 1))
+        return _finish(out, 2 + raw, number)
+    out[0] = _W(mode) | _W(shift << _U(8))
+    out[2], out[3] = _W(base & _U(0xFFFFFFFF)), _W(base >> _U(32))
+    for g in range(0, groups, 2):
+        out[front + g // 2] = _W(heads[g] | heads[g + 1] << _U(16))
+    return _finish(out, _pack(m, n, heads, front + groups // 2, out), number)
+
+
+@njit(cache=True)
+def _finish(out, words, number):
+    """Write the checksum; returns the words."""
+    total = _mix(_W(number))
+    for i in range(words):
+        if i != 1:
+            total = _W(total + _mix(out[i] ^ _W(_W(i + 1) * _W(0x9E3779B1))))
+    out[1] = total
+    return words
+
+
+@njit(parallel=True, cache=True)
+def encode(values, drop, below, is_float, work, table, payload):
+    """All chunks of unsigned numbers into the payload; fills in the table (int64 [chunks + 1])."""
+    for c in prange(len(work)):
+        chunk = values[c * CHUNK : (c + 1) * CHUNK]
+        table[c + 1] = _encode(chunk, c, drop, below, is_float, values.itemsize, work[c])
+    table[0] = 0
+    for c in range(len(work)):
+        table[c + 1] += table[c]
+    for c in prange(len(work)):
+        payload[table[c] : table[c + 1]] = work[c, : table[c + 1] - table[c]]

@@ -1,0 +1,178 @@
+"""`fast` on CUDA (encode.cu, decode.cu): streams of FORMAT.md from and to arrays on the device.
+
+The device writes table and chunks in one pass; the host writes the head when it knows the length. Queued work uses the
+default stream.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saitan.compression.cuda import RoundTrip, clear
+from saitan.compression.data import Instance
+from saitan.compression.format import CHUNK, HEAD, Head, StreamError, damaged, longest, parse
+from saitan.compression.shorten import mantissa_bits
+from saitan.cuda import device
+from saitan.cuda.module import function
+from saitan.problem import Invalid
+
+_BLOCK = (256, 1, 1)
+
+
+def _kernel(name: str, dtype: np.dtype, arguments: str):
+    # The bits of an int32 are coded as those of a uint32.
+    kind = "uint32" if dtype == np.int32 else dtype.name
+    return function("compression", name, f"{name}_{kind}", arguments)
+
+
+class Encoder:
+    """Compresses arrays of one type and up to a length into streams.
+
+    Of the worst case's size: `stream` uint8, whose first `nbytes` are the stream after `finish`; `status` is the work
+    space, 8 bytes a chunk.
+    """
+
+    def __init__(self, dtype: np.dtype, count: int, kept: int, empty) -> None:
+        """empty(count, dtype): makes a GPUArray."""
+        mantissa = mantissa_bits(dtype)
+        self.head = Head(dtype, min(kept, mantissa), count, 0)
+        self.drop = mantissa - self.head.kept
+        self.stream = empty(self.head.payload + 4 * longest(dtype) * self.head.chunks, np.uint8)
+        self.status = empty(self.head.chunks + 1, np.uint64)
+        self._encode = _kernel("encode", dtype, "PPPPPqi")
+        self.nbytes = 0
+
+    def queue(self, source: int) -> None:
+        """Compress the array at an address."""
+        chunks, stream, status = self.head.chunks, self.stream.ptr, self.status.ptr
+        clear(self.status)
+        if chunks:
+            outputs = (stream + self.head.payload, stream + HEAD, status, status + 8 * chunks)
+            self._encode.prepared_call((chunks, 1), _BLOCK, *outputs, source, self.head.count, self.drop)
+
+    def finish(self) -> None:
+        """Wait, and write the head."""
+        import pycuda.driver as driver
+
+        end = np.zeros(1, np.int64)
+        if self.head.chunks:
+            driver.memcpy_dtoh(end, self.stream.ptr + self.head.payload - 8)
+        else:
+            driver.memcpy_htod(self.stream.ptr + HEAD, end)
+        head = self.head
+        self.nbytes = head.payload + 4 * int(end[0])
+        driver.memcpy_htod(self.stream.ptr, Head(head.dtype, head.kept, head.count, self.nbytes).bytes())
+
+
+def queue_decoding(head: Head, stream: int, first: int, chunks: int, out: int, wrong) -> None:
+    """Decode chunks first, first + 1, ... of the stream at an address to `out`; wrong: a GPUArray of one uint64."""
+    clear(wrong, 0xFF)
+    if chunks:
+        kernel = _kernel("decode", head.dtype, "PPPPqqq")
+        words = (head.nbytes - head.payload) // 4
+        inputs = (stream + head.payload, stream + HEAD, head.count, words, first)
+        kernel.prepared_call((chunks, 1), _BLOCK, out, wrong.ptr, *inputs)
+
+
+def refuse(wrong) -> None:
+    """Wait; raises StreamError if a chunk was noted in `wrong`."""
+    found = int(wrong.get()[0])
+    if found != 2**64 - 1:
+        raise damaged(found >> 3, found & 7)
+
+
+class Fast(RoundTrip):
+    """The project's format."""
+
+    def __init__(self, instance: Instance, *, keep_bits: int = 52) -> None:
+        kept = min(keep_bits, mantissa_bits(instance.dtype))
+        super().__init__(instance, kept, instance.nbytes + -(-instance.count // CHUNK) * 24 + 2**14)
+
+    def prepare(self) -> None:
+        self.encoder = Encoder(self.instance.dtype, self.instance.count, self.kept, self.buffers.empty)
+        self.wrong = self.buffers.empty(1, np.uint64)
+        self.workspace = self.encoder.status.nbytes
+
+    def compress(self) -> None:
+        self.encoder.queue(self.source.ptr)
+
+    def decompress(self) -> None:
+        # Its length is not known yet: the whole buffer bounds what is read.
+        head = self.encoder.head
+        bound = Head(head.dtype, head.kept, head.count, self.encoder.stream.nbytes)
+        queue_decoding(bound, self.encoder.stream.ptr, 0, head.chunks, self.values.ptr, self.wrong)
+
+    def stream_bytes(self) -> int:
+        self.encoder.finish()
+        try:
+            refuse(self.wrong)
+        except StreamError as error:
+            raise Invalid(str(error)) from None
+        return self.encoder.nbytes
+
+    def stream(self) -> np.ndarray:
+        self.encoder.finish()
+        return self.encoder.stream[: self.encoder.nbytes].get()
+
+
+def _array_of(array) -> tuple[int, tuple[int, ...], np.dtype]:
+    """Address, shape and type of a contiguous device array. Waits for its library's stream. Raises ValueError."""
+    import pycuda.driver as driver
+
+    device()
+    about = array.__cuda_array_interface__
+    shape, dtype = tuple(about["shape"]), np.dtype(about["typestr"])
+    strides, step = about.get("strides"), dtype.itemsize
+    for length, stride in reversed(list(zip(shape, strides or (), strict=False))):
+        if length > 1 and stride != step:
+            raise ValueError(
+                f"an array of shape {shape} with strides of {strides} bytes is not contiguous: copy it first"
+            )
+        step *= length
+    if about.get("stream") not in (None, 1):
+        driver.Context.synchronize()
+    return int(about["data"][0] or 0), shape, dtype
+
+
+def compress(array, kept: int):
+    """The stream of a device array as a GPUArray of uint8."""
+    from pycuda.gpuarray import GPUArray
+
+    address, shape, dtype = _array_of(array)
+    if dtype.kind == "c":
+        shape, dtype = (*shape, 2), np.dtype(f"f{dtype.itemsize // 2}")
+    if address % (2 * dtype.itemsize):
+        raise ValueError(f"the array begins at an address that is no multiple of {2 * dtype.itemsize}: copy it first")
+    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, GPUArray)
+    encoder.queue(address)
+    encoder.finish()
+    # A copy of its length: the worst case's memory is given back.
+    return encoder.stream[: encoder.nbytes].copy()
+
+
+def decompress(stream, start: int, stop: int | None):
+    """Values of a stream on the device as a GPUArray. Raises StreamError."""
+    import pycuda.driver as driver
+    from pycuda.gpuarray import GPUArray
+
+    address, shape, dtype = _array_of(stream)
+    if dtype.itemsize != 1 or len(shape) != 1 or address % 8:
+        raise ValueError(f"a stream is a flat array of bytes at a multiple of 8, not {dtype} {shape}")
+    first = np.empty(min(HEAD, shape[0]), np.uint8)
+    if len(first):
+        driver.memcpy_dtoh(first, address)
+    head = parse(first, shape[0])
+    ends = np.empty(2, np.int64)
+    driver.memcpy_dtoh(ends[:1], address + HEAD)
+    driver.memcpy_dtoh(ends[1:], address + head.payload - 8)
+    if ends[0] != 0 or head.payload + 4 * int(ends[1]) != head.nbytes:
+        raise StreamError(f"the table runs from {ends[0]} to {ends[1]}, not over the whole stream")
+    stop = head.count if stop is None else stop
+    if not 0 <= start <= stop <= head.count:
+        raise ValueError(f"values {start} to {stop} are not in a stream of {head.count:,}")
+    low, high = start // CHUNK, -(-stop // CHUNK)
+    out = GPUArray(max(0, min(high * CHUNK, head.count) - low * CHUNK), head.dtype)
+    wrong = GPUArray(1, np.uint64)
+    queue_decoding(head, address, low, max(0, high - low), out.ptr if out.size else 0, wrong)
+    refuse(wrong)
+    return out[start - low * CHUNK : stop - low * CHUNK] if out.size else out

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from test_compression_fast import LENGTHS, same, some
+
+from saitan import compression
+from saitan.compression.data import TYPES, make
+from saitan.compression.format import CHUNK, HEAD, StreamError
+from saitan.compression.shorten import shortened
+from saitan.cuda import unusable
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
+
+
+def on_device(array: np.ndarray):
+    from pycuda.gpuarray import GPUArray
+
+    from saitan.cuda import device
+
+    device()
+    out = GPUArray(array.shape, array.dtype)
+    if array.size:
+        out.set(array)
+    return out
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_streams_are_those_of_the_cpu_and_come_back(dtype):
+    for length in (*LENGTHS, 60 * CHUNK + 777):
+        for seed in range(3):
+            a = some(dtype, length, seed)
+            for kept in (None, 9) if a.dtype.kind == "f" else (None,):
+                stream = compression.compress(on_device(a), kept)
+                assert stream.get().tobytes() == compression.compress(a, kept).tobytes()
+                values = compression.decompress(stream)
+                assert same(values.get(), shortened(a, 52 if kept is None else kept))
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(np.uint64, st.integers(1, 200), elements=st.integers(0, 2**64 - 1)), st.integers(0, 52))
+def test_any_bits(a, kept):
+    a = a.view(np.float64)
+    stream = compression.compress(on_device(a), kept)
+    assert stream.get().tobytes() == compression.compress(a, kept).tobytes()
+    assert same(compression.decompress(stream).get(), shortened(a, kept))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("kept", [52, 9])
+def test_round_trips_are_validated(dtype, kept):
+    solver = compression.prepare(make(some(dtype, 300 * CHUNK + 5, 2)), "fast", "cuda", keep_bits=kept)
+    for _ in range(3):
+        run = solver.run(0)
+        solver.validate()
+    assert set(run.counters) <= set(compression.METRICS)
+    answer = solver.answer()
+    solver.close()
+    assert same(compression.decompress(answer["stream"]), answer["values"])
+
+
+def test_ranges():
+    a = some("float64", 9 * CHUNK + 77, 8)
+    stream = compression.compress(on_device(a))
+    for start, stop in ((0, 1), (CHUNK - 1, CHUNK + 1), (3 * CHUNK, 4 * CHUNK), (a.size - 1, a.size), (5, None)):
+        assert same(compression.decompress(stream, start, stop).get(), a[start:stop])
+    with pytest.raises(ValueError, match="are not in a stream"):
+        compression.decompress(stream, 0, a.size + 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "uint16"])
+def test_damaged_streams_are_refused_as_on_the_cpu(dtype):
+    """Both decoders name the first damaged chunk of 600 mutations each; the reason may be another, as the order is."""
+    a = some(dtype, 3 * CHUNK + 70, 7)
+    stream = compression.compress(a)
+    rng = np.random.default_rng(3)
+    for _ in range(600):
+        wrong = stream.copy()
+        wrong[rng.integers(HEAD, len(stream))] ^= np.uint8(1 << rng.integers(8))
+        messages = []
+        for given_stream in (wrong, on_device(wrong)):
+            with pytest.raises(StreamError) as caught:
+                compression.decompress(given_stream)
+            messages.append(str(caught.value).partition(":")[0])
+        assert messages[0] == messages[1]
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="is not contiguous"):
+        compression.compress(on_device(np.ones((4, 6)))[:, ::2])
+    with pytest.raises(ValueError, match="an array of int64 cannot be compressed"):
+        compression.compress(on_device(np.ones(4, np.int64)))
+    with pytest.raises(ValueError, match="no multiple of 16"):
+        compression.compress(on_device(np.ones(4))[1:])
