@@ -1,0 +1,94 @@
+"""`python -m saitan.compression pack|unpack|info FILE`: .npy files and raw ones as streams of FORMAT.md.
+
+A packed .npy file is its own header with the stream in the place of the data, `FILE.packed`; a packed raw file is the
+stream alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from saitan import compression
+from saitan.compression.data import TYPES
+from saitan.compression.format import HEAD, parse
+
+PACKED = ".packed"
+NPY = b"\x93NUMPY"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m saitan.compression", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("action", choices=("pack", "unpack", "info"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--type", choices=TYPES, help="of the values of a file that is no .npy")
+    parser.add_argument("--keep-bits", type=int, help="mantissa bits kept (all without it)")
+    arguments = parser.parse_args()
+    try:
+        {"pack": pack, "unpack": unpack, "info": info}[arguments.action](arguments)
+    except (ValueError, OSError) as error:
+        sys.exit(f"{arguments.file}: {error}")
+
+
+def pack(arguments: argparse.Namespace) -> None:
+    """FILE to FILE.packed."""
+    content = arguments.file.read_bytes()
+    if content.startswith(NPY):
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        front = content[: len(content) - array.nbytes]
+        array = array.reshape(-1, order=order)
+    elif arguments.type is None:
+        raise ValueError(f"no .npy file: name the type of its values by --type ({', '.join(TYPES)})")
+    else:
+        size = np.dtype(arguments.type).itemsize
+        if len(content) % size:
+            raise ValueError(f"{len(content):,} bytes are no whole number of {arguments.type}, {size} bytes each")
+        array, front = np.frombuffer(content, arguments.type), b""
+    packed = front + compression.compress(array, arguments.keep_bits).tobytes()
+    target = _write(arguments.file.with_name(arguments.file.name + PACKED), packed)
+    print(f"{target}: {len(content):,} bytes to {len(packed):,}, ratio {len(content) / len(packed):.3f}")
+
+
+def unpack(arguments: argparse.Namespace) -> None:
+    """FILE.packed to FILE."""
+    if arguments.file.suffix != PACKED:
+        raise ValueError(f"the name does not end in {PACKED}")
+    front, stream = _split(arguments.file.read_bytes())
+    print(_write(arguments.file.with_suffix(""), front + compression.decompress(stream).tobytes()))
+
+
+def info(arguments: argparse.Namespace) -> None:
+    """What a packed file holds; reads its head only."""
+    front, stream = _split(arguments.file.read_bytes())
+    head = parse(np.frombuffer(stream[:HEAD], np.uint8), len(stream))
+    shape = ", with the header of a .npy file" if front else ""
+    kept = f", {head.kept} mantissa bits kept" if head.dtype.kind == "f" else ""
+    print(f"{head.count:,} values of {head.dtype}{kept}, {head.chunks:,} chunks, {len(stream):,} bytes{shape}")
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    """The header of a .npy file, if there is one, and the stream."""
+    if not content.startswith(NPY):
+        return b"", content
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    (np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+    return content[: file.tell()], content[file.tell() :]
+
+
+def _write(path: Path, content: bytes) -> Path:
+    """Written beside its place and renamed. Raises ValueError where something is there already."""
+    if path.exists():
+        raise ValueError(f"{path} is there already")
+    beside = path.with_name(path.name + ".part")
+    beside.write_bytes(content)
+    return beside.rename(path)
+
+
+if __name__ == "__main__":
+    main()

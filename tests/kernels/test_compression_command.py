@@ -1,0 +1,55 @@
+import sys
+
+import numpy as np
+import pytest
+
+from saitan.compression.__main__ import main
+
+
+def call(monkeypatch, *arguments) -> None:
+    monkeypatch.setattr(sys, "argv", ["compression", *map(str, arguments)])
+    main()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_npy_files_come_back_byte_for_byte(tmp_path, monkeypatch, capsys, order):
+    path = tmp_path / "a.npy"
+    np.save(path, np.asarray(np.linspace(1, 2, 6000).reshape(3, 2000), order=order))
+    before = path.read_bytes()
+    call(monkeypatch, "pack", path)
+    path.unlink()
+    call(monkeypatch, "info", f"{path}.packed")
+    call(monkeypatch, "unpack", f"{path}.packed")
+    assert path.read_bytes() == before
+    assert "6,000 values of float64, 52 mantissa bits kept, 3 chunks" in capsys.readouterr().out
+
+
+def test_raw_files_come_back(tmp_path, monkeypatch):
+    path = tmp_path / "a.u16"
+    path.write_bytes(np.arange(5000, dtype=np.uint16).tobytes())
+    before = path.read_bytes()
+    call(monkeypatch, "pack", path, "--type", "uint16")
+    assert (tmp_path / "a.u16.packed").stat().st_size < len(before) / 5
+    path.unlink()
+    call(monkeypatch, "unpack", f"{path}.packed")
+    assert path.read_bytes() == before
+
+
+def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
+    raw, text = tmp_path / "raw", tmp_path / "text.packed"
+    raw.write_bytes(b"12345")
+    text.write_bytes(b"not a stream, but a text that is longer than a head")
+    for arguments, message in (
+        (("pack", raw), "raw: no .npy file: name the type"),
+        (("pack", raw, "--type", "float32"), "raw: 5 bytes are no whole number of float32"),
+        (("pack", tmp_path / "none"), "none: .*No such file"),
+        (("unpack", raw), "raw: the name does not end in .packed"),
+        (("unpack", text), "text.packed: the stream begins with b'not a st'"),
+        (("info", text), "text.packed: the stream begins"),
+    ):
+        with pytest.raises(SystemExit, match=message):
+            call(monkeypatch, *arguments)
+    raw.write_bytes(bytes(16))
+    call(monkeypatch, "pack", raw, "--type", "float64")
+    with pytest.raises(SystemExit, match="is there already"):
+        call(monkeypatch, "pack", raw, "--type", "float64")
