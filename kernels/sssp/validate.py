@@ -101,7 +101,6 @@ def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
             vertex = int(np.flatnonzero(reached & ~rooted)[0])
             raise Invalid(f"vertex {vertex} (distance {distances[vertex]}) has no tight path from the source {source}")
         rooted = grown
-    before[source] = NONE
     return before.view(np.int32)
 
 

@@ -195,16 +195,24 @@ def test_the_message_names_the_first_arc_that_relaxes_and_its_vertices(certify):
         certify(graph, 2, np.array([2, 3, 1, top, top, 2], np.uint32))
 
 
+def test_an_arc_that_relaxes_is_no_arc_of_the_tree():
+    """`tight_tree` by itself, without the check before it that finds such arcs."""
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], np.array([1, 0], np.uint32))
+    for distances, vertex in (([0, 5, 5], 1), ([0, 1, 2], 2), ([0, 1, 0], 2)):
+        with pytest.raises(Invalid, match=rf"^vertex {vertex} .* has no tight path"):
+            tight_tree(graph, 0, np.array(distances, np.uint32))
+
+
 @given(case=answers(), data=st.data())
 def test_a_wrong_predecessor_is_refused(case, data):
     graph, source, distances = case
     before = tight_tree(graph, source, distances)
     vertex = data.draw(st.sampled_from([0, graph.n - 1, data.draw(st.integers(0, graph.n - 1))]))
-    tight = {
-        int(tail)
-        for tail, head, weight in zip(graph.sources, graph.targets, graph.weights, strict=True)
-        if head == vertex and distances[tail] + distances.dtype.type(weight) == distances[vertex]
-    }
+    adding = np.uint64 if distances.dtype.kind == "u" else distances.dtype.type
+    with np.errstate(over="ignore"):
+        sums = distances[graph.sources].astype(adding) + graph.weights.astype(adding)
+    arcs = (graph.targets == vertex) & (sums == distances[vertex])
+    tight = set(graph.sources[arcs].tolist())
     for wrong in {-1, 0, graph.n - 1, vertex} - tight - {int(before[vertex])}:
         spoilt = before.copy()
         spoilt[vertex] = wrong
@@ -281,6 +289,9 @@ def test_one_wrong_distance_differs(vertex, dtype):
 def test_integers_are_exact_until_float64_is_not():
     exact, beyond = 2**53 - 1, 2**60
     expected = reference([0, exact, beyond], 2)
-    assert sssp.differs(expected, {"distances": np.array([0, exact, beyond + 100], np.uint64)}) is None
+    # Two arcs: 2 of 2^-53 above, 8 below.
+    for right in (beyond - 1024, beyond, beyond + 256):
+        assert sssp.differs(expected, {"distances": np.array([0, exact, right], np.uint64)}) is None
     assert "vertex 1" in sssp.differs(expected, {"distances": np.array([0, exact - 1, beyond], np.uint64)})
-    assert "vertex 2" in sssp.differs(expected, {"distances": np.array([0, exact, beyond + 2**11], np.uint64)})
+    for wrong in (beyond - 1024 - 128, beyond + 512):
+        assert "vertex 2" in sssp.differs(expected, {"distances": np.array([0, exact, wrong], np.uint64)})
