@@ -91,6 +91,42 @@ def test_every_variant_equals_numpy(instance, choice):
     assert set(run.counters) <= set(tropical.METRICS)
 
 
+PLACES = ((0, 0), (0, 31), (31, 0), (31, 31), (32, 63), (63, 32), (69, 69), (69, 0), (0, 69))
+
+
+def one_entry_decides_a_tile(backend, variants):
+    """Matrices that are all infinite, all zero or the identity but for one entry, at the edges of tiles."""
+    rng = np.random.default_rng(0)
+    other = rng.integers(1, 100, (70, 70)).astype(np.int32)
+    identity = np.where(np.eye(70) == 1, 0, INFINITE["int32"]).astype(np.int32)
+    plain = [np.full((70, 70), INFINITE["int32"]), np.zeros((70, 70), np.int32), identity]
+    for variant, parameters in variants:
+        for start in plain:
+            for place in (None, *PLACES):
+                special = start.copy()
+                if place:
+                    special[place] = 3 if special[place] else 5
+                column, row = special[:, :1], special[:1]
+                pairs = (special, other), (other, special), (special, special), (column, row * 0), (column * 0, row)
+                for a, b in pairs:
+                    found = tropical.solve(a, b, "min_plus", variant, backend, **parameters)
+                    np.testing.assert_array_equal(found, product_rows(a, b, "min_plus"), err_msg=f"{variant} {place}")
+
+
+def test_one_entry_decides_a_tile():
+    one_entry_decides_a_tile("cpu", [*SKIPPING, ("fast", {})])
+
+
+@pytest.mark.parametrize("m", [1, 2, 63, 64, 65, 130])
+def test_a_row_by_itself_counts(m):
+    """The only row of A that is finite, first and last of a block."""
+    b = np.random.default_rng(m).integers(0, 99, (40, 600)).astype(np.int32)
+    for row in {0, m - 1, min(m - 1, 63), min(m - 1, 64)}:
+        a = np.full((m, 40), INFINITE["int32"])
+        a[row] = 7
+        np.testing.assert_array_equal(tropical.matmul(a, b, backend="cpu"), product_rows(a, b, "min_plus"))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 @pytest.mark.parametrize("variant", ["fast", "dense"])
 def test_fast_leaves_out_nothing_finite(variant, dtype):
@@ -269,6 +305,10 @@ def bad_operands():
     yield (one, one), {"accumulate": True}, "needs the out"
     yield (np.ones((2, 4, 4), np.float32), np.ones((3, 4, 4), np.float32)), {}, "do not broadcast"
 
+    for dtype, high in (("int32", 2**30), ("uint16", 2**15)):
+        beyond = np.ones((4, 4), dtype)
+        beyond[3, 3] = high
+        yield (beyond // high + 1, beyond), {}, rf"b must hold integers in \[0, {high - 1}\]"
     yield (one, one), {"out": np.full((4, 4), np.nan, np.float32), "accumulate": True}, "out holds NaN"
     yield (one, one), {"out": np.full((4, 4), -np.inf, np.float32), "accumulate": True}, "out holds -inf"
     negative = np.where(np.eye(4) == 1, -1, 1)[::-1].astype(np.int32)
@@ -410,6 +450,13 @@ def sums_at_infinity_are_reported(dtype, backend):
     for call in (tropical.closure, tropical.floyd_warshall):
         with np.errstate(over="ignore"), pytest.raises(SumOverflow):
             call(path, backend=backend)
+
+
+def test_a_sum_that_reaches_minus_infinity_is_reported():
+    low = np.full((2, 2), -3e38, np.float32)
+    for call in (tropical.matmul, tropical.solve):
+        with np.errstate(over="ignore"), pytest.raises(SumOverflow):
+            call(low, low, backend="cpu")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

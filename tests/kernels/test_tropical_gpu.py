@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_tropical import a_closure_follows_a_path_through_all_vertices, pairs, sums_at_infinity_are_reported
+from test_tropical import (
+    a_closure_follows_a_path_through_all_vertices,
+    one_entry_decides_a_tile,
+    pairs,
+    sums_at_infinity_are_reported,
+)
 
 from saitan import tropical
 from saitan.blocks import joined
@@ -48,6 +53,10 @@ def right(instance, variant, **parameters):
 def test_paper_variants_equal_numpy(instance, choice, reuse):
     variant, parameters = choice
     right(instance, variant, **parameters, **({"reuse": reuse} if "skip" in variant else {}))
+
+
+def test_one_entry_decides_a_tile():
+    one_entry_decides_a_tile("cuda", [*((v, p) for v, p in PAPER if "skip" in v), ("fast", {})])
 
 
 @settings(max_examples=60, deadline=None)
