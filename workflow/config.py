@@ -30,7 +30,7 @@ _KEYS = ("backend", "graph", "variant", "threads", "source")
 COLUMNS = {
     "graphs": ("graph", "degree", "share", "source"),
     "weights": ("graph", "weight", "share", "source"),
-    "summary": (*_KEYS, "seconds", "mean_seconds", "q1", "q3", "vertices", "arcs", "settled"),
+    "summary": (*_KEYS, "seconds", "mean_seconds", "vertices", "arcs", "settled"),
     "phases": (*_KEYS, "query", "phase", "seconds"),
     "phase_cdf": (*_KEYS, "share"),
 }
