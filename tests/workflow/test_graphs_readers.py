@@ -494,7 +494,7 @@ PEAKS = {
     "drop_loops": ("arcs.drop_loops(graph)", 12),
     # Twice the arcs: 24 in, 16 sorted, and which are loops.
     "symmetrise": ("arcs.symmetrise(graph)", 45),
-    # Sorted twice, what is kept, and a mark.
+    # Sorted twice, and a mark; nearly all arcs are parallel here.
     "merge_parallel": ("arcs.merge_parallel(graph)", 17),
     "draw_weights": ("arcs.draw_weights(graph, 1, 9, 1)", 9),
     "largest_component": ("arcs.largest_component(graph, 'strong')", 14),
