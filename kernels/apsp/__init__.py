@@ -6,7 +6,9 @@
 
 The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP) and other people's solvers,
 on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Read instances.py (what is asked),
-batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and floyd_warshall.cu, then validate.py.
+batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and floyd_warshall.cu, then near_far.py with
+cpu_fast.py or cuda_fast.py and fast.cu (`fast`), dense.py with cpu_dense.py or cuda_dense.py and dense.cu (matrices
+closed by `tropical`), and validate.py. peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -60,6 +62,18 @@ VARIANTS = {
         cubins=("floyd_warshall", "validate"),
         graph=("integer",),
     ),
+    "floyd-warshall-blocked": Variant(
+        "the whole matrix, blocks of vertices in turn, on the min-plus product of tropical",
+        cpu="saitan.apsp.cpu_dense:FloydWarshallBlocked",
+        cuda="saitan.apsp.cuda_dense:FloydWarshallBlocked",
+        cubins=("dense", "validate"),
+    ),
+    "closure": Variant(
+        "the whole matrix squared by tropical's min-plus product until nothing changes",
+        cpu="saitan.apsp.cpu_dense:Closure",
+        cuda="saitan.apsp.cuda_dense:Closure",
+        cubins=("dense", "validate"),
+    ),
     "fast": Variant(
         "near-far from one source a block (a core), its distances in shared memory; batched where they do not fit",
         cpu="saitan.apsp.cpu_fast:Fast",
@@ -92,6 +106,7 @@ METRICS = {
     "paper_bytes": Metric(
         "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
     ),
+    "squarings": Metric("products until the closure no longer changed"),
     "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
 }
 

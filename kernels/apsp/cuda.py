@@ -33,24 +33,62 @@ SLAB = 1 << 26
 CHANGED, OVERFLOW = 0, 1
 
 
-class CudaSolver(Blockwise):
-    """What all GPU variants share: the graph and the matrix [rows, n] on the device, its certificate, its download.
+class DeviceRows(Blockwise):
+    """An answer as rows of a matrix on the device: its certificate and its way to the host.
+
+    A subclass sets matrix (a GPUArray [rows, n]), dtype (of its distances), and in `run` the first source, its row of
+    the matrix and the number of rows.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance, self.graph = instance, instance.graph
+        self.dtype = self.graph.weights.dtype
+        self.certificate = DeviceCertificate(self.graph)
+        self._slab = None
+        self.first = self.row = self.count = 0
+
+    def address(self, row: int) -> int:
+        """Where a row of the matrix begins on the device."""
+        return pointer(self.matrix) + row * self.graph.n * self.dtype.itemsize
+
+    def validate(self) -> Checked:
+        """The certificate, on the device. Raises Invalid."""
+        self.certificate.check_device(self.first, self.address(self.row), self.count, self.dtype)
+        return CERTIFIED
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        """The last answer through one page-locked slab that every block reuses."""
+        n = self.graph.n
+        most = max(1, SLAB // (n * self.dtype.itemsize))
+        if self._slab is None or self._slab.dtype != self.dtype:
+            self._slab = driver.pagelocked_empty((min(most, self.rows), n), self.dtype)
+        if rows is None:
+            spans = [(low, min(len(self._slab), self.count - low)) for low in range(0, self.count, len(self._slab))]
+        else:
+            spans = [(int(row), 1) for row in rows]
+        for low, count in spans:
+            driver.memcpy_dtoh(self._slab[:count], self.address(self.row + low))
+            yield Block("distances", low, self._slab[:count])
+
+    def close(self) -> None:
+        self.certificate.free()
+
+
+class CudaSolver(DeviceRows):
+    """What the variants of this problem's own share: the graph and the matrix [rows, n] on the device.
 
     A subclass says in `rows` how many rows it keeps and in `work_forecast` what else it allocates, allocates that in
     `prepare_work`, and writes the matrix in `fill`. Raises Unavailable, before any upload, when it does not fit.
     """
 
     def __init__(self, instance: Instance) -> None:
-        self.instance, self.graph = instance, instance.graph
-        self.certificate = DeviceCertificate(self.graph)
+        super().__init__(instance)
         self._check_fits(self.graph.weights.dtype)
         self.laps = Laps()
         self.buffers = Buffers(DeviceGraph.forecast(self.graph), f"graph {self.graph.name}")
         self.device_graph = DeviceGraph(self.graph, self.buffers)
         self.transfer = self.buffers.upload_time
         self._own: Buffers | None = None
-        self._slab = None
-        self.first = self.row = self.count = 0
         self._allocate(self.graph.weights.dtype)
 
     # Whether fewer sources take less memory.
@@ -105,10 +143,6 @@ class CudaSolver(Blockwise):
     def work_bytes(self) -> int:
         return self.memory - self.matrix.nbytes
 
-    def address(self, row: int) -> int:
-        """Where a row of the matrix begins on the device."""
-        return pointer(self.matrix) + row * self.graph.n * self.dtype.itemsize
-
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
         first, count = self.instance.range_of(query)
@@ -128,29 +162,10 @@ class CudaSolver(Blockwise):
         counted |= counters(self.instance, count, seconds, self.dtype, self.work_bytes)
         return Run(seconds, total, counted, work={"bytes": count * self.graph.n * self.dtype.itemsize})
 
-    def validate(self) -> Checked:
-        """The certificate, on the device. Raises Invalid."""
-        self.certificate.check_device(self.first, self.address(self.row), self.count, self.dtype)
-        return CERTIFIED
-
-    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        """The last answer through one page-locked slab that every block reuses."""
-        n = self.graph.n
-        most = max(1, SLAB // (n * self.dtype.itemsize))
-        if self._slab is None or self._slab.dtype != self.dtype:
-            self._slab = driver.pagelocked_empty((min(most, self.rows), n), self.dtype)
-        if rows is None:
-            spans = [(low, min(len(self._slab), self.count - low)) for low in range(0, self.count, len(self._slab))]
-        else:
-            spans = [(int(row), 1) for row in rows]
-        for low, count in spans:
-            driver.memcpy_dtoh(self._slab[:count], self.address(self.row + low))
-            yield Block("distances", low, self._slab[:count])
-
     def close(self) -> None:
         self.buffers.free()
         self._own.free()
-        self.certificate.free()
+        super().close()
 
 
 class Engine:

@@ -3,9 +3,10 @@
 //
 // dist [n], two bitmaps of vertices (near: came nearer and lie below the bound; far: came nearer and lie beyond it) and a
 // queue of 16-bit vertices share the block's memory. A round moves the near bitmap to the queue, neighbouring lanes
-// relax the arcs of its vertices, and whoever comes nearer sets a bit; when nothing is near, the bound rises and the far
-// bitmap is looked through. The bitmaps hold the truth: what does not fit the queue keeps its bit for the next round.
-// Blocks stay and take sources by an atomic ticket; a row is written once, when it is final.
+// relax the arcs of its vertices (four by one load where they are packed so), and whoever comes nearer sets a bit. When
+// nothing is near, the bound rises and the far bitmap is looked through. The bitmaps hold the truth: what does not fit
+// the queue keeps its bit for the next round. Blocks stay and take sources by an atomic ticket; a row is written once,
+// when it is final.
 //
 // 1. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
 // 2. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
@@ -21,14 +22,11 @@ template <typename W> struct alignas(8) Arc {
     W length;
     __device__ int target() const { return head; }
     __device__ W weight() const { return length; }
-    __device__ bool none() const { return false; }
 };
 template <typename W> struct Packed {
     uint32_t both;
     __device__ int target() const { return both >> 16; }
     __device__ W weight() const { return both & 0xFFFF; }
-    // What fills a row up to a multiple of four; graphs whose rows are filled have fewer than 65,536 vertices.
-    __device__ bool none() const { return both == 0xFFFFFFFFu; }
 };
 
 // Reads what other threads lower meanwhile.
@@ -80,7 +78,27 @@ __device__ void take(uint32_t *bits, uint32_t *near, int words, const D *dist, D
     }
 }
 
-// Offsets are numbers of arcs, in device memory, or 16-bit numbers of fours (FOURS), copied to shared memory.
+// Tries some arcs of a vertex at distance d; all are looked at before the first is tried, so that reads overlap.
+template <int COUNT, typename D, typename A>
+__device__ void relax(const A (&arcs)[COUNT], D d, D bound, D *dist, uint32_t *near, uint32_t *far, bool &overflow) {
+    D candidate[COUNT];
+    bool nearer[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        candidate[i] = Distance<D>::add(d, arcs[i].weight());
+        nearer[i] = candidate[i] < current(&dist[arcs[i].target()]);
+        overflow |= candidate[i] == Distance<D>::unreached;
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const int v = arcs[i].target();
+        if (nearer[i] && candidate[i] < Distance<D>::atomic_min(&dist[v], candidate[i]))
+            atomicOr(&(candidate[i] < bound ? near : far)[v / 32], 1u << v % 32);
+    }
+}
+
+// Offsets are numbers of arcs, in device memory, or 16-bit numbers of fours (FOURS), copied to shared memory; what fills
+// a row up to a multiple of four is an arc of weight 0 from the vertex to itself.
 template <int LANES, typename D, typename W, typename A, typename O>
 __device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, int first, int count, D *matrix,
                       unsigned long long *report) {
@@ -145,16 +163,19 @@ __device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, 
             for (int place = threadIdx.x / LANES; place < size; place += blockDim.x / LANES) {
                 const int u = queue[place];
                 const D d = current(&dist[u]);
-                const int begin = FOURS ? 4 * va[u] : va[u], end = FOURS ? 4 * va[u + 1] : va[u + 1];
+                const int begin = va[u], end = va[u + 1];
                 for (int i = begin + threadIdx.x % LANES; i < end; i += LANES) {
-                    const A arc = arcs[i];
-                    if (FOURS && arc.none()) continue;
-                    relaxed++;
-                    const int v = arc.target();
-                    const D candidate = Distance<D>::add(d, arc.weight());
-                    overflow |= candidate == Distance<D>::unreached;
-                    if (candidate < current(&dist[v]) && candidate < Distance<D>::atomic_min(&dist[v], candidate))
-                        atomicOr(&(candidate < bound ? near : far)[v / 32], 1u << v % 32);
+                    if constexpr (FOURS) {
+                        const uint4 four = reinterpret_cast<const uint4 *>(arcs)[i];
+                        const A four_arcs[4] = {{four.x}, {four.y}, {four.z}, {four.w}};
+                        relax(four_arcs, d, bound, dist, near, far, overflow);
+                        const uint32_t fill = uint32_t(u) << 16;
+                        relaxed += 1 + (four.y != fill) + (four.z != fill) + (four.w != fill);
+                    } else {
+                        const A one[1] = {arcs[i]};
+                        relax(one, d, bound, dist, near, far, overflow);
+                        relaxed++;
+                    }
                 }
             }
             rounds++;
@@ -183,4 +204,4 @@ FOR_EACH_SHORT_TYPE(KERNELS)
 KERNEL(4, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
 KERNEL(8, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
 KERNEL(32, packed, Packed, u4_u4_i4, uint32_t, uint32_t, int32_t)
-KERNEL(4, fours, Packed, u4_u4_i4, uint32_t, uint32_t, uint16_t)
+KERNEL(2, fours, Packed, u4_u4_i4, uint32_t, uint32_t, uint16_t)

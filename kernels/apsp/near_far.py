@@ -19,6 +19,8 @@ OWN, KEPT = 128, 1024
 # Threads of a block, and of all blocks of a multiprocessor; with 32 registers each they fit.
 THREADS = 1024
 RESIDENT_THREADS = 2048
+# Arcs of a vertex that two lanes go through before more of them pay.
+LONG = 64
 # Blocks a multiprocessor from which more of them, with fewer threads each, gain nothing.
 EACH = 8
 
@@ -61,8 +63,9 @@ def layout(graph: Graph, sources: int, dtype: np.dtype, block: int, whole: int, 
     """
     n, degree = graph.n, graph.m / graph.n
     small = graph.weights.dtype == np.uint32 and (graph.m == 0 or graph.weights.max() < 2**16)
-    packed = bool(n < 2**16 and small and np.dtype(dtype) == np.uint32)
-    lanes = 4 if degree <= 8 else 8 if degree <= 24 else 32
+    packed = bool(n <= 2**16 and small and np.dtype(dtype) == np.uint32)
+    long_rows = int(graph.degrees.max()) > LONG
+    lanes = 32 if degree > 24 else 8 if degree > 8 or long_rows else 4
     row = n * np.dtype(dtype).itemsize + 2 * 4 * -(-n // 32)
     fours = packed and lanes == 4 and int(fours_of(graph).sum()) < 2**16
     for arcs, fixed in (("fours", row + 2 * (n + 1)), ("packed" if packed else "arcs", row)):
@@ -74,7 +77,8 @@ def layout(graph: Graph, sources: int, dtype: np.dtype, block: int, whole: int, 
         each = min(each, -(-sources // processors), EACH)
         capacity = min(n, MOST, (min(block, whole // each - KEPT) - OWN - fixed) // 2)
         threads = min(THREADS, RESIDENT_THREADS // each // 32 * 32)
-        return Layout(fixed + 2 * capacity, capacity, threads, min(sources, each * processors), lanes, arcs)
+        blocks = min(sources, each * processors)
+        return Layout(fixed + 2 * capacity, capacity, threads, blocks, 2 if arcs == "fours" else lanes, arcs)
     return None
 
 
@@ -84,9 +88,9 @@ def fours_of(graph: Graph) -> np.ndarray:
 
 
 def arcs_in_fours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets in fours of arcs, uint16 [n + 1], and arcs as `packed_arcs` has them, rows filled up with set bits."""
+    """Offsets in fours of arcs, uint16 [n + 1], and arcs as `packed_arcs` has them, rows filled by loops of 0."""
     offsets = np.concatenate([[0], np.cumsum(fours_of(graph))])
-    arcs = np.full(4 * int(offsets[-1]), 2**32 - 1, np.uint32)
+    arcs = np.repeat(np.arange(graph.n, dtype=np.uint32) << np.uint32(16), 4 * fours_of(graph))
     places = np.arange(graph.m) + np.repeat(4 * offsets[:-1] - graph.offsets[:-1], graph.degrees)
     arcs[places] = packed_arcs(graph)
     return offsets.astype(np.uint16), arcs

@@ -11,11 +11,13 @@ from saitan import apsp
 from saitan.apsp.instances import paper_bytes
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Unavailable
+from saitan.problem import Invalid, Unavailable
 from saitan.sssp import unreachable
 
 CPU = [name for name, v in apsp.VARIANTS.items() if v.cpu and not v.missing()]
-OURS = [name for name in CPU if not apsp.VARIANTS[name].foreign]
+# Matrices closed by tropical; they have no 64-bit distances.
+DENSE = ["floyd-warshall-blocked", "closure"]
+OURS = [name for name in CPU if not apsp.VARIANTS[name].foreign and name not in DENSE]
 FLOATS = [name for name in CPU if "integer" not in apsp.VARIANTS[name].graph]
 BATCHED = ["batched", "batched-unshared"]
 
@@ -49,9 +51,42 @@ def test_equals_scipy(variant, case, data):
     if variant not in FLOATS and graph.weights.dtype == np.float32:
         return
     sources = range(first, data.draw(st.integers(first + 1, graph.n)))
-    distances = apsp.solve(graph, sources, variant, "cpu")
+    try:
+        distances = apsp.solve(graph, sources, variant, "cpu")
+    except Unavailable:
+        assert variant in DENSE and float(graph.weights.sum(dtype=np.float64)) >= 2**30 - 1
+        return
     assert distances.shape == (len(sources), graph.n)
     assert_equals_scipy(graph, sources, distances)
+
+
+@pytest.mark.parametrize("variant", DENSE)
+def test_dense_matrices_say_where_a_path_may_not_fit(variant):
+    top = 2**30 - 2
+    for weights, fits in (([top], False), ([top // 2] * 2, False), ([2**28] * 2, True), ([2**30 - 1], False)):
+        line = Graph.from_arcs(3, np.arange(len(weights)), np.arange(1, len(weights) + 1), np.array(weights, np.uint32))
+        if fits:
+            assert_equals_scipy(line, range(3), apsp.solve(line, None, variant, "cpu"))
+        else:
+            with pytest.raises(Unavailable, match="fast"):
+                apsp.solve(line, None, variant, "cpu")
+    floats = Graph.from_arcs(3, [0, 1], [1, 2], np.full(2, np.float32(2e38)))
+    with pytest.raises(Unavailable, match="fast answers with 64 bits"):
+        apsp.solve(floats, None, variant, "cpu")
+
+
+@pytest.mark.parametrize("variant", DENSE)
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32])
+def test_dense_matrices_are_validated(variant, dtype):
+    graph = random_graph(90, 500, 0, 1000, dtype, 4)
+    solver = apsp.prepare(apsp.instance({"graph": graph}), variant, "cpu")
+    solver.run([20, 70])
+    solver.validate()
+    assert_equals_scipy(graph, range(20, 90), solver.answer()["distances"])
+    wrong = solver.distances if dtype == np.uint32 else solver.solver.c
+    wrong[-1, -2] += 100
+    with pytest.raises(Invalid):
+        solver.validate()
 
 
 @pytest.mark.parametrize("variant", BATCHED)

@@ -93,15 +93,24 @@ def test_rows_in_fours():
         own = slice(graph.offsets[v], graph.offsets[v + 1])
         assert (row[: degrees[v]] >> 16).tolist() == graph.targets[own].tolist()
         assert (row[: degrees[v]] & 0xFFFF).tolist() == graph.weights[own].tolist()
-        assert (row[degrees[v] :] == 2**32 - 1).all()
+        # A loop of weight 0 changes nothing.
+        assert (row[degrees[v] :] == v << 16).all()
 
 
 @pytest.mark.parametrize(("fours", "arcs"), [(2**16 - 1, "fours"), (2**16, "packed")])
 def test_rows_are_in_fours_as_long_as_16_bits_count_them(fours, arcs):
-    # 32,000 rows of five arcs, two fours each, and one longer row.
+    # 32,000 rows of five arcs, two fours each, or of nine arcs, three fours.
     degrees = np.full(32_000, 5)
-    degrees[0] += 4 * (fours - 64_000)
+    degrees[: fours - 64_000] = 9
     sources = np.repeat(np.arange(32_000), degrees)
     graph = Graph.from_arcs(32_000, sources, sources, np.ones(len(sources), np.uint32))
     assert fours_of(graph).sum() == fours
     assert layout(graph, 1, np.uint32, *H200).arcs == arcs
+
+
+def test_long_rows_take_more_lanes():
+    for longest, lanes in ((64, 2), (65, 8)):
+        degrees = np.array([longest, *[3] * 99])
+        sources = np.repeat(np.arange(100), degrees)
+        graph = Graph.from_arcs(100, sources, sources, np.ones(len(sources), np.uint32))
+        assert layout(graph, 100, np.uint32, *H200).lanes == lanes

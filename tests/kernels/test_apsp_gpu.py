@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_apsp import BATCHED, TOP, assert_equals_scipy, random_graph
+from test_apsp import BATCHED, DENSE, TOP, assert_equals_scipy, random_graph
 from test_apsp_validate import spoiled
 from test_sssp import graphs
 
@@ -15,7 +15,7 @@ from saitan.problem import Invalid, Unavailable
 
 pytestmark = pytest.mark.gpu
 
-GPU = [name for name, v in apsp.VARIANTS.items() if v.cuda and not v.foreign]
+GPU = [name for name, v in apsp.VARIANTS.items() if v.cuda and not v.foreign and name not in DENSE]
 FLOATS = [name for name in GPU if "integer" not in apsp.VARIANTS[name].graph]
 
 
@@ -109,6 +109,22 @@ def test_a_sum_beyond_32_bits_widens_and_never_wraps(variant):
     if variant in FLOATS:
         floats = Graph.from_arcs(3, np.arange(2), np.arange(1, 3), np.full(2, np.float32(3e38)))
         assert apsp.solve(floats, None, variant, "cuda")[0, 2] == 2 * float(np.float32(3e38))
+
+
+@pytest.mark.parametrize("variant", DENSE)
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32])
+def test_dense_matrices(variant, dtype):
+    graph = random_graph(700, 2000, 0, 1000, dtype, 4)
+    solver = prepared(graph, variant)
+    for first, count in ((0, 700), (650, 50)):
+        solver.run([first, count])
+        solver.validate()
+        assert_equals_scipy(graph, range(first, first + count), solver.answer()["distances"])
+    solver.close()
+    if dtype == np.uint32:
+        line = Graph.from_arcs(3, [0, 1], [1, 2], np.full(2, 2**29, np.uint32))
+        with pytest.raises(Unavailable, match="fast answers with 64 bits"):
+            apsp.solve(line, None, variant, "cuda")
 
 
 @pytest.mark.parametrize("degree", [4, 40])
