@@ -64,8 +64,9 @@ def _workspace():
 
 @njit(cache=True)
 def _search(offsets, heads, ahead, start, without, barred, bound, work):
-    """A witness search: distances from `start` up to `bound` into the hash table, by paths that avoid `without` and the
-    barred vertices. It stops after SETTLED vertices or SCANNED arcs.
+    """A witness search: write distances from `start` up to `bound` into the hash table.
+
+    Paths avoid `without` and the barred vertices. The search stops after SETTLED vertices or SCANNED arcs.
     """
     keys, distances, heap, owners = work
     keys[:] = -1

@@ -227,8 +227,10 @@ def _start(b, source, distances, limit):
 
 @njit(cache=True)
 def _step(b, current, scale, rows, distances, limit, shared, taken):
-    """Relax the lowest bucket, `current` or beyond; returns its number, NEVER when there was none or a sum or a
-    pool was too small (OVERFLOWED and POOL_FULL in `state`)."""
+    """Relax the lowest bucket, `current` or beyond, and return its number.
+
+    NEVER when there is none, or when a sum or a pool was too small (OVERFLOWED and POOL_FULL in `state`).
+    """
     current = _next_bucket(b, current, scale)
     if current == NEVER or b.state[:, OVERFLOWED].any() or b.state[:, POOL_FULL].any():
         return NEVER

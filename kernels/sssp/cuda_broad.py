@@ -106,9 +106,9 @@ class Broad:
         self._kernels = {k: function("sssp", "broad", f"broad_{k}_{suffix}", kernels[k]) for k in kernels}
 
     def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
-        """Answer one source; returns seconds, counters, and the work of Run: a phase reads at least the distances,
+        """Answer one source; returns seconds, counters, and the work of Run.
 
-        and every relaxation reads an arc of 8 bytes.
+        A phase reads at least all distances, and every relaxation reads an arc of 8 bytes.
         """
 
         def attempt() -> tuple[int, dict[str, float]]:

@@ -144,9 +144,10 @@ class Phast(CudaSolver):
         return Run(seconds, time.perf_counter() - begin, counters, work={"bytes": self._least_bytes()})
 
     def _least_bytes(self) -> int:
-        """Bytes that every query moves at least once: the sweep's arcs, row bounds and levels are read, the upward
+        """Bytes that every query moves at least.
 
-        search's distances looked at, and a distance written by slot and by vertex. The search and the table add more.
+        The sweep reads its arcs, row bounds, levels, vertices and the upward search's distances, and it writes every
+        distance twice, by slot and by vertex. The upward search and the core's table add more.
         """
         s, width = self._slices, self.dtype.itemsize
         read = self._down.nbytes + s.rows.nbytes + s.levels.nbytes + s.vertices.nbytes + len(s.vertices) * width

@@ -139,9 +139,9 @@ def test_widens_where_no_arc_alone_is_too_long():
 @pytest.mark.parametrize("make", [both_ways, Graph.from_arcs])
 @pytest.mark.parametrize("n", [3, 4, 6])
 def test_a_sum_at_the_limit_widens_and_one_below_it_does_not(make, n):
-    """On a line whose whole length is the limit of uint32, from both ends and with every size of the core: the sum is
+    """On a line whose whole length is the limit of uint32, from both ends and with every size of the core.
 
-    made by the upward search, in the core's table or by the sweep.
+    The upward search, the core's table and the sweep each make the sum in some of the cases.
     """
     limit = 2**32 - 1
     for length in (limit - 1, limit, limit + 1):

@@ -1,6 +1,6 @@
-"""The certificate on both backends: right answers pass, and an answer with one wrong entry is refused, however little
+"""The certificate on both backends, and `differs` just inside and just outside its bounds.
 
-is wrong and wherever it is. And `differs`, just inside and just outside its bounds.
+Right answers pass. An answer with one wrong entry is refused, wherever the entry is and however little is wrong.
 """
 
 from itertools import pairwise
