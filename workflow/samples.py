@@ -25,7 +25,7 @@ class About:
 
     identity     of the configuration that it was measured for
     settled      whether the median settled before sampling ended
-    disturbed    why its times say little; empty where nothing is known
+    disturbed    why its times say little, of which the rows have the details; empty where nothing is known
     unavailable  why the point could not run, in which case there are no rows; None where it ran
     """
 
@@ -86,8 +86,6 @@ def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
     file = pq.ParquetFile(path)
     wanted = [name for name in file.schema_arrow.names if traces or not name.startswith("phase_")]
     table = file.read(columns=wanted)
-    disturbed = dict.fromkeys(reason for reason in table["disturbed"].to_pylist() if reason)
-    told = About(told.identity, told.settled, tuple(dict.fromkeys([*told.disturbed, *disturbed])))
     lists = [name for name in table.column_names if name.startswith("phase_")]
     return Samples(
         told,

@@ -470,6 +470,15 @@ def test_every_job_without_a_result_counts_once(plan, tmp_path):
     assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
 
 
+def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
+    first = plan["points"][2]
+    late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}", "log": "nowhere.log"} for n in range(8)]
+    plan["points"] = [*late, *plan["points"]]
+    lines = [line for line in lines_of(plan) if line.startswith("failed: ")]
+    assert len(lines) == 4 and "141.2 GiB" in lines[0] and all(line.endswith(NOT_RUN) for line in lines[1:])
+    assert "and 5 more without a result, named in the report" in lines_of(plan)
+
+
 def test_an_experiment_names_its_own_failures_only(plan):
     plan["experiments"].append({**plan["experiments"][0], "name": "fig", "title": "Another"})
     html = shown(plan)

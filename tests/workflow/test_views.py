@@ -295,10 +295,10 @@ def test_a_harmonic_mean_is_the_rate_of_equal_work(rates):
 
 
 def test_what_was_disturbed_or_never_settled_is_said_of_what_a_clock_enters(write):
-    noisy = [{"seconds": 1.0, "disturbed": reason} for reason in ("", "the clock moved", "the clock moved")]
+    noisy = [{"seconds": 1.0, "disturbed": reason} for reason in ("", "1.7 cores", "1.8 cores")]
     paths = [
         write("base", "conventional", seconds(2.0)),
-        write("a", "adaptive", noisy, disturbed=["other load"]),
+        write("a", "adaptive", noisy, disturbed=["other load", "the clock moved"]),
         write("b", "selection", seconds(1.0), settled=False),
     ]
     settings = {"variants": ["conventional", "adaptive", "selection"], "quantities": ["time", "memory"]}
