@@ -13,6 +13,7 @@ from saitan.compression.format import CHUNK
 _U, _W = np.uint64, np.uint32
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 GROUPS = CHUNK // 32
+NONE = np.uint64(2**32 - 1)
 
 
 @njit(cache=True)
@@ -49,14 +50,14 @@ def _length(x):
 
 @njit(cache=True)
 def _bases(m, n, high, least):
-    """The least m >> high of what is not zero, by group into `least` (the largest number where all is zero)."""
-    least[:] = ~_ZERO
+    """The least m >> high of what is not zero, by group into `least` (NONE where all is zero). It fits 32 bits."""
+    least[:] = NONE
     for i in range(n):
         if m[i] != 0:
             group = 2 * (i >> 6) + (i & 1)
             least[group] = min(least[group], m[i] >> high)
     base = least.min()
-    return _ZERO if base == ~_ZERO else base
+    return _ZERO if base == NONE else base
 
 
 @njit(cache=True)
@@ -65,7 +66,7 @@ def _symbols(m, signs, n, high, base, least, is_float, heads, widths):
     widths[:] = 0
     total = 0
     for g in range(GROUPS):
-        relative = _ZERO if least[g] == ~_ZERO else min(least[g] - base, _U(255))
+        relative = _ZERO if least[g] == NONE else min(least[g] - base, _U(255))
         heads[g] = relative << _U(8)
     for i in range(n):
         group = 2 * (i >> 6) + (i & 1)

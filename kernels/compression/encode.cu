@@ -266,7 +266,6 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
     if (mode == RAW) {
         for (int i = t; i < words - 2; i += THREADS) {
-            // A raw chunk of rounded values holds these; a rounded chunk is shorter than raw in all but tiny ones.
             u64 word = 0;
             constexpr int SIZE = sizeof(Bits);
             if (SIZE == 8) {
@@ -316,15 +315,16 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
 }
 
-#define ENCODE(name, Type)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+// blocks: of a multiprocessor at once; six leave a thread 40 registers, in which integers, coded in two ways, do not fit.
+#define ENCODE(name, Type, blocks)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                                      \
     encode_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
                   long long count, int drop) {                                                                         \
         encode<Type>(payload, table, status, ticket, in, count, drop);                                                 \
     }
 
-ENCODE(float64, Float64)
-ENCODE(float32, Float32)
-ENCODE(uint64, Uint64)
-ENCODE(uint32, Uint32)
-ENCODE(uint16, Uint16)
+ENCODE(float64, Float64, 6)
+ENCODE(float32, Float32, 6)
+ENCODE(uint64, Uint64, 1)
+ENCODE(uint32, Uint32, 1)
+ENCODE(uint16, Uint16, 1)
