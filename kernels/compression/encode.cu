@@ -325,6 +325,6 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 
 ENCODE(float64, Float64, 6)
 ENCODE(float32, Float32, 6)
-ENCODE(uint64, Uint64, 1)
-ENCODE(uint32, Uint32, 1)
-ENCODE(uint16, Uint16, 1)
+ENCODE(uint64, Uint64, 3)
+ENCODE(uint32, Uint32, 4)
+ENCODE(uint16, Uint16, 4)
