@@ -15,6 +15,9 @@ from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
 
+# Levels of fewer arcs, over bitmaps of fewer words, are one thread's: starting all of them takes longer.
+SMALL_ARCS, SMALL_WORDS = 1 << 14, 1 << 15
+
 
 class CpuLevels:
     """A search over the whole matrix on the CPU (search.Levels).
@@ -28,6 +31,7 @@ class CpuLevels:
         self.levels, self.parents = np.empty(n, np.int32), np.empty(n, np.int32)
         self.visited, self.frontier, self.following = (np.empty(width, np.uint32) for _ in range(3))
         self._ticket = np.zeros(1, np.int64)
+        self._arcs = 0  # that leave the frontier
 
     @property
     def nbytes(self) -> int:
@@ -41,20 +45,32 @@ class CpuLevels:
         self.frontier[root // 32] |= bit
         self.visited[root // 32] |= bit
         self.levels[root], self.parents[root] = 0, root
-        return Found(1, int(self.forward.offsets[root + 1] - self.forward.offsets[root]))
+        self._arcs = int(self.forward.offsets[root + 1] - self.forward.offsets[root])
+        return Found(1, self._arcs)
 
     def step(self, direction: str, level: int) -> Found:
         begin = time.perf_counter()
-        if direction == TOP_DOWN:
-            self.following.fill(0)
-            step, rows = cpu_step.top_down, self.forward
-        else:
-            step, rows = cpu_step.bottom_up, self.backward
+        threads, width = get_num_threads(), len(self.visited)
+        small = self._arcs < SMALL_ARCS and width < SMALL_WORDS
         sets = (self.frontier, self.visited, self.following, self.parents)
-        inspected = step(rows.offsets, rows.targets, *sets, 0, 0, len(self.visited), self._ticket, get_num_threads())
-        vertices, arcs = cpu_step.commit(
-            self.following, self.visited, self.levels, self.forward.offsets, level, get_num_threads()
-        )
+        part = (0, 0, width, self._ticket)
+        if direction == BOTTOM_UP:
+            rows = self.backward
+            inspected = cpu_step.bottom_up(rows.offsets, rows.targets, *sets, *part, threads)
+        else:
+            rows = self.forward
+            self.following.fill(0)
+            if small:
+                self._ticket[0] = 0
+                inspected = cpu_step.top_down_alone(rows.offsets, rows.targets, *sets, *part)
+            else:
+                inspected = cpu_step.top_down(rows.offsets, rows.targets, *sets, *part, threads)
+        marks = (self.following, self.visited, self.levels, self.forward.offsets, level)
+        if small:
+            vertices, arcs = cpu_step.commit_alone(*marks, 0, width)
+        else:
+            vertices, arcs = cpu_step.commit(*marks, threads)
+        self._arcs = arcs
         self.frontier, self.following = self.following, self.frontier
         return Found(vertices, arcs, inspected, time.perf_counter() - begin)
 

@@ -27,8 +27,8 @@ def words(vertices: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _top_down(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket):
-    """A thread's part of `top_down`: pieces until there are none. Returns arcs looked at."""
+def top_down_alone(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket):
+    """A thread's part of `top_down`: pieces until there are none, so all where it is alone. Returns arcs looked at."""
     inspected = 0
     while True:
         low = first + atomic_add(ticket, 0, 1) * PIECE
@@ -58,7 +58,7 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
     ticket[0] = 0
     inspected = np.zeros(threads, np.int64)
     for thread in prange(threads):
-        inspected[thread] = _top_down(
+        inspected[thread] = top_down_alone(
             offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket
         )
     return inspected.sum()
@@ -105,8 +105,8 @@ def bottom_up(offsets, sources, frontier, visited, following, parents, first_tai
 
 
 @njit(cache=True, nogil=True)
-def _commit(following, visited, levels, offsets, level, first, last):
-    """A thread's part of `commit`: words [first, last)."""
+def commit_alone(following, visited, levels, offsets, level, first, last):
+    """A thread's part of `commit`: words [first, last). Returns its vertices and the arcs that leave them."""
     found, leaving = 0, 0
     for w in range(first, last):
         if following[w] == 0:
@@ -128,7 +128,7 @@ def commit(following, visited, levels, offsets, level, threads):
     share = -(-len(following) // threads)
     for thread in prange(threads):
         last = min((thread + 1) * share, len(following))
-        counts[thread] = _commit(following, visited, levels, offsets, level, thread * share, last)
+        counts[thread] = commit_alone(following, visited, levels, offsets, level, thread * share, last)
     return counts[:, 0].sum(), counts[:, 1].sum()
 
 

@@ -61,6 +61,23 @@ def test_small_worlds_roads_paths_and_stars(variant, kronecker):
             assert result.run.counters["levels"] == result.levels.max() + 1
 
 
+@pytest.mark.parametrize("variant", ["hybrid", "top-down"])
+@given(case=cases())
+def test_small_levels_by_all_threads(variant, case):
+    from saitan.bfs import cpu
+
+    graph, root = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "SMALL_ARCS", 0)
+        result = bfs.solve(graph, root, variant, "cpu")
+    assert bfs.differs(bfs.reference(graph, root), {"levels": result.levels}) is None
+    check(graph, root, result.levels, result.parents)
+    alone = bfs.solve(graph, root, variant, "cpu").run.phases
+    assert all(
+        result.run.phases[name].tolist() == alone[name].tolist() for name in ("direction", "frontier", "inspected")
+    )
+
+
 def arcs_by_numpy(graph, levels):
     return [int(graph.degrees[levels == level].sum()) for level in range(levels.max() + 1)]
 
