@@ -25,7 +25,7 @@ from saitan.problem import Run, Unavailable
 
 THREADS, RESIDENT, PIECE = 1024, 1, 128  # as in fast.cu
 # To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m); see NOTES.md.
-ALPHA, BETA = 20.0, 14.0
+ALPHA, BETA = 20.0, 50.0
 PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
 TRACED = 4096  # levels
 COUNTS = [("inspected", np.uint64), ("begun", np.uint64), ("searched", np.uint64)]
