@@ -132,7 +132,7 @@ class Variant:
     """One algorithm and where its implementations are.
 
     cpu, cuda     "module:class" of the Solver for that backend, imported when first used; None if there is none
-    cubins        stems of the folder's .cu files that the cuda solver loads
+    cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's
     parameters    keyword -> Parameter
     peer          module of somebody else's solver that must be importable, with the extra that installs it
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any

@@ -241,7 +241,7 @@ class Plan(GraphFiles):
         """The cubins that a point loads, for every architecture: the job's machine chooses."""
         if point.backend != "cuda":
             return []
-        own = [f"{point.problem}/{stem}" for stem in problem(point.problem).VARIANTS[point.variant].cubins]
+        own = _kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
         shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
         return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
 
@@ -458,11 +458,17 @@ def _identified(plan: Plan, point: Point) -> Point:
         modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
     ]
     if point.backend == "cuda":
-        stems = {*declared.cubins}
-        own = [kernel for kernel in modules.kernels(point.problem) if kernel.stem in stems]
-        files = [*own, *modules.headers(point.problem), *modules.kernels("cuda")]
+        names = _kernel_names(point.problem, declared.cubins)
+        owners = dict.fromkeys(name.partition("/")[0] for name in names)
+        own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
+        files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
         parts.append((plan.architectures, modules.text_digest(files)))
     return Point(**{**point.__dict__, "identity": digest(parts)})
+
+
+def _kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
+    """A variant's cubins as "problem/stem"; those of its own problem are declared without it."""
+    return [name if "/" in name else f"{owner}/{name}" for name in cubins]
 
 
 def plan_from(

@@ -34,6 +34,8 @@ HEADLINE = "entries_s"
 
 _TASKS = {"tasks": Parameter(int, 32, "sources that advance together (the paper's P)", (8, 16, 32, 64, 128))}
 
+_DENSE = ("dense", "validate", "tropical/fast", "tropical/diagonal", "tropical/validate")
+
 VARIANTS = {
     "iterated": Variant(
         "one source at a time, one thread per vertex in every phase (Harish and Narayanan; paper O, section 3)",
@@ -66,13 +68,13 @@ VARIANTS = {
         "the whole matrix, blocks of vertices in turn, on the min-plus product of tropical",
         cpu="saitan.apsp.cpu_dense:FloydWarshallBlocked",
         cuda="saitan.apsp.cuda_dense:FloydWarshallBlocked",
-        cubins=("dense", "validate"),
+        cubins=_DENSE,
     ),
     "closure": Variant(
         "the whole matrix squared by tropical's min-plus product until nothing changes",
         cpu="saitan.apsp.cpu_dense:Closure",
         cuda="saitan.apsp.cuda_dense:Closure",
-        cubins=("dense", "validate"),
+        cubins=_DENSE,
     ),
     "fast": Variant(
         "near-far from one source a block (a core), its distances in shared memory; batched where they do not fit",

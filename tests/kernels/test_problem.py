@@ -112,7 +112,8 @@ def test_a_cuda_solver_takes_the_parameters_that_its_variant_declares(name, vari
     if made.peer is None:
         assert made.cubins
     for stem in made.cubins:
-        assert (ROOT / "kernels" / name / f"{stem}.cu").exists()
+        path = stem if "/" in stem else f"{name}/{stem}"
+        assert (ROOT / "kernels" / f"{path}.cu").exists()
 
 
 def test_a_variant_loads_what_it_has_and_says_what_it_lacks():
