@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from saitan.graph import Graph
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def checked_graph(graph: Any) -> Graph:
 def checked_vertex(name: str, value: Any, n: int) -> int:
     """A vertex number in [0, n) as an int. Raises ValueError naming the argument; floats and truth values are none."""
     try:
-        if isinstance(value, bool | np.bool_):
+        if isinstance(value, bool):
             raise TypeError
         vertex = operator.index(value)
     except TypeError:
