@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,6 +106,14 @@ def test_relabel_only_renames(graph, order):
         met = np.isfinite(hops).sum()
         assert (np.diff(hops[:met]) >= 0).all()
         assert (np.diff(names[met:]) > 0).all()
+
+
+def test_vertices_of_one_degree_keep_their_order():
+    rng = np.random.default_rng(1)
+    degrees = rng.integers(1, 4, 500)
+    graph = Graph.from_arcs(500, np.repeat(np.arange(500), degrees), rng.integers(0, 500, degrees.sum()))
+    graph = replace(graph, labels=np.arange(500))
+    assert_array_equal(arcs.relabel(graph, "degree").labels, np.lexsort((np.arange(500), -degrees)))
 
 
 @given(graphs(), st.integers(0, 100))

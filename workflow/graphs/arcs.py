@@ -45,10 +45,9 @@ def merge_parallel(graph: Graph) -> Graph:
         return graph
     graph = graph.transposed().transposed()  # two stable counting sorts: rows by ascending target
     new = np.empty(graph.m, bool)
-    new[0] = True
     np.not_equal(graph.targets[1:], graph.targets[:-1], out=new[1:])
     starts = graph.offsets[:-1]
-    new[starts[starts < graph.offsets[1:]]] = True
+    new[starts[starts < graph.offsets[1:]]] = True  # arc 0 is one of them
     merged = _filtered(graph, new)
     if graph.weights is None:
         return merged
