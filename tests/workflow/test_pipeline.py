@@ -4,6 +4,7 @@ import copy
 import functools
 import http.server
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -30,6 +31,12 @@ def page(project, run="tiny"):
     return (project.folder / "results" / run / "report.html").read_text()
 
 
+def processor_seconds():
+    """Of all processes that ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_run_again_and_change(project):
     project.configure({"tiny": SWEEP})
     done = project.snakemake()
@@ -46,10 +53,11 @@ def test_run_again_and_change(project):
     assert {row["query"] for row in samples} and all(row["seconds"] > 0 for row in samples)
     assert samples[0]["parameters"] == {"threshold_up": 10} and "numpy=" in samples[0]["provenance"]["packages"]
 
-    started = time.perf_counter()
+    before = processor_seconds()
     again = project.snakemake()
     assert again.returncode == 0 and "Nothing to be done" in again.stderr + again.stdout
-    assert time.perf_counter() - started < 10
+    # 3 s of an idle machine; a busy one makes a process wait, which costs it nothing, and slower, which does.
+    assert processor_seconds() - before < 8
 
     # One more value in a sweep: one more point.
     before = state(project)
