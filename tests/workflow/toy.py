@@ -131,7 +131,6 @@ class Rows:
             block = self.spoiled(self.multiples(low, high, query), high == len(self.values))
             sink(Block("multiples", low, block))
             block[:] = -1  # the memory is reused
-        # Rates whose harmonic mean is not their mean: 1 and 3 come to 1.5.
         return Run(1.0, 1.0, {"rate": 1.0 if self.runs % 2 else 3.0})
     def spoiled(self, block, last):
         return block
