@@ -28,6 +28,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Literal, Protocol
 
@@ -93,15 +94,15 @@ class Parameter:
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.
 
-        An int will do for a float; a bool is neither.
+        An int will do for a float; a bool is neither. NumPy's scalars are numbers too.
         """
-        fits = isinstance(value, self.type) or (self.type is float and isinstance(value, int))
+        fits = isinstance(value, {int: Integral, float: Real}.get(self.type, self.type))
         if not fits or (isinstance(value, bool) and self.type is not bool):
             kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.type]
             return f"must be {kind}, not {value!r}"
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
-        if isinstance(value, float) and not np.isfinite(value):
+        if self.type is float and not np.isfinite(value):
             return f"must be finite, not {value!r}"
         if self.above is not None and not value > self.above:
             return f"must be greater than {self.above:g}, not {value!r}"

@@ -5,6 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from saitan import problem
@@ -192,6 +193,7 @@ def test_a_parameter_says_what_is_wrong(parameter, value, says):
 def test_a_parameter_takes_what_it_should():
     assert Parameter(float, 1.0, "x", above=0).wrong(1) is None
     assert Parameter(float, 1.0, "x", above=0).wrong(5e-324) is None
+    assert Parameter(float, 1.0, "x").wrong(np.float32(2)) is Parameter(int, 1, "x").wrong(np.int64(2)) is None
     assert Parameter(int, 1, "x", least=1, most=3).wrong(1) is Parameter(int, 1, "x", least=1, most=3).wrong(3) is None
     known = {"a": Parameter(int, 4, "x"), "b": Parameter(float, None, "x", above=0)}
     assert check_parameters("fast", {}, known) == {"a": 4, "b": None}
