@@ -238,12 +238,10 @@ _OVER = {"mean": ", mean", "harmonic": ", harmonic mean", "sum": ", sum"}
 
 
 def _unit(values: pd.Series, unit: str) -> str:
-    """The unit that suits all values; empty where each cell has to say its own."""
+    """The unit that suits all values; empty where each cell has to say its own, or all are zero."""
     sizes = [abs(float(value)) for value in values.dropna() if math.isfinite(value) and value != 0]
     steps = steps_of(unit)
-    if not sizes:
-        return steps[-1][1] if len(steps) == 1 else unit
-    if max(sizes) > WIDE * min(sizes) and len(steps) > 1:
+    if not sizes or (max(sizes) > WIDE * min(sizes) and len(steps) > 1):
         return ""
     middle = math.sqrt(max(sizes) * min(sizes))
     return next((name for factor, name in steps if middle >= factor), steps[-1][1])

@@ -285,6 +285,24 @@ def test_a_sweep_has_points_as_rows_and_quantities_as_columns():
     assert keys_and(laid_out, "best")[0] == ("map", "cpu", "4", True, False, False)
 
 
+@pytest.mark.parametrize(("values", "across"), [(6, True), (7, False)])
+def test_more_than_six_points_a_row_are_rows(values, across):
+    rows = [point("fast", delta=delta) | quantity("time", "s", 1.0) for delta in range(1, values)]
+    rows.append(point("slow", delta=None) | quantity("time", "s", 2.0))
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert (len(laid_out.columns) == values) == across and ("delta" in laid_out.keys) != across
+    assert laid_out.rows == (1 if across else values)
+
+
+def test_zeros_say_their_unit():
+    rows = [
+        point("a") | quantity(name, unit, 0.0) for name, unit in (("time", "s"), ("memory", "bytes"), ("phases", ""))
+    ]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert [column.unit for column in laid_out.columns] == ["", "", ""]
+    assert keys_and(laid_out, "ours") == [("map", "cpu", "0 s", "0 B", "0")]
+
+
 def test_graphs_are_rows_and_what_is_known_of_them_columns():
     rows = [
         {"graph": name} | quantity(q, "", v, paper=4) for name in ("b", "a") for q, v in (("vertices", 2), ("arcs", 3))
