@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.problem import Input, Metric, Parameter, Reference, Solver, Variant, backend_for
+from saitan.problem import Input, Metric, Parameter, Reference, Solver, Variant, backend_for, check_parameters
 
 if TYPE_CHECKING:
     from saitan.apsp.instances import Instance
@@ -113,14 +113,15 @@ METRICS = {
 }
 
 
-def instance(inputs: Mapping[str, Any], sources: int = 0) -> Instance:
-    """The graph and how many leading vertices are sources.
+def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
+    """The graph and how many leading vertices are sources; parameters as in INSTANCE.
 
-    Raises ValueError for more sources than vertices, Unavailable for a graph without weights or vertices.
+    Raises ValueError for a parameter that is off or more sources than vertices, Unavailable for a graph without weights
+    or vertices.
     """
     from saitan.apsp.instances import Instance
 
-    graph = inputs["graph"]
+    graph, sources = inputs["graph"], check_parameters("apsp", parameters, INSTANCE)["sources"]
     if sources > graph.n:
         raise ValueError(f"sources must be at most {graph.n:,}, the vertices of {graph.name}, not {sources:,}")
     return Instance(graph, sources or graph.n)
@@ -170,8 +171,18 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant, uploaded. Raises KeyError, Unavailable, ValueError for a parameter that is off."""
-    return VARIANTS[variant].load(backend)(instance, **parameters)
+    """The Solver of a variant, uploaded.
+
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
+    """
+    chosen = _variant(variant)
+    return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
+
+
+def _variant(name: str) -> Variant:
+    if name not in VARIANTS:
+        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(VARIANTS)})")
+    return VARIANTS[name]
 
 
 def solve(
@@ -185,12 +196,11 @@ def solve(
     """
     from saitan.apsp.instances import Instance
 
-    if variant not in VARIANTS:
-        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
+    backend = backend_for(_variant(variant), backend)
     chosen = range(graph.n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
         raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")
-    solver = prepare(Instance(graph, len(chosen)), variant, backend_for(VARIANTS[variant], backend), **parameters)
+    solver = prepare(Instance(graph, len(chosen)), variant, backend, **parameters)
     try:
         solver.run([chosen.start, len(chosen)])
         return solver.answer()["distances"]

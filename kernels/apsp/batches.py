@@ -16,8 +16,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from saitan.apsp.instances import Instance, checked_tasks, paper_bytes
-from saitan.problem import Parameter
+from saitan.apsp.instances import Instance, paper_bytes
 from saitan.sssp.ending import widened_type
 from saitan.sssp.phases import Overflow
 
@@ -82,14 +81,6 @@ class Tasks:
 
     tasks = 1
     shared = False
-
-    @classmethod
-    def chosen(cls, tasks: int) -> int:
-        """The number asked for. Raises ValueError for one that the kernels do not have."""
-        from saitan.apsp import VARIANTS
-
-        parameter: Parameter = VARIANTS["batched"].parameters["tasks"]
-        return checked_tasks(tasks, parameter)
 
     def batch_counters(self, instance: Instance, count: int, phases: int) -> dict[str, float]:
         """What the host's loop adds."""

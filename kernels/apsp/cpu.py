@@ -189,14 +189,14 @@ class Batched(Phased):
     shared = True
 
     def __init__(self, instance: Instance, *, tasks: int = 32) -> None:
-        super().__init__(instance, self.chosen(tasks))
+        super().__init__(instance, tasks)
 
 
 class BatchedUnshared(Phased):
     """The same without sharing the arcs."""
 
     def __init__(self, instance: Instance, *, tasks: int = 32) -> None:
-        super().__init__(instance, self.chosen(tasks))
+        super().__init__(instance, tasks)
 
 
 @njit(parallel=True, cache=True)

@@ -246,14 +246,14 @@ class Batched(Phased):
     shared = True
 
     def __init__(self, instance: Instance, *, tasks: int = 32) -> None:
-        super().__init__(instance, self.chosen(tasks))
+        super().__init__(instance, tasks)
 
 
 class BatchedUnshared(Phased):
     """The same, arcs read by every thread from device memory."""
 
     def __init__(self, instance: Instance, *, tasks: int = 32) -> None:
-        super().__init__(instance, self.chosen(tasks))
+        super().__init__(instance, tasks)
 
 
 class FloydWarshall(CudaSolver):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from saitan.graph import Graph
-from saitan.problem import Parameter, Unavailable
+from saitan.problem import Unavailable
 
 # Arcs are numbered by 32 bits on the device.
 MAX_ARCS = 2**31 - 1
@@ -39,13 +39,6 @@ class Instance:
                 f"prepared for up to {self.sources:,} sources"
             )
         return first, count
-
-
-def checked_tasks(tasks: int, parameter: Parameter) -> int:
-    """The number of tasks. Raises ValueError for one that the kernels do not have."""
-    if reason := parameter.wrong(tasks):
-        raise ValueError(f"tasks {reason}")
-    return tasks
 
 
 def paper_bytes(graph: Graph, tasks: int) -> int:

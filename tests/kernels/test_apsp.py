@@ -201,6 +201,10 @@ def test_an_instance_is_a_leading_range_of_sources():
     assert apsp.queries(apsp.instance({"graph": graph}, sources=7), 8, 1) == [[0, 7]]
     with pytest.raises(ValueError, match="sources must be at most 20"):
         apsp.instance({"graph": graph}, sources=21)
+    with pytest.raises(ValueError, match="sources must be at least 0, not -1"):
+        apsp.instance({"graph": graph}, sources=-1)
+    with pytest.raises(ValueError, match="apsp has no parameter 'source'"):
+        apsp.instance({"graph": graph}, source=3)
 
 
 def test_bad_calls_say_what_would_be_right():
