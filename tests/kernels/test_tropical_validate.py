@@ -141,6 +141,17 @@ def test_a_block_left_out_is_refused():
         check([Block("c", 0, c[:, :39])])
 
 
+@pytest.mark.parametrize("row", [0, 255, 256, 257, 511, 512, 599])
+def test_every_row_of_many_is_compared(row):
+    instance = tropical.instance({}, n=600, dtype="uint16")
+    check = Check(instance)
+    c = check.expected.copy()
+    assert check([Block("c", 0, c)]).whole
+    c[row, 599] -= 1
+    with pytest.raises(Invalid, match=f"row {row}, column 599: "):
+        check([Block("c", 0, c)])
+
+
 @settings(max_examples=30)
 @given(instances())
 def test_the_plain_product_is_numpys(instance):
