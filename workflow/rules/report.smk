@@ -91,7 +91,7 @@ rule report:
         graphs=[file for graph in plan.graphs for file in plan.graph_files(graph)],
         templates=collect(
             plan.source("workflow/report_template/{file}"),
-            file=["page.html", "page.css", "page.js"],
+            file=["page.html", "page.css", "page.js", "index.html"],
         ),
     output:
         page=plan.report,
