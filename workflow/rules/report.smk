@@ -17,7 +17,8 @@ rule outline:
     output:
         report=f"{plan.run}/plan.json",
         experiments=[
-            f"{plan.run}/plan/{experiment}.json" for experiment in plan.config.experiments
+            f"{plan.run}/plan/{experiment}.json"
+            for experiment in plan.config.experiments
         ],
     params:
         files=outline_files(plan),
