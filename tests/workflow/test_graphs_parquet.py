@@ -106,3 +106,12 @@ def test_a_full_disk_leaves_the_old_graph(tmp_path, monkeypatch):
         write_graph(GENERATORS["ring"](vertices=5, seed=1), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.parquet", "vertices.parquet"]
     assert read_graph(tmp_path).n == 4
+
+
+def test_the_vertices_come_last_so_that_they_complete_a_graph(tmp_path, monkeypatch):
+    written, write = [], pq.write_table
+    monkeypatch.setattr(
+        pq, "write_table", lambda table, path, **o: (written.append(path.name), write(table, path, **o))
+    )
+    write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
+    assert [name.split(".")[1] for name in written] == ["edges", "vertices"]
