@@ -22,7 +22,7 @@ from saitan.workflow.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import run_step, say
+from saitan.workflow.step import absent, run_step, say
 
 _KEY = b"saitan"
 POINT = ("experiment", "problem", "backend", "graph", "variant")
@@ -65,7 +65,9 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[S
 
 def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path) -> None:
     """Rows with an explicit schema: a name that reads like a date stays a name. No rows: a file without columns."""
-    columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
+    # Of a list PyArrow asks pandas whether it is one of its own.
+    with absent("pandas"):
+        columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
     columns = {name: column for name, column in columns.items() if column is not None}
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
     pq.write_table(table, path)

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -71,19 +71,28 @@ def _settle_numba(threads: int | None) -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(Path("results/numba").resolve() / digest.hexdigest()[:16])
 
 
-def load_numba() -> None:
-    """Load Numba without SciPy's BLAS, which no kernel calls and whose import takes a quarter of a step's overhead."""
-    blas = "scipy.linalg.cython_blas"
-    absent = blas not in sys.modules
-    if absent:
-        sys.modules[blas] = None  # what an import of it then meets is ImportError, as where there is no SciPy
+@contextlib.contextmanager
+def absent(module: str) -> Iterator[None]:
+    """Within it an import of a module that is not loaded yet fails, as where it is not installed.
+
+    For modules that a library imports only because they are there, at the cost of a large part of a step's overhead.
+    """
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None
     try:
+        yield
+    finally:
+        del sys.modules[module]
+
+
+def load_numba() -> None:
+    """Load Numba without SciPy's BLAS, which no kernel calls."""
+    with absent("scipy.linalg.cython_blas"):
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()
-    finally:
-        if absent:
-            del sys.modules[blas]
 
 
 def say(log: Path | None, text: str) -> None:

@@ -13,13 +13,13 @@ import pycuda.driver as driver
 
 from saitan.apsp.batches import counters
 from saitan.apsp.cuda import BLOCK, DeviceRows
-from saitan.apsp.dense import check_sums, closing_instance
+from saitan.apsp.dense import check_sums, closing_instance, too_long
 from saitan.apsp.instances import Instance
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.problem import Checked, Run
 from saitan.tropical import cuda_closure
-from saitan.tropical.semiring import infinity
+from saitan.tropical.semiring import SumOverflow, infinity
 
 # Blocks that turn entries into distances: more than are resident at once.
 GRID = 4096
@@ -44,7 +44,10 @@ class Closing(DeviceRows):
         self.first, self.count = self.instance.range_of(query)
         self.row = self.first
         begin = time.perf_counter()
-        run = self.solver.run(0)
+        try:
+            run = self.solver.run(0)
+        except SumOverflow:
+            raise too_long(self.graph) from None
         if self.dtype.kind == "u":
             self._turn()
         for _ in self.blocks():

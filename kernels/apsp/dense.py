@@ -31,7 +31,9 @@ def check_sums(graph: Graph, largest: int) -> None:
     If a path is too long, so is one that lengthens a path that was found by an arc.
     """
     if graph.m and largest + int(graph.weights.max()) >= int(infinity(np.int32)):
-        raise Unavailable(
-            f"a path of {graph.name} may be too long for a dense matrix of int32 (distances of up to {largest:,}); "
-            f"fast answers with 64 bits"
-        )
+        raise too_long(graph)
+
+
+def too_long(graph: Graph) -> Unavailable:
+    """What says that a path does not fit a matrix of int32."""
+    return Unavailable(f"a path of {graph.name} may be too long for a dense matrix of int32; fast answers with 64 bits")
