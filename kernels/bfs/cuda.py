@@ -28,7 +28,10 @@ class DeviceLevels:
         self.degrees = forward.degrees
         self.n, self.width = forward.n, words(forward.n)
         self.levels, self.parents = (buffers.empty(self.n, np.int32) for _ in range(2))
-        self.visited, self.frontier, self.following = (buffers.empty(self.width, np.uint32) for _ in range(3))
+        self._answer = (pointer(self.levels), pointer(self.parents))
+        self._visited, self._frontier, self._following = (
+            pointer(buffers.empty(self.width, np.uint32)) for _ in range(3)
+        )
         self._start = function("bfs", "level", "start", "iiiPPPP")
         self._read = driver.pagelocked_empty(1, RECORD)
 
@@ -38,20 +41,20 @@ class DeviceLevels:
         return DeviceStep.forecast(forward, backward) + 8 * forward.n + 12 * words(forward.n)
 
     def start(self, root: int) -> Found:
-        sets = (self.visited, self.frontier, self.levels, self.parents)
-        launch(self._start, blocks(self.n), self.n, self.width, root, *sets)
+        launch(self._start, blocks(self.n), self.n, self.width, root, self._visited, self._frontier, *self._answer)
         return Found(1, int(self.degrees[root]))
 
     def step(self, direction: str, level: int) -> Found:
         begin = time.perf_counter()
-        self.matrix.forget()
+        matrix, (levels, parents) = self.matrix, self._answer
+        matrix.forget()
         if direction == TOP_DOWN:
-            driver.memset_d32_async(pointer(self.following), 0, self.width)
-        step = self.matrix.top_down if direction == TOP_DOWN else self.matrix.bottom_up
-        step(self.frontier, self.visited, self.following, self.parents, 0, self.width)
-        self.matrix.commit(self.following, self.visited, self.levels, level)
-        driver.memcpy_dtoh(self._read, pointer(self.matrix.record))
-        self.frontier, self.following = self.following, self.frontier
+            driver.memset_d32_async(self._following, 0, self.width)
+        step = matrix.top_down if direction == TOP_DOWN else matrix.bottom_up
+        step(self._frontier, self._visited, self._following, parents, 0, self.width)
+        matrix.commit(self._following, self._visited, levels, level)
+        driver.memcpy_dtoh(self._read, pointer(matrix.record))
+        self._frontier, self._following = self._following, self._frontier
         seen = self._read[0]
         inspected = seen["arcs"] + seen["inspected"]
         return Found(int(seen["found"]), int(seen["leaving"]), int(inspected), time.perf_counter() - begin)

@@ -1,7 +1,7 @@
 """Fast on the GPU: host side of fast.cu (a resident grid) and road.cu (one block).
 
-One launch answers a root (with one before it to clear, on roads); the host reads one record at the end. Which of the
-two a graph gets: small worlds and whatever has long rows the grid; where both can, one search by each decides.
+One launch answers a root (on roads with one before it and one after it); the host reads one record at the end. Small
+worlds and whatever has long rows get the grid; where both can, one search by each decides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEVEL = np.dtype([("ns", np.uint64), ("inspected", np.uint64), ("frontier", np.u
 # One block: rows longer than this are chains of loads.
 LONGEST_ROW = 64
 ROAD_THREADS, MOST_QUEUED, LEAST_QUEUED = 1024, 8192, 1024
-RECORD = np.dtype([("levels", np.uint64), ("inspected", np.uint64)])
+RECORD = np.dtype([("levels", np.uint64), ("inspected", np.uint64), ("reached", np.uint64)])
 
 
 def _attribute(name: str) -> int:
@@ -69,7 +69,7 @@ class Grid:
         arrays = [
             *(out.offsets, out.ends, into.offsets, into.ends),
             *(buffers.upload(first), *sets),
-            *(buffers.empty(k, np.uint64), buffers.empty(k + forward.m // PIECE + 1, np.uint64)),
+            *(buffers.empty(k, np.uint64), buffers.empty((k + forward.m // PIECE + 1, 2), np.uint64)),
         ]
         self._head = (k, forward.m)
         self._arrays = [pointer(array) for array in (*arrays, self._control)]
@@ -83,7 +83,7 @@ class Grid:
         """Bytes of the arrays."""
         forward, backward = layout.forward, layout.backward
         rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
-        own = 4 * forward.n + 12 * words(forward.n) + 8 * forward.n + 8 * (forward.n + forward.m // PIECE + 1)
+        own = 4 * forward.n + 12 * words(forward.n) + 8 * forward.n + 16 * (forward.n + forward.m // PIECE + 1)
         return rows + own + 4 * (graph.n + 3) + 4 * forward.n + CONTROL.itemsize + TRACED * LEVEL.itemsize
 
     def _reset(self) -> None:
@@ -132,13 +132,16 @@ class Road:
         arrays = (pointer(levels), pointer(parents))
         self._clear = function("bfs", "road", "clear", "IPP")
         self._cleared = (n, *arrays)
-        self._kernel = function("bfs", "road", "search", "IPiPPPIP")
+        self._kernel = function("bfs", "road", "search", "IPiPPIP")
+        self._settle = function("bfs", "road", "settle", "PPPPP")
         spare = self.spare(graph)
         self._queued = min(MOST_QUEUED, spare // 8)
         self._shared = 4 * words(n) + 8 * self._queued
         self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared)
         self._before = (n, pointer(buffers.upload(rows)))
-        self._after = (*arrays, pointer(buffers.empty(2 * n, np.int32)), self._queued, pointer(self._record))
+        order = (pointer(buffers.empty(n, np.int32)), pointer(buffers.empty(n, np.uint64)))
+        self._after = (*order, self._queued, pointer(self._record))
+        self._settled = (*order, pointer(self._record), *arrays)
         self._grid = (4 * _attribute("MULTIPROCESSOR_COUNT"), 1)
 
     @staticmethod
@@ -149,7 +152,7 @@ class Road:
     @staticmethod
     def forecast(graph: Graph, rows: np.ndarray) -> int:
         """Bytes of the arrays."""
-        return rows.nbytes + 8 * graph.n + RECORD.itemsize
+        return rows.nbytes + 12 * graph.n + RECORD.itemsize
 
     def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
         """Answer one root; returns seconds, counters and no phases."""
@@ -158,9 +161,10 @@ class Road:
             self._kernel.prepared_async_call(
                 (1, 1), (ROAD_THREADS, 1, 1), None, *self._before, root, *self._after, shared_size=self._shared
             )
+            self._settle.prepared_async_call(self._grid, (256, 1, 1), None, *self._settled)
         [seconds] = laps.seconds()
         driver.memcpy_dtoh(self._read, pointer(self._record))
-        counters = {name: int(self._read[0][name]) for name in RECORD.names}
+        counters = {name: int(self._read[0][name]) for name in ("levels", "inspected")}
         return seconds, counters | {"search_s": seconds}, {}
 
 

@@ -80,7 +80,7 @@ class SharedLevels:
         self.matrix = DeviceStep(forward, backward, buffers)
         n, width = forward.n, words(forward.n)
         self.width = width
-        self._sets = [buffers.empty(width, np.uint32) for _ in range(3)]
+        self._sets = [pointer(buffers.empty(width, np.uint32)) for _ in range(3)]
         self._parents = buffers.empty(n, np.int32)
         self.frontier, self.visited, self.following, self._theirs = (
             driver.pagelocked_empty(width, np.uint32) for _ in range(4)
@@ -135,13 +135,13 @@ class SharedLevels:
         """The GPU's part, from word `first` on; its next bitmap arrives in self._theirs."""
         frontier, visited, following = self._sets
         self._events[0].record()
-        driver.memcpy_htod_async(pointer(frontier), self.frontier)
-        driver.memcpy_htod_async(pointer(visited), self.visited)
-        driver.memset_d32_async(pointer(following), 0, self.width)
+        driver.memcpy_htod_async(frontier, self.frontier)
+        driver.memcpy_htod_async(visited, self.visited)
+        driver.memset_d32_async(following, 0, self.width)
         self.matrix.forget()
         step = self.matrix.top_down if direction == TOP_DOWN else self.matrix.bottom_up
-        step(frontier, visited, following, self._parents, first, self.width)
-        driver.memcpy_dtoh_async(self._theirs, pointer(following))
+        step(frontier, visited, following, pointer(self._parents), first, self.width)
+        driver.memcpy_dtoh_async(self._theirs, following)
         driver.memcpy_dtoh_async(self._record, pointer(self.matrix.record))
         self._events[1].record()
 

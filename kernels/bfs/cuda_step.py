@@ -72,25 +72,28 @@ class DeviceStep:
         self.backward = self.forward if backward is forward else Rows(backward, buffers)
         self.first_tail = first_tail
         self.record = buffers.empty(1, RECORD)
-        self._large = buffers.empty(words(backward.n), np.uint32)
-        self._vertices = buffers.empty(forward.n, np.int32)
-        self._arcs = buffers.empty(max(1, forward.m), np.uint64)
+        self._width = words(backward.n)
         self._grid = (8 * device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT), 1)
-        kernels = {
-            "list_frontier": "iiPPP",
-            f"expand_{self.forward.suffix}": "PPPPP",
-            "contract": "PPPPiP",
-            f"bottom_up_warp_{self.backward.suffix}": "iiPPPPPPPiP",
-            f"bottom_up_thread_{self.backward.suffix}": "iiPPPPPPPiP",
-            f"commit_{self.forward.suffix}": "iPPPPiP",
-        }
-        self._kernels = {name.rpartition("_u")[0] or name: self._function(name, a) for name, a in kernels.items()}
-        mark = self._function(f"mark_large_{self.backward.suffix}", "iPP")
-        launch(mark, blocks(backward.n), backward.n, self.backward.offsets, self._large)
+        # Addresses and calls are bound beforehand: what the host does between two kernels is part of every level.
+        self._record_at = pointer(self.record)
+        self._large_at = pointer(buffers.empty(self._width, np.uint32))
+        self._vertices_at = pointer(buffers.empty(forward.n, np.int32))
+        self._arcs_at = pointer(buffers.empty(max(1, forward.m), np.uint64))
+        self._out, self._in = ((pointer(r.offsets), pointer(r.ends)) for r in (self.forward, self.backward))
+        out, into = self.forward.suffix, self.backward.suffix
+        self._list = self._call("list_frontier", "iiPPP")
+        self._expand = self._call(f"expand_{out}", "PPPPP")
+        self._contract = self._call("contract", "PPPPiP")
+        self._by_warp = self._call(f"bottom_up_warp_{into}", "iiPPPPPPPiP")
+        self._by_thread = self._call(f"bottom_up_thread_{into}", "iiPPPPPPPiP")
+        self._commit = self._call(f"commit_{out}", "iPPPPiP")
+        self._call(f"mark_large_{into}", "iPP")(blocks(backward.n), backward.n, self._in[0], self._large_at)
 
     @staticmethod
-    def _function(name: str, arguments: str):
-        return function("bfs", "level", name, arguments)
+    def _call(name: str, arguments: str):
+        """Queues a kernel of level.cu: grid, then its arguments."""
+        call = function("bfs", "level", name, arguments).prepared_async_call
+        return lambda grid, *given: call(grid, (BLOCK, 1, 1), None, *given)
 
     @staticmethod
     def forecast(forward: Graph, backward: Graph) -> int:
@@ -100,29 +103,21 @@ class DeviceStep:
 
     def forget(self) -> None:
         """The record to 0."""
-        driver.memset_d32_async(pointer(self.record), 0, RECORD.itemsize // 4)
+        driver.memset_d32_async(self._record_at, 0, RECORD.itemsize // 4)
 
-    def top_down(self, frontier, visited, following, parents, first: int, last: int) -> None:
-        """From words [first, last) of the frontier; following: cleared before."""
-        rows, kernels, record = self.forward, self._kernels, self.record
-        launch(kernels["list_frontier"], blocks(last - first), first, last, frontier, self._vertices, record)
-        launch(kernels["expand"], self._grid, rows.offsets, rows.ends, self._vertices, self._arcs, record)
-        launch(kernels["contract"], self._grid, self._arcs, visited, following, parents, self.first_tail, record)
+    def top_down(self, frontier: int, visited: int, following: int, parents: int, first: int, last: int) -> None:
+        """From words [first, last) of the frontier; following: cleared before. All sets by their addresses."""
+        vertices, arcs, record = self._vertices_at, self._arcs_at, self._record_at
+        self._list(blocks(last - first), first, last, frontier, vertices, record)
+        self._expand(self._grid, *self._out, vertices, arcs, record)
+        self._contract(self._grid, arcs, visited, following, parents, self.first_tail, record)
 
-    def bottom_up(self, frontier, visited, following, parents, first: int, last: int) -> None:
+    def bottom_up(self, frontier: int, visited: int, following: int, parents: int, first: int, last: int) -> None:
         """For words [first, last) of the heads, which are written whole."""
-        rows = self.backward
-        sets = (self._large, frontier, visited, following, parents)
-        for name in ("bottom_up_warp", "bottom_up_thread"):
-            launch(
-                self._kernels[name], blocks(last - first),
-                first, last, rows.offsets, rows.ends, *sets, self.first_tail, self.record,
-            )  # fmt: skip
+        sets = (self._large_at, frontier, visited, following, parents)
+        for kernel in (self._by_warp, self._by_thread):
+            kernel(blocks(last - first), first, last, *self._in, *sets, self.first_tail, self._record_at)
 
-    def commit(self, following, visited, levels, level: int) -> None:
+    def commit(self, following: int, visited: int, levels: int, level: int) -> None:
         """Mark the heads that a level found, all words."""
-        width = words(self.backward.n)
-        launch(
-            self._kernels["commit"], blocks(width),
-            width, following, visited, levels, self.forward.offsets, level, self.record,
-        )  # fmt: skip
+        self._commit(blocks(self._width), self._width, following, visited, levels, self._out[0], level, self._record_at)

@@ -8,7 +8,7 @@
 // entries are read only where it is not. Words are owned, so that nothing is atomic. Words are dealt out one by one, as
 // neighbouring ones hold vertices of like degree.
 //
-// Between levels: one barrier of all blocks bottom-up, two top-down. Every block takes the same decisions from the same
+// Between levels: one barrier of all blocks bottom-up, two top-down (the first level's row needs no list). Every block takes the same decisions from the same
 // counts. Counts have three slots: one is written, one is read by slow blocks, one is cleared for the next level.
 //
 // 1. Beamer, Asanovic, Patterson: Direction-optimizing breadth-first search. SC 2012.
@@ -68,16 +68,29 @@ struct Place {
     uint32_t lane, warp, warps;
 };
 
+// At most PIECE arcs of a row, by the offset of the first.
+struct alignas(16) Piece {
+    uint32_t tail, count;
+    Count first;
+};
+
+template <typename O>
+static __device__ Piece piece_of(uint32_t tail, O row, O degree, uint32_t number) {
+    O before = O(number) * PIECE;
+    return {tail, uint32_t(min(degree - before, O(PIECE))), row + before};
+}
+
 template <typename O>
 static __device__ Count list_pieces(Place at, uint32_t words, const O *__restrict__ offsets, const uint32_t *frontier,
-                                    uint2 *pieces, uint32_t *count) {
+                                    Piece *pieces, uint32_t *count) {
     Count leaving = 0;
     for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
         uint32_t w = base + at.lane * at.warps, bits = w < words ? frontier[w] : 0;
         for (uint32_t left = __ballot_sync(EVERY, bits != 0); left; left &= left - 1) {
             int from = __ffs(left) - 1;
             uint32_t v = (base + from * at.warps) * 32 + at.lane;
-            O degree = __shfl_sync(EVERY, bits, from) >> at.lane & 1 ? offsets[v + 1] - offsets[v] : 0;
+            bool listed = __shfl_sync(EVERY, bits, from) >> at.lane & 1;
+            O row = listed ? offsets[v] : 0, degree = listed ? offsets[v + 1] - row : 0;
             leaving += degree;
             uint32_t mine = uint32_t((degree + PIECE - 1) / PIECE), upto = mine;
             for (int step = 1; step < 32; step *= 2) {
@@ -87,29 +100,40 @@ static __device__ Count list_pieces(Place at, uint32_t words, const O *__restric
             uint32_t place = at.lane == 31 ? atomicAdd(count, upto) : 0;
             place = __shfl_sync(EVERY, place, 31) + upto - mine;
             if (mine <= FEW)
-                for (uint32_t i = 0; i < mine; i++) pieces[place + i] = {v, i};
+                for (uint32_t i = 0; i < mine; i++) pieces[place + i] = piece_of(v, row, degree, i);
             for (uint32_t many = __ballot_sync(EVERY, mine > FEW); many; many &= many - 1) {
                 int whose = __ffs(many) - 1;
                 uint32_t theirs = __shfl_sync(EVERY, mine, whose), first = __shfl_sync(EVERY, place, whose);
                 uint32_t tail = __shfl_sync(EVERY, v, whose);
-                for (uint32_t i = at.lane; i < theirs; i += 32) pieces[first + i] = {tail, i};
+                O start = __shfl_sync(EVERY, row, whose), length = __shfl_sync(EVERY, degree, whose);
+                for (uint32_t i = at.lane; i < theirs; i += 32) pieces[first + i] = piece_of(tail, start, length, i);
             }
         }
     }
     return leaving;
 }
 
+// pieces: null where the only ones are those of the root's row.
 template <typename O>
-static __device__ Count expand(Place at, Rows<O> rows, const uint2 *pieces, uint32_t count, uint32_t *visited,
-                               uint32_t *following, int2 *answer, int level) {
+static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
+                               uint32_t *visited, uint32_t *following, int2 *answer, int level) {
     Count found = 0;
     for (uint32_t p = at.warp; p < count; p += at.warps) {
-        uint2 piece = pieces[p];
-        O row = rows.offsets[piece.x] + O(piece.y) * PIECE + at.lane, end = rows.offsets[piece.x + 1];
+        Piece piece;
+        if (pieces) {
+            piece = pieces[p];
+        } else {
+            O row = rows.offsets[root];
+            piece = piece_of(root, row, rows.offsets[root + 1] - row, p);
+        }
+        const int *ends = rows.ends + piece.first;
         int head[PIECE / 32];
         uint32_t word[PIECE / 32];
 #pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) head[i] = row + 32 * i < end ? rows.ends[row + 32 * i] : -1;
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t place = 32 * i + at.lane;
+            head[i] = place < piece.count ? __ldg(&ends[place]) : -1;
+        }
 #pragma unroll
         for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
 #pragma unroll
@@ -117,7 +141,7 @@ static __device__ Count expand(Place at, Rows<O> rows, const uint2 *pieces, uint
             uint32_t bit = 1u << (head[i] & 31);
             if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
             atomicOr(&following[head[i] >> 5], bit);
-            answer[head[i]] = {level, int(piece.x)};
+            answer[head[i]] = {level, int(piece.tail)};
             found++;
         }
     }
@@ -228,7 +252,7 @@ static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const
 // k: vertices of the layout, m: arcs out; n: vertices of the graph. traced: room in `trace`.
 template <typename O>
 static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in, const int *first,
-                              uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, uint2 *pieces,
+                              uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, Piece *pieces,
                               Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old,
                               int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
                               uint32_t patience_ms) {
@@ -241,6 +265,7 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
         uint32_t beyond = w == words - 1 && k % 32 ? EVERY << k % 32 : 0, own = w == root / 32 ? 1u << root % 32 : 0;
         visited[w] = beyond | own;
         frontier[w] = own;
+        following[w] = 0;
     }
     if (thread == 0) {
         answer[root] = {0, int(root)};
@@ -264,7 +289,11 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             }
             Count arcs = 0;
             uint32_t count = 0;
-            if (!up) {
+            if (level == 1) {
+                // The root's row needs no list.
+                arcs = out.offsets[root + 1] - out.offsets[root];
+                count = uint32_t((arcs + PIECE - 1) / PIECE);
+            } else if (!up) {
                 for (uint32_t w = thread; w < words; w += threads) following[w] = 0;
                 Count leaving = list_pieces(at, words, out.offsets, frontier, pieces, &control->pieces[slot]);
                 // Few warps list anything.
@@ -273,13 +302,13 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                 if (!grid_barrier(&control->arrived, target, deadline)) goto late;
                 arcs = *(volatile Count *)&control->leaving[slot];
                 count = *(volatile uint32_t *)&control->pieces[slot];
-                up = arcs * alpha > m;
             }
+            up = up || arcs * alpha > m;
             Count found, inspected = 0;
             if (up) {
                 found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, inspected);
             } else {
-                found = expand(at, out, pieces, count, visited, following, answer, level);
+                found = expand(at, out, level == 1 ? nullptr : pieces, count, root, visited, following, answer, level);
                 if (thread == 0) inspected = arcs;
             }
             switches += up != before;
@@ -306,7 +335,7 @@ late:
 #define KERNEL(O, SUFFIX)                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                  \
         uint32_t k, Count m, uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, \
-        const int *first, uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, uint2 *pieces,    \
+        const int *first, uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, Piece *pieces,    \
         Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, \
         Level *trace, uint32_t traced, double alpha, double beta, uint32_t patience_ms) {                             \
         search<O>(k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, visited, frontier, following, answer,    \

@@ -4,7 +4,11 @@
 // the queue, a row from L2, the atomic on the bitmap, an append, a block barrier. A barrier of several blocks would cost
 // more than all of it. A row is four heads in 16 bytes, NONE where there is none; a vertex of more arcs goes on in an
 // extension row, whose number, as -2 - number, stands in the place of the fourth head. A warp appends what its lanes
-// found by one atomic. Queues go on in device memory where they outgrow their room in shared memory.
+// found by one atomic.
+//
+// What is found is written side by side, in the order in which it is found, as one multiprocessor writes few separate
+// places in a cycle; the whole grid puts it in its places afterwards (`settle`). The part of a level that outgrows its
+// queue in shared memory is read from there.
 #include <cstdint>
 
 static constexpr int THREADS = 1024;
@@ -13,7 +17,7 @@ static constexpr int NONE = -1;
 
 // Mirrored in cuda_fast.py.
 struct Record {
-    unsigned long long levels, inspected;
+    unsigned long long levels, inspected, reached;
 };
 
 extern "C" __global__ void clear(uint32_t n, int *levels, int *parents) {
@@ -21,9 +25,10 @@ extern "C" __global__ void clear(uint32_t n, int *levels, int *parents) {
         levels[v] = parents[v] = -1;
 }
 
-// spill: [2, n]; room: entries of either queue in shared memory, behind the bitmap.
+// order, found: [n], the vertices in the order in which they are found, and the level and parent of each.
+// room: entries of either queue in shared memory, behind the bitmap.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    search(uint32_t n, const int4 *__restrict__ rows, int root, int *levels, int *parents, int *spill, uint32_t room,
+    search(uint32_t n, const int4 *__restrict__ rows, int root, int *order, int2 *found, uint32_t room,
            Record *record) {
     extern __shared__ uint32_t shared[];
     __shared__ uint32_t lengths[3];
@@ -34,19 +39,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     for (uint32_t w = threadIdx.x; w < words; w += THREADS) seen[w] = w == root / 32 ? 1u << root % 32 : 0;
     if (threadIdx.x == 0) {
         arcs = lengths[0] = lengths[1] = lengths[2] = 0;
-        levels[root] = 0;
-        queues[0] = parents[root] = root;
+        queues[0] = order[0] = root;
+        found[0] = {0, root};
     }
     __syncthreads();
-    uint32_t length = 1, level = 1;
+    // The level's vertices begin at `start` of `order`.
+    uint32_t start = 0, length = 1, level = 1;
     unsigned long long inspected = 0;
     for (; length; level++) {
-        uint32_t *found = &lengths[level % 3], in = (level - 1) % 2, out = level % 2;
+        uint32_t *fresh = &lengths[level % 3], in = (level - 1) % 2, out = level % 2, next = start + length;
         if (threadIdx.x == 0) lengths[(level + 1) % 3] = 0;
         for (uint32_t first = threadIdx.x - lane; first < length; first += THREADS) {
             uint32_t i = first + lane;
             int tail = NONE;
-            if (i < length) tail = i < room ? queues[in * room + i] : spill[size_t(in) * n + (i - room)];
+            if (i < length) tail = i < room ? queues[in * room + i] : order[start + i];
             for (int row = tail; __any_sync(EVERY, row >= 0);) {
                 int4 four = row >= 0 ? rows[row] : int4{NONE, NONE, NONE, NONE};
                 int head[4] = {four.x, four.y, four.z, four.w};
@@ -68,26 +74,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     all += __popc(who);
                 }
                 if (all) {
-                    uint32_t place = lane == 0 ? atomicAdd(found, all) : 0;
+                    uint32_t place = lane == 0 ? atomicAdd(fresh, all) : 0;
                     place = __shfl_sync(EVERY, place, 0) + before;
 #pragma unroll
                     for (int j = 0; j < 4; j++) {
                         if (!(mine >> j & 1)) continue;
-                        if (place < room)
-                            queues[out * room + place] = head[j];
-                        else
-                            spill[size_t(out) * n + (place - room)] = head[j];
+                        if (place < room) queues[out * room + place] = head[j];
+                        order[next + place] = head[j];
+                        found[next + place] = {int(level), tail};
                         place++;
-                        levels[head[j]] = level;
-                        parents[head[j]] = tail;
                     }
                 }
             }
         }
         __syncthreads();
-        length = *found;
+        start = next;
+        length = *fresh;
     }
     atomicAdd(&arcs, inspected);
     __syncthreads();
-    if (threadIdx.x == 0) *record = {level - 1, arcs};
+    if (threadIdx.x == 0) *record = {level - 1, arcs, start};
+}
+
+extern "C" __global__ void settle(const int *order, const int2 *found, const Record *record, int *levels,
+                                  int *parents) {
+    uint32_t reached = uint32_t(record->reached);
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < reached; i += gridDim.x * blockDim.x) {
+        levels[order[i]] = found[i].x;
+        parents[order[i]] = found[i].y;
+    }
 }
