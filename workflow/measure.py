@@ -35,6 +35,9 @@ _PLAIN = {
 
 
 def measure(arguments: argparse.Namespace) -> None:
+    # PyArrow looks for pandas once, when it first meets a list, and does without it where there is none.
+    with absent("pandas"):
+        pa.array([0])
     settings = json.loads(arguments.settings)
     constant = {key: settings[key] for key in POINT}
     constant |= {"parameters": settings["parameters"], "instance": settings["instance"], "threads": arguments.threads}
@@ -65,9 +68,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[S
 
 def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path) -> None:
     """Rows with an explicit schema: a name that reads like a date stays a name. No rows: a file without columns."""
-    # Of a list PyArrow asks pandas whether it is one of its own.
-    with absent("pandas"):
-        columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
+    columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
     columns = {name: column for name, column in columns.items() if column is not None}
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
     pq.write_table(table, path)

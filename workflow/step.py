@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import errno
 import hashlib
+import importlib.abc
 import os
 import signal
 import sys
@@ -71,20 +72,29 @@ def _settle_numba(threads: int | None) -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(Path("results/numba").resolve() / digest.hexdigest()[:16])
 
 
+class _Absent(importlib.abc.MetaPathFinder):
+    """Finds one module to be missing."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == self._module:
+            raise ModuleNotFoundError(f"{name} is left out", name=name)
+
+
 @contextlib.contextmanager
 def absent(module: str) -> Iterator[None]:
     """Within it an import of a module that is not loaded yet fails, as where it is not installed.
 
     For modules that a library imports only because they are there, at the cost of a large part of a step's overhead.
     """
-    if module in sys.modules:
-        yield
-        return
-    sys.modules[module] = None
+    finder = _Absent(module)
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        del sys.modules[module]
+        sys.meta_path.remove(finder)
 
 
 def load_numba() -> None:

@@ -31,7 +31,8 @@ def project(place) -> Project:
     # What an installation maps to the folders: the package saitan is the copy's own.
     package = place / "site/saitan"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text(f"__path__ = [{str(place / 'kernels')!r}, {str(package)!r}]\n")
+    own = (place / "kernels/__init__.py").read_text()
+    (package / "__init__.py").write_text(f"{own}\n__path__ = [{str(place / 'kernels')!r}, {str(package)!r}]\n")
     (package / "workflow").symlink_to(place / "workflow")
     (place / "config/graphs.yaml").write_text(GRAPHS)
     made = Project(place)

@@ -99,6 +99,25 @@ def test_parameters_and_counters_are_columns_of_their_own(inputs, tmp_path):
     assert about(tmp_path / "a.parquet")["settled"] is True
 
 
+@pytest.mark.parametrize("problem", ["sssp", "tropical"])
+def test_measuring_does_without_pandas(inputs, tmp_path, problem):
+    """Its import would be a third of a step's overhead; with a graph and without one."""
+    settings = {**SETTINGS, "problem": problem, "variant": "scipy" if problem == "sssp" else "numpy", "instance": {}}
+    files = {**inputs, "output": tmp_path / "a.parquet"}
+    if problem == "tropical":
+        settings |= {"instance": {"n": 8}, "graph": "no-graph"}
+        del files["graph"]
+        files |= {"queries": tmp_path / "queries.json", "reference": tmp_path / "reference.npz"}
+        asked = {"problem": problem, "instance": {"n": 8}, "queries": 1, "seed": 1}
+        drawn = {key: files[key] for key in ("queries", "reference")}
+        draw(argparse.Namespace(settings=json.dumps(asked), graph=None, array=None, **drawn))
+    arguments = [part for name, path in files.items() for part in (f"--{name}", str(path))]
+    command = ["measure", "--settings", json.dumps(settings), "--threads", "1", *arguments]
+    code = f"import sys; sys.argv = {command!r}; from saitan.workflow.measure import main; main()"
+    code += "; sys.exit('pandas' in sys.modules and 'it was imported')"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_rows_differ_in_what_they_count(tmp_path):
     rows = [{"query": str(i), "counters": counters} for i, counters in enumerate([{"a": 1.0}, {"b": 2}, {}])]
     write_samples(rows, {}, tmp_path / "a.parquet")

@@ -177,6 +177,32 @@ def test_messages_are_appended_to_the_log(tmp_path, capsys):
     assert (tmp_path / "log").read_text() == "one\ntwo\n" and capsys.readouterr().err == "one\ntwo\nthree\n"
 
 
+@pytest.mark.parametrize("module", ["chunk", "sndhdr"])
+def test_a_module_can_be_left_out_for_a_while(module):
+    code = f"""
+import sys
+from saitan.workflow.step import absent
+with absent({module!r}):
+    try:
+        import {module}
+    except ImportError as error:
+        assert error.name == {module!r}
+    else:
+        sys.exit("it was imported")
+import {module}
+with absent({module!r}):
+    import {module}
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_numba_is_loaded_without_scipys_blas():
+    code = "import sys; from saitan.workflow.step import load_numba; load_numba(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert "numba" in loaded and "scipy.linalg.cython_blas" not in loaded
+
+
 def test_no_progress_bar_where_there_is_no_terminal(capsys):
     assert list(progress([1, 2], "counting")) == [1, 2]
     assert capsys.readouterr().err == ""
