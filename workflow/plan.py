@@ -17,13 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from saitan.problem import problem
 from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
-from saitan.workflow.config import Config, ConfigError, explain, load
-from saitan.workflow.graphs.catalogue import CATALOGUE as CATALOGUE_SCHEMA
+from saitan.workflow.config import Config, ConfigError, load
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
@@ -488,15 +485,12 @@ def plan_from(
         for file in filter(os.path.exists, configfiles):
             check_duplicates(Path(file))
         settings = {"name": _default_name(configfiles), **raw}
-        catalogue = root / "config/graphs.yaml"
-        entries = load_catalogue(catalogue)
-        arrays = load_arrays(root / "config/arrays.yaml")
+        place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
+        entries = load_catalogue(Path(f"{place}config/graphs.yaml"))
+        arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
         config = load(settings, entries, arrays)
         absent = absent_data(config, entries, arrays)
-        place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
         made = make(config, jobs_machine or machine.this(cores), entries, arrays, absent, place)
-    except ValidationError as error:
-        sys.exit(f"{catalogue}: {explain(error, CATALOGUE_SCHEMA.json_schema())}")
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
     return made

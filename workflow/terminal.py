@@ -89,7 +89,7 @@ def show(plan: Plan, workflow: Any) -> None:
     if not workflow.is_main_process:
         return
     plan.say_skipped()
-    if Quietness.RULES in (workflow.output_settings.quiet or ()):
+    if Quietness.RULES in (workflow.output_settings.quiet or ()) and not workflow.dryrun:
         for handler in logger.handlers:
             handler.addFilter(_without_jobs)
         logger.addHandler(Progress(plan))

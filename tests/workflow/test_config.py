@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saitan.problem import names
+from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import RULES, ConfigError, load, schema
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
@@ -228,10 +229,11 @@ def test_whatever_stands_at_a_key_is_accepted_or_one_line(key, value):
 
 
 def test_the_readmes_examples_are_right():
-    run, graphs, published = re.findall(r"```yaml\n(.*?)```", (ROOT / "config/README.md").read_text(), re.S)
+    run, graphs, published, ceilings = re.findall(r"```yaml\n(.*?)```", (ROOT / "config/README.md").read_text(), re.S)
     assert load(yaml.safe_load(run), load_catalogue(ROOT / "config/graphs.yaml")).experiments
     assert CATALOGUE.validate_python(yaml.safe_load(graphs))
     assert Published.model_validate(yaml.safe_load(published)).experiments
+    assert Ceilings.model_validate(yaml.safe_load(ceilings)).root
 
 
 def test_a_kept_answer_is_an_array_of_other_experiments():

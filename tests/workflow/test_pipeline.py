@@ -258,7 +258,7 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
 def test_bad_config_is_one_line(project, change, says):
     project.configure({"tiny": changed(**change)})
     done = project.snakemake()
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    lines = project.said(done)
     assert done.returncode != 0
     assert len(lines) == 1 and says in lines[0], lines
 
@@ -268,9 +268,10 @@ def test_bad_catalogue_is_one_line(project):
         GRAPHS + "\nother: {title: x, generator: ringg, parameters: {}}\n"
     )
     done = project.snakemake()
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    lines = project.said(done)
     assert done.returncode != 0
-    assert len(lines) == 1 and "config/graphs.yaml: other" in lines[0] and "ringg" in lines[0], lines
+    assert len(lines) == 1 and lines[0].startswith("config: config/graphs.yaml: line "), lines
+    assert "other" in lines[0] and "ringg" in lines[0], lines
 
 
 def test_an_experiment_is_a_target(project):

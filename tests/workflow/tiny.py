@@ -58,6 +58,12 @@ class Project:
             self.command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
         )
 
+    @staticmethod
+    def said(done: subprocess.CompletedProcess) -> list[str]:
+        """The lines that a run printed, without Snakemake's own about the profile, which comes before everything."""
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        return [line for line in lines if not line.startswith("Using workflow specific profile")]
+
     def planned(self) -> dict[str, int]:
         """Rule -> number of jobs that a dry run would do."""
         done = self.snakemake("-n")
