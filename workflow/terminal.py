@@ -89,9 +89,10 @@ def show(plan: Plan, workflow: Any) -> None:
     if not workflow.is_main_process:
         return
     plan.say_skipped()
-    if Quietness.RULES in (workflow.output_settings.quiet or ()) and not workflow.dryrun:
+    if Quietness.RULES in (workflow.output_settings.quiet or ()):
         for handler in logger.handlers:
-            handler.addFilter(_without_jobs)
+            # Whether it is a dry run, which has nothing but them to show, is known later.
+            handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
         logger.addHandler(Progress(plan))
 
 
@@ -146,8 +147,8 @@ class Ending:
         plan, told = self._plan, outline(self._plan)
         Path(plan.summary).unlink(missing_ok=True)
         since = {"stopped": self._listener.stopped, "since": self._started}
-        if Path(plan.report).exists() and not outcome(told, **since).measured:
-            # Nothing of this configuration was measured: what stands there is of another, and stays.
+        if Path(plan.report).exists() and not told.points:
+            # There was nothing to measure: the report that stands there says more.
             lines = summary_lines(told, outcome(told, **since))
         else:
             peers = Path(plan.source("config/peers.yaml"))
