@@ -38,8 +38,9 @@ rule measure:
         # With the identity of the point: its code and, on the CPU, its cores.
         settings=lambda wc: plan.measure_settings(plan.point(wc)),
         data=lambda wc: plan.input_option(plan.point(wc)),
+        cubins=f"{RESULTS}/cubins",
     shell:
-        "SAITAN_CUBINS={RESULTS}/cubins python -m saitan.workflow.measure --settings {params.settings:q}"
+        "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.measure --settings {params.settings:q}"
         " {params.data} --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
         " --output {output:q} --log {log:q}"
 
@@ -60,8 +61,9 @@ rule keep:
     params:
         settings=lambda wc: plan.keep_settings(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
+        cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),
     shell:
-        "SAITAN_CUBINS={RESULTS}/cubins python -m saitan.workflow.keep --settings {params.settings:q}"
+        "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.keep --settings {params.settings:q}"
         " {params.data} --queries {input.queries:q} --threads {threads}"
         " --folder {params.folder:q} --outputs {wildcards.output:q} --log {log:q}"

@@ -20,6 +20,8 @@ rule outline:
             f"{plan.run}/plan/{experiment}.json"
             for experiment in plan.config.experiments
         ],
+    log:
+        f"{plan.run}/logs/outline.log",
     params:
         files=outline_files(plan),
     script:
