@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import psutil
@@ -24,3 +25,20 @@ def available_memory() -> int:
     except (OSError, ValueError, StopIteration):
         return available
     return max(0, min(available, left))
+
+
+def keep_within_memory() -> int:
+    """From now on an allocation beyond the memory that is available raises MemoryError; returns that in bytes.
+
+    Without it the system grants the allocation and kills the process, or another one, when the memory is touched.
+    An eighth is left to the processes beside this one.
+    """
+    available = available_memory() * 7 // 8
+    status = Path("/proc/self/status")
+    if status.exists():
+        held = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmData:"))
+        limit = held * 1024 + available
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most == resource.RLIM_INFINITY or limit < most:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+    return available

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 import subprocess
 import sys
 import threading
@@ -299,6 +300,17 @@ def test_generate_as_a_command(tmp_path):
         "seed": 7,
         "directed": True,
     }
+
+
+def test_generate_refuses_what_memory_cannot_hold(tmp_path):
+    entry = '{"title": "big", "generator": "kronecker", "parameters": {"scale": 30, "seed": 1}}'
+    done = run("generate", "--entry", entry, "--name", "big", "--output", tmp_path / "big")
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"error: big: \{'scale': 30, 'seed': 1\} need more than the [0-9.]+ GiB of memory that are available",
+        done.stderr.splitlines()[-1],
+    )
+    assert not list(tmp_path.iterdir())
 
 
 def test_generate_names_what_the_generator_cannot_use():

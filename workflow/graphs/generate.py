@@ -10,6 +10,7 @@ from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import finish
 from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.memory import keep_within_memory
 from saitan.workflow.step import Failure, run_step
 
 
@@ -22,7 +23,14 @@ def generate(entry: Generated, name: str) -> Graph:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    write_graph(generate(ENTRY.validate_json(arguments.entry), arguments.name), arguments.output)
+    entry, available = ENTRY.validate_json(arguments.entry), keep_within_memory()
+    try:
+        write_graph(generate(entry, arguments.name), arguments.output)
+    except MemoryError as error:
+        raise Failure(
+            f"{arguments.name}: {entry.parameters} need more than the {available / 2**30:.1f} GiB of memory "
+            "that are available"
+        ) from error
 
 
 def parser() -> argparse.ArgumentParser:
