@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from saitan.cuda import unusable
 
@@ -14,6 +14,10 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # The first example of a test compiles Numba code, which takes seconds.
 settings.register_profile("saitan", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("saitan")
+# For mutants (tests/mutants/run.py): the first failure is enough, and it is the same every time.
+settings.register_profile(
+    "mutants", settings.get_profile("saitan"), derandomize=True, phases=(Phase.explicit, Phase.generate)
+)
 
 ROOT = Path(__file__).parents[1]
 

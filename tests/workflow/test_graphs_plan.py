@@ -1,14 +1,15 @@
 """What the rules ask about graphs: arguments of fetch, inputs, and which graphs are out of reach."""
 
+import json
 import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from saitan.workflow.config import ConfigError
-from saitan.workflow.graphs import fetch
+from saitan.workflow.graphs import convert, fetch, generate
 from saitan.workflow.graphs.catalogue import CATALOGUE
-from saitan.workflow.graphs.convert import convert
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import GraphFiles, absent_data
 
@@ -50,6 +51,22 @@ def test_fetch_is_told_address_name_checksum_and_mirror():
     assert not any(set("{}") & set(made.fetch_settings(file)) for file in ("road.gr.gz", "road.co.gz", "hidden.gr"))
 
 
+def test_convert_and_generate_are_told_the_entry_and_the_files():
+    made = files()
+
+    def told(step, settings):
+        arguments = vars(step.parser().parse_args([*shlex.split(settings), "--output", "o"]))
+        return arguments | {"entry": json.loads(arguments["entry"])}
+
+    road = told(convert, made.convert_settings("road"))
+    assert (road["name"], road["input"]) == ("road", Path("results/downloads/road.gr.gz"))
+    assert road["coordinates"] == Path("results/downloads/road.co.gz") and road["entry"]["format"] == "dimacs"
+    hidden = told(convert, made.convert_settings("hidden"))
+    assert hidden["coordinates"] is None and hidden["entry"]["drop_loops"] is True
+    ring = told(generate, made.generate_settings("ring"))
+    assert ring["name"] == "ring" and ring["entry"]["parameters"] == {"vertices": 5, "seed": 1}
+
+
 def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
     (tmp_path / "hidden.gr").touch()
     assert files(str(tmp_path)).local_copies("hidden.gr") == [str(tmp_path / "hidden.gr")]
@@ -85,7 +102,7 @@ def converted(entries, folder, name="hidden"):
     """The graph's converted files, as an earlier run with a mirror left them."""
     path = folder / entries[name].filename
     path.write_text("p tw 3 2\n1 2\n2 2\n")
-    graph = convert(entries[name], name, path)
+    graph = convert.convert(entries[name], name, path)
     write_graph(graph, folder / "results/graphs" / name)
     path.unlink()
     return graph.metadata["checksum"]

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from saitan import problem
 from saitan.workflow import modules
+from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped, make, plan_from
-from saitan.workflow.points import combinations, pattern
+from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = CATALOGUE.validate_python(
@@ -102,6 +103,11 @@ def test_patterns_and_combinations():
     assert list(combinations({"a": [1, 2], "b": ["x"]})) == [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}]
 
 
+def test_a_digest_is_of_values_and_not_of_their_order():
+    assert digest({"a": 1, "b": [2, Path("c")]}) == digest({"b": [2, "c"], "a": 1}) == "c74110cb2a9ea6d0"
+    assert digest({"a": 1}) != digest({"a": 2})
+
+
 def test_a_job_finds_its_point_by_its_wildcards():
     made = plan()
 
@@ -113,6 +119,7 @@ def test_a_job_finds_its_point_by_its_wildcards():
     settings = json.loads(made.measure_settings(found))
     assert settings["parameters"] == {"threshold_up": 100} and settings["budget_s"] == 10 and not settings["traced"]
     assert settings["identity"] == found.identity
+    assert found.log == "results/run/logs/measure/tiny/cpu/ring/adaptive/threshold_up~100.log"
     assert made.queries_of(found) == "results/instances/sssp/ring/default/3-4.queries.json"
     assert made.reference_of(found) == "results/instances/sssp/ring/default/3-4.reference.npz"
     Wildcards.problem, Wildcards.data, Wildcards.instance = "sssp", "ring", "default"
@@ -267,6 +274,15 @@ def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants
         assert touched == variants
 
 
+def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
+    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    edited("saitan.workflow.queries")
+    assert not set(codes) & {plan().query_code("sssp"), plan().query_code("tropical")}
+    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    edited("saitan.tropical.instances")
+    assert plan().query_code("sssp") == codes[0] and plan().query_code("tropical") != codes[1]
+
+
 def test_peers_and_the_fast_modules_are_their_variants_alone(edited):
     wanted = {"variants": ["conventional", "fast", "scipy"], "settings": {"backend": "cpu"}}
     before = identities(**wanted)
@@ -321,6 +337,14 @@ def test_variants_that_cannot_run_are_named(monkeypatch):
     made = plan(settings={"backend": "cuda"}, machine=GPU, variants=["adaptive", "scipy"])
     assert {point.variant for point in made.points} == {"adaptive"}
     assert made.skipped == [Skipped("scipy on cuda in tiny", "scipy has no cuda implementation")]
+    # A variant of ours lacks a backend of the run, even where it has another.
+    made = plan(settings={"backend": "both"}, machine=GPU, variants=["fast"], graphs=["grid"])
+    assert {point.backend for point in made.points} == {"cpu", "cuda"} and made.skipped == []
+    variants = problem.problem("sssp").VARIANTS
+    monkeypatch.setitem(variants, "fast", replace(variants["fast"], cuda=None))
+    made = plan(settings={"backend": "both"}, machine=GPU, variants=["fast"], graphs=["grid"])
+    assert {point.backend for point in made.points} == {"cpu"}
+    assert made.skipped == [Skipped("fast on cuda in tiny", "fast has no cuda implementation")]
     absent = problem.Variant("x", cpu="saitan.sssp.peers:Scipy", peer=("no_such_module", "peers"))
     monkeypatch.setitem(problem.problem("sssp").VARIANTS, "scipy", absent)
     made = plan(settings={"backend": "cpu"}, variants=["adaptive", "scipy"])
@@ -411,6 +435,8 @@ def reads_arrays(monkeypatch):
 def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
     # Whichever stands first.
     made = planned({"tiny": reads_arrays, "kept": KEPT})
+    # What is kept is planned first and shown where it stands; it is no array of the catalogue.
+    assert [point.experiment for point in made.points] == ["tiny", "kept"] and made.arrays_used == []
     (point,) = made.points_of("tiny")
     kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
     assert made.kept == [kept] == made.inputs_of(point)
@@ -425,6 +451,22 @@ def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
     # Runs may keep other answers under one name; the queries of one are not those of the other.
     other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
     assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
+
+
+def test_an_array_is_an_input_whatever_its_name(reads_arrays):
+    tiny = {**reads_arrays, "arrays": ["zeros", "ones"]}
+    arrays = {
+        name: Array.model_validate({"title": "A", "url": f"http://host/{name}", "dtype": "int32"})
+        for name in ("zeros", "ones", "unused")
+    }
+    config = load({"name": "run", "experiments": {"tiny": tiny}}, ENTRIES, arrays)
+    made = make(config, WITHOUT, ENTRIES, arrays)
+    files = ["results/arrays/zeros.npy", "results/arrays/ones.npy"]
+    assert [made.inputs_of(point) for point in made.points] == [[file] for file in files]
+    assert [made.input_option(point) for point in made.points] == [f"--array {file}" for file in files]
+    assert made.arrays_used == ["zeros", "ones"]
+    made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
+    assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")
 
 
 def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):

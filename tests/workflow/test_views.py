@@ -197,6 +197,16 @@ def test_cdf_of_a_column_over_all_phases(traced):
     assert row(table, quantity="share of phases with updated <= 5").ours == 2 / 5
 
 
+@pytest.mark.parametrize("doubted", [{"settled": False}, {"disturbed": ["other load"]}])
+def test_a_distribution_says_whether_it_can_be_relied_on_where_a_clock_enters_it(write, doubted):
+    rows = [{"seconds": 3.0, "phase_seconds": [1.0, 2.0], "phase_updated": [3, 50]}]
+    path = write("doubted", "conventional", rows, **doubted)
+    _, times = shown("phase_cdf", {**PHASES, "column": "seconds"}, [path])
+    assert times["settled"].tolist() == [False, False]
+    _, counts = shown("phase_cdf", PHASES, [path])
+    assert "settled" not in counts
+
+
 def test_a_long_series_is_thinned_in_the_figure_alone(write):
     phases = 5 * POINTS
     rows = [{"seconds": 1.0, "phase_seconds": [1e-3] * phases, "phase_updated": list(range(phases))}]
@@ -242,6 +252,7 @@ def test_graphs_are_described_by_degrees_and_weights(folder):
         "weight least": 1,
         "weight largest": 4,
     }
+    assert table["settled"].all() and set(table["disturbed"]) == set(table["checked"]) == {""}
     assert set(table[table["graph"] == "h"]["quantity"]) == {"vertices", "arcs", "mean degree", "largest degree"}
     g = figure[figure["graph"] == "g"]
     assert dict(zip(g["degree"], g["share"], strict=True)) == {0: 0.5, 2: 0.75, 3: 1.0}
