@@ -25,7 +25,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
@@ -139,6 +139,7 @@ class Variant:
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
     graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
+    inputs        names of inputs that the variant cannot do without, although the problem can
     """
 
     summary: str
@@ -150,6 +151,7 @@ class Variant:
     architecture: str = ""
     graph: tuple[str, ...] = ()
     instance: Mapping[str, tuple] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
 
     def backends(self) -> tuple[str, ...]:
         """The backends this variant has an implementation for."""
@@ -168,12 +170,20 @@ class Variant:
         return None
 
     def unfit(
-        self, backend: str, instance: Mapping[str, Any], graph: Mapping[str, Any] | None = None, arch: str | None = None
+        self,
+        backend: str,
+        instance: Mapping[str, Any],
+        graph: Mapping[str, Any] | None = None,
+        arch: str | None = None,
+        inputs: Collection[str] | None = None,
     ) -> str | None:
         """Why this variant cannot answer an instance; None when nothing known speaks against it.
 
-        instance: the parameters set; graph: what is known of its metadata (`directed`, `weight`); arch: the device's.
+        instance: the parameters set; graph: what is known of its metadata (`directed`, `weight`); arch: the device's;
+        inputs: names of the inputs there are, None where they are not known.
         """
+        if absent := [name for name in self.inputs if inputs is not None and name not in inputs]:
+            return f"needs a {absent[0]}"
         for name, values in self.instance.items():
             if name in instance and instance[name] not in values:
                 return f"answers {name} {' or '.join(map(str, values))} only, not {instance[name]}"

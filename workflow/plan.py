@@ -429,7 +429,9 @@ def _unfit(
     """Why a variant cannot answer, as far as the plan can know."""
     full = {key: parameter.default for key, parameter in package.INSTANCE.items()} | dict(instance)
     arch = plan.machine.arch if plan.config.architectures is None else None
-    return declared.unfit(backend, full, None, arch)
+    kind = "graph" if source in plan.entries else None if source == NO_GRAPH else "array"
+    inputs = [name for name, taken in package.INPUTS.items() if taken.kind == kind]
+    return declared.unfit(backend, full, None, arch, inputs)
 
 
 def _unkept(plan: Plan, source: str) -> str | None:

@@ -4,11 +4,15 @@
     distances = apsp.solve(graph)                           # [n, n]
     distances = apsp.solve(graph, sources=range(100, 200))  # [100, n]
 
-The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP) and other people's solvers,
-on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Read instances.py (what is asked),
-batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and floyd_warshall.cu, then near_far.py with
-cpu_fast.py or cuda_fast.py and fast.cu (`fast`), dense.py with cpu_dense.py or cuda_dense.py and dense.cu (matrices
-closed by `tropical`), and validate.py. peers.py: other people's solvers. NOTES.md: floors and measurements.
+The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP), those for dense matrices,
+and other people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Of a
+matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are the calls.
+
+Read instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and
+floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`), dense.py with cpu_dense.py or
+cuda_dense.py, diagonal.cu and dense.cu (dense matrices, on the product of `tropical`), and validate.py. Closures of
+matrices and floats are checked by closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other
+people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -18,7 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.problem import Input, Metric, Parameter, Reference, Solver, Variant, backend_for, check_parameters
+from saitan.problem import (
+    Input,
+    Metric,
+    Parameter,
+    Reference,
+    Solver,
+    Unavailable,
+    Variant,
+    backend_for,
+    check_parameters,
+)
 
 if TYPE_CHECKING:
     from saitan.apsp.instances import Instance
@@ -26,7 +40,10 @@ if TYPE_CHECKING:
 
 TITLE = "All-pairs shortest paths"
 
-INPUTS = {"graph": Input("graph", "with weights")}
+INPUTS = {
+    "graph": Input("graph", "with weights", optional=True),
+    "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", optional=True),
+}
 
 OUTPUTS = {"distances": "[sources, n], a row a source"}
 
@@ -34,7 +51,10 @@ HEADLINE = "entries_s"
 
 _TASKS = {"tasks": Parameter(int, 32, "sources that advance together (the paper's P)", (8, 16, 32, 64, 128))}
 
-_DENSE = ("dense", "validate", "tropical/fast", "tropical/diagonal", "tropical/validate")
+_DENSE = ("dense", "diagonal", "validate", "tropical/fast", "tropical/validate")
+
+# Of a variant that cannot take a matrix.
+_GRAPH = ("graph",)
 
 VARIANTS = {
     "iterated": Variant(
@@ -42,6 +62,7 @@ VARIANTS = {
         cpu="saitan.apsp.cpu:Iterated",
         cuda="saitan.apsp.cuda:Iterated",
         cubins=("batched", "validate"),
+        inputs=_GRAPH,
     ),
     "batched": Variant(
         "tasks advance together, their vertex's arcs staged in shared memory (paper O, section 4)",
@@ -49,6 +70,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda:Batched",
         cubins=("batched", "validate"),
         parameters=_TASKS,
+        inputs=_GRAPH,
     ),
     "batched-unshared": Variant(
         "tasks advance together, each reading the arcs for itself (paper O, Table 1)",
@@ -56,6 +78,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda:BatchedUnshared",
         cubins=("batched", "validate"),
         parameters=_TASKS,
+        inputs=_GRAPH,
     ),
     "floyd-warshall": Variant(
         "a block per row, rows skipped whose pivot entry is infinite (paper O, section 5); integer weights",
@@ -63,6 +86,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda:FloydWarshall",
         cubins=("floyd_warshall", "validate"),
         graph=("integer",),
+        inputs=_GRAPH,
     ),
     "floyd-warshall-blocked": Variant(
         "the whole matrix, blocks of vertices in turn, on the min-plus product of tropical",
@@ -71,7 +95,7 @@ VARIANTS = {
         cubins=_DENSE,
     ),
     "closure": Variant(
-        "the whole matrix squared by tropical's min-plus product until nothing changes",
+        "the whole matrix, squared by the min-plus product of tropical until nothing changes",
         cpu="saitan.apsp.cpu_dense:Closure",
         cuda="saitan.apsp.cuda_dense:Closure",
         cubins=_DENSE,
@@ -81,19 +105,32 @@ VARIANTS = {
         cpu="saitan.apsp.cpu_fast:Fast",
         cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "batched", "validate"),
+        inputs=_GRAPH,
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
         cpu="saitan.apsp.peers:Scipy",
+        inputs=_GRAPH,
+    ),
+    "scipy-floyd-warshall": Variant(
+        "SciPy's Floyd-Warshall on the whole matrix, one thread, float64",
+        cpu="saitan.apsp.peers:ScipyFloydWarshall",
     ),
     "networkit": Variant(
         "NetworKit's Dijkstra from every source, a source a thread",
         cpu="saitan.apsp.peers:Networkit",
         peer=("networkit", "peers"),
+        inputs=_GRAPH,
     ),
 }
 
-INSTANCE = {"sources": Parameter(int, 0, "how many vertices are sources, from vertex 0 on; 0 for all", least=0)}
+INSTANCE = {
+    "sources": Parameter(int, 0, "how many vertices are sources, from vertex 0 on; 0 for all", least=0),
+    "n": Parameter(int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", least=1),
+    "infinite": Parameter(float, 0.0, "share of its entries that are infinite: no arc", least=0, most=1),
+    "dtype": Parameter(str, "float32", "of its entries", ("float32", "int32", "uint16")),
+    "seed": Parameter(int, 1, "of its entries", least=0),
+}
 
 METRICS = {
     "entries_s": Metric("entries of the matrix a second", "entries/s", over="harmonic", better="more"),
@@ -109,22 +146,32 @@ METRICS = {
         "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
     ),
     "squarings": Metric("products until the closure no longer changed"),
+    "tops": Metric("2 n^3 operations over the kernel time, of a variant for dense matrices", "TOP/s", better="more"),
     "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
 }
 
 
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
-    """The graph and how many leading vertices are sources; parameters as in INSTANCE.
+    """A graph or a matrix, or a random matrix, and how many leading vertices are sources; parameters as in INSTANCE.
 
-    Raises ValueError for a parameter that is off or more sources than vertices, Unavailable for a graph without weights
-    or vertices.
+    Raises ValueError for a parameter that is off, more sources than vertices, or a matrix that cannot be closed,
+    Unavailable for a graph without weights or vertices.
     """
+    from saitan.apsp.dense import checked_square, random_digraph
     from saitan.apsp.instances import Instance
 
-    graph, sources = inputs["graph"], check_parameters("apsp", parameters, INSTANCE)["sources"]
-    if sources > graph.n:
-        raise ValueError(f"sources must be at most {graph.n:,}, the vertices of {graph.name}, not {sources:,}")
-    return Instance(graph, sources or graph.n)
+    chosen = check_parameters("apsp", parameters, INSTANCE)
+    sources, graph, matrix = chosen.pop("sources"), inputs.get("graph"), inputs.get("matrix")
+    if matrix is not None:
+        matrix = checked_square(matrix)
+    elif graph is None:
+        matrix = random_digraph(**chosen)
+    if inputs and (drawn := [name for name in parameters if name in chosen]):
+        raise ValueError(f"{drawn[0]} is of a random matrix, and a {next(iter(inputs))} is given")
+    name, n = (graph.name, graph.n) if matrix is None else ("the matrix", len(matrix))
+    if sources > n:
+        raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")
+    return Instance(graph, sources or n, matrix)
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
@@ -133,33 +180,38 @@ def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
 
 
 def reference(instance: Instance, query: list[int]) -> Reference:
-    """SciPy's Dijkstra on up to eight rows, the first and the last among them.
+    """Up to eight rows of a graph's answer by SciPy's Dijkstra, of a matrix's by NumPy, first and last among them.
 
-    distances float64 [rows, n] (inf where not reached) and hops int64 [1], the most arcs of any of their paths.
+    distances float64 [rows, n] (inf where not reached) and the relative difference allowed between floats, float64 [1]:
+    a float32 sum of h non-negative terms is rounded by a factor within 1 +- h u, whatever their order, and two paths
+    may differ, so those of at most h arcs by a factor of 2 h u.
     """
-    from saitan.apsp.peers import expected_rows
+    from saitan.apsp.dense import closure_rows, drawn_rows
+    from saitan.apsp.rounding import closing_additions, rounded
 
     first, count = query
-    rows = np.unique(np.linspace(0, count - 1, min(count, 8)).astype(np.int64))
-    distances, hops = expected_rows(instance.graph, first + rows)
-    return Reference("SciPy's Dijkstra", {"distances": distances, "hops": np.array([hops])}, rows)
+    if instance.graph is None:
+        rows = drawn_rows(count, instance.n)
+        found = closure_rows(instance.matrix, first + rows)
+        distances = np.where(found == _infinite(found.dtype), np.inf, found.astype(np.float64))
+        relative, by = rounded(closing_additions(instance.n) + instance.n), "NumPy"
+    else:
+        from saitan.apsp.peers import expected_rows
+
+        rows = np.unique(np.linspace(0, count - 1, min(count, 8)).astype(np.int64))
+        distances, hops = expected_rows(instance.graph, first + rows)
+        relative, by = 2 * max(1, hops) * np.finfo(np.float32).eps, "SciPy's Dijkstra"
+    return Reference(by, {"distances": distances, "relative": np.array([relative])}, rows)
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    """How the rows of a reference and the same rows of an answer differ; None when they do not.
-
-    Exact for integers. A float32 sum of h non-negative terms is rounded by a factor within 1 +- h u, whatever their
-    order, and two paths may differ: floats may differ by a factor of 2 h u.
-    """
-    from saitan.sssp import unreachable
-
+    """How the rows of a reference and the same rows of an answer differ; None when they do not. Exact for integers."""
     got, wanted = answer["distances"], reference.arrays["distances"]
-    values = np.where(got == unreachable(got.dtype), np.inf, got.astype(np.float64))
+    values = np.where(got == _infinite(got.dtype), np.inf, got.astype(np.float64))
     if np.issubdtype(got.dtype, np.integer):
         wrong = values != wanted
     else:
-        slack = 2 * max(1, int(reference.arrays["hops"][0])) * np.finfo(np.float32).eps
-        wrong = ~np.isclose(values, wanted, rtol=slack, atol=0)
+        wrong = ~np.isclose(values, wanted, rtol=float(reference.arrays["relative"][0]), atol=0)
     if not wrong.any():
         return None
     place, vertex = (int(x) for x in np.argwhere(wrong)[0])
@@ -170,12 +222,22 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     )
 
 
+def _infinite(dtype: np.dtype):
+    """What stands where a source does not lead: in matrices of int32 and uint16 the infinity of `tropical`."""
+    from saitan.sssp import unreachable
+    from saitan.tropical.semiring import INFINITE
+
+    return INFINITE[dtype.name] if dtype.name in INFINITE else unreachable(dtype)
+
+
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant, uploaded.
 
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
     chosen = _variant(variant)
+    if reason := chosen.unfit(backend, {}, inputs=instance.inputs):
+        raise Unavailable(f"{variant} {reason}")
     return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
 
 

@@ -70,7 +70,7 @@ def widening(attempt: Callable[[np.dtype], T], dtype: np.dtype) -> T:
 def counters(instance: Instance, count: int, seconds: float, dtype: np.dtype, work_bytes: int) -> dict[str, float]:
     """What every variant counts."""
     return {
-        "entries_s": count * instance.graph.n / seconds,
+        "entries_s": count * instance.n / seconds,
         "distance_bits": 8 * dtype.itemsize,
         "work_bytes": work_bytes,
     }

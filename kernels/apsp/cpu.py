@@ -121,7 +121,7 @@ class CpuSolver(Blockwise):
 
     def __init__(self, instance: Instance) -> None:
         self.instance, self.graph = instance, instance.graph
-        self.dtype = self.graph.weights.dtype
+        self.dtype = instance.dtype
         self.certificate = Certificate(self.graph)
         self.first, self.distances = 0, np.empty((0, 0), self.dtype)
 

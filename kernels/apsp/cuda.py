@@ -42,14 +42,14 @@ class DeviceRows(Blockwise):
 
     def __init__(self, instance: Instance) -> None:
         self.instance, self.graph = instance, instance.graph
-        self.dtype = self.graph.weights.dtype
+        self.dtype = instance.dtype
         self.certificate = DeviceCertificate(self.graph)
         self._slab = None
         self.first = self.row = self.count = 0
 
     def address(self, row: int) -> int:
         """Where a row of the matrix begins on the device."""
-        return pointer(self.matrix) + row * self.graph.n * self.dtype.itemsize
+        return pointer(self.matrix) + row * self.instance.n * self.dtype.itemsize
 
     def validate(self) -> Checked:
         """The certificate, on the device. Raises Invalid."""
@@ -58,7 +58,7 @@ class DeviceRows(Blockwise):
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         """The last answer through one page-locked slab that every block reuses."""
-        n = self.graph.n
+        n = self.instance.n
         most = max(1, SLAB // (n * self.dtype.itemsize))
         if self._slab is None or self._slab.dtype != self.dtype:
             self._slab = driver.pagelocked_empty((min(most, self.rows), n), self.dtype)

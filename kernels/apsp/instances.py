@@ -1,8 +1,10 @@
-"""What is asked: the distances from a range of sources."""
+"""What is asked: the distances from a range of sources, in a graph or of a dense matrix."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from saitan.graph import Graph
 from saitan.problem import Unavailable
@@ -11,17 +13,22 @@ from saitan.problem import Unavailable
 MAX_ARCS = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instance:
-    """A graph and how many rows an answer has at most. A query is [first source, number of sources].
+    """A graph, or a matrix instead, and how many rows an answer has at most. A query is [first source, number].
+
+    matrix  [n, n] over (min, +): entry (i, j) is the weight of an arc from i to j, infinity where there is none
 
     Raises Unavailable for a graph without weights or vertices, or with more than MAX_ARCS arcs.
     """
 
-    graph: Graph
+    graph: Graph | None
     sources: int
+    matrix: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        if self.graph is None:
+            return
         name = self.graph.name
         if self.graph.weights is None:
             raise Unavailable(f"graph {name} has no weights: set `weights:` in its catalogue entry to draw some")
@@ -30,12 +37,27 @@ class Instance:
         if self.graph.m > MAX_ARCS:
             raise Unavailable(f"graph {name} has {self.graph.m:,} arcs; all-pairs shortest paths take {MAX_ARCS:,}")
 
+    @property
+    def n(self) -> int:
+        """Vertices."""
+        return self.graph.n if self.matrix is None else len(self.matrix)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the weights."""
+        return self.graph.weights.dtype if self.matrix is None else self.matrix.dtype
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What it is made of, by the names of INPUTS."""
+        return ("graph",) if self.matrix is None else ("matrix",)
+
     def range_of(self, query: list[int]) -> tuple[int, int]:
         """First source and number of sources. Raises ValueError for a range that the instance does not have."""
         first, count = query
-        if not (0 < count <= self.sources and 0 <= first <= self.graph.n - count):
+        if not (0 < count <= self.sources and 0 <= first <= self.n - count):
             raise ValueError(
-                f"{count:,} sources from {first:,} on: there are {self.graph.n:,} vertices, and this solver was "
+                f"{count:,} sources from {first:,} on: there are {self.n:,} vertices, and this solver was "
                 f"prepared for up to {self.sources:,} sources"
             )
         return first, count

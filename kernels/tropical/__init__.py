@@ -1,17 +1,18 @@
-"""The tropical matrix product C = A (x) B over (min, +) and (max, +): paper T (Ino and others), its closure,
-and blocked Floyd-Warshall on the same inner loop.
+"""The tropical matrix product C = A (x) B over (min, +) and (max, +): paper T (Ino and others).
 
     from saitan import tropical
     c = tropical.matmul(a, b)              # arrays of NumPy, or on the device
     closed = tropical.floyd_warshall(a)
     tropical.path(a, closed, 3, 7)
 
+Closures and their paths are those of `apsp` for dense matrices.
+
 `tropical.VARIANTS` are the algorithms that experiments compare. Read the files in this order: semiring.py (infinities,
 the types), instances.py (the matrices of an experiment), cpu.py and tiled.cu with cuda.py (the paper's variants, with
 skipping.py and attributes.py), cpu_fast.py and cuda_fast.py with fast.cu, numbers.cuh, pack.cuh and product.cuh
-(`fast`), cpu_closure.py and cuda_closure.py with diagonal.cu (the closure), then validate.py, cpu_validate.py,
-cuda_validate.py with validate.cu and closure_check.py (how answers are checked). multiply.py, cuda_multiply.py and
-operands.py are `matmul`, paths.py is `path`, peers.py other people's solvers. NOTES.md: floors and measurements.
+(`fast`), then validate.py, cpu_validate.py and cuda_validate.py with validate.cu (how answers are checked).
+multiply.py, cuda_multiply.py and operands.py are `matmul`, peers.py other people's solvers. NOTES.md: floors and
+measurements.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from saitan.problem import (
     Parameter,
     Reference,
     Solver,
-    Unavailable,
     Variant,
     backend_for,
     check_parameters,
@@ -47,7 +47,7 @@ TITLE = "Tropical matrix product"
 
 INPUTS = {"graph": Input("graph", "whose weights are the matrix; random matrices without one", optional=True)}
 
-OUTPUTS = {"c": "[m, n], the product or the closure"}
+OUTPUTS = {"c": "[m, n], the product"}
 
 HEADLINE = "tops"
 
@@ -59,23 +59,18 @@ def _skipping(grain: str) -> dict[str, Parameter]:
     return {"grain": Parameter(str, grain, "what is skipped as a whole", _GRAINS), **_REUSE}
 
 
-_PRODUCT = {"task": ("product",)}
-_CLOSURE = {"task": ("closure",)}
-
 VARIANTS = {
     "untiled": Variant(
         "an entry of C a thread, operands from device memory",
         cpu="saitan.tropical.cpu:Untiled",
         cuda="saitan.tropical.cuda:Untiled",
         cubins=("tiled", "validate"),
-        instance=_PRODUCT,
     ),
     "tiled": Variant(
         "tiles of 32 x 32 staged in shared memory, nothing skipped",
         cpu="saitan.tropical.cpu:Tiled",
         cuda="saitan.tropical.cuda:Tiled",
         cubins=("tiled", "validate"),
-        instance=_PRODUCT,
     ),
     "skip-infinity": Variant(
         "tiled, skipping what an infinite factor absorbs",
@@ -83,7 +78,6 @@ VARIANTS = {
         cuda="saitan.tropical.cuda:SkipInfinity",
         cubins=("tiled", "validate"),
         parameters=_skipping("tile"),
-        instance=_PRODUCT,
     ),
     "skip-both": Variant(
         "skip-infinity, and nothing more for an entry that has reached zero",
@@ -94,7 +88,6 @@ VARIANTS = {
             **_skipping("tile+element"),
             "neutral": Parameter(bool, False, "a tile that is the identity is a copy of the other factor"),
         },
-        instance=_PRODUCT,
     ),
     "fast": Variant(
         "register-tiled, three-input minima, operands packed and their infinite tiles skipped",
@@ -102,7 +95,6 @@ VARIANTS = {
         cuda="saitan.tropical.cuda_fast:Fast",
         cubins=("fast", "validate"),
         parameters=_REUSE,
-        instance=_PRODUCT,
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",
@@ -110,26 +102,8 @@ VARIANTS = {
         cuda="saitan.tropical.cuda_fast:Dense",
         cubins=("fast", "validate"),
         parameters=_REUSE,
-        instance=_PRODUCT,
     ),
-    "closure": Variant(
-        "closure: squared by fast until nothing changes",
-        cpu="saitan.tropical.cpu_closure:Closure",
-        cuda="saitan.tropical.cuda_closure:Closure",
-        cubins=("fast", "diagonal", "validate"),
-        instance=_CLOSURE,
-    ),
-    "floyd-warshall": Variant(
-        "closure: blocked Floyd-Warshall, its three phases on the inner loop of fast",
-        cpu="saitan.tropical.cpu_closure:FloydWarshall",
-        cuda="saitan.tropical.cuda_closure:FloydWarshall",
-        cubins=("fast", "diagonal", "validate"),
-        instance=_CLOSURE,
-    ),
-    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", cpu="saitan.tropical.peers:NumPy", instance=_PRODUCT),
-    "scipy": Variant(
-        "closure: SciPy's Floyd-Warshall, one core, float64", cpu="saitan.tropical.peers:SciPy", instance=_CLOSURE
-    ),
+    "numpy": Variant("NumPy's broadcast sum and minimum.reduce", cpu="saitan.tropical.peers:NumPy"),
 }
 
 INSTANCE = {
@@ -142,7 +116,6 @@ INSTANCE = {
     "semiring": Parameter(str, "min_plus", "the one to multiply over", ("min_plus", "max_plus")),
     "seed": Parameter(int, 1, "of the random entries", least=0),
     "order": Parameter(str, "bfs", "of a graph's vertices", ("bfs", "file")),
-    "task": Parameter(str, "product", "what is asked", ("product", "closure")),
 }
 
 METRICS = {
@@ -150,7 +123,6 @@ METRICS = {
     "prepass_s": Metric("the pre-pass within the kernel time (0 where it is reused)", "s"),
     "tiles_infinite": Metric("share of the tiles of both matrices that are all infinite"),
     "tiles_skipped": Metric("share of the tile products that an infinite tile saves"),
-    "squarings": Metric("products until the closure no longer changed"),
 }
 
 
@@ -165,36 +137,31 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
-    """There is one question, the instance's task; the query is the seed of the rows that its validation draws."""
+    """There is one question, the product; the query is the seed of the rows that its validation draws."""
     return [seed]
 
 
 def reference(instance: Instance, query: int) -> Reference:
-    """Drawn rows of the answer and the relative difference allowed, by NumPy."""
-    from saitan.tropical.validate import drawn_rows, expected_rows, row_tolerance
+    """Drawn rows of the answer, by NumPy."""
+    from saitan.tropical.validate import drawn_rows, product_rows
 
     rows = drawn_rows(instance, query)
-    arrays = {"c": expected_rows(instance, rows), "relative": np.array(row_tolerance(instance))}
-    return Reference("NumPy", arrays, rows)
+    return Reference("NumPy", {"c": product_rows(instance.a[rows], instance.b, instance.semiring)}, rows)
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     """Where the rows of a reference and the same rows of an answer's "c" differ; None when nowhere."""
     from saitan.tropical.validate import mismatch
 
-    relative = float(reference.arrays["relative"])
-    return mismatch(reference.rows, reference.arrays["c"], answer["c"], relative, relative)
+    return mismatch(reference.rows, reference.arrays["c"], answer["c"])
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The solver of a variant on "cpu" or "cuda".
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run or answers
-    another task.
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
     chosen = _variant(variant)
-    if reason := chosen.unfit(backend, {"task": instance.task}):
-        raise Unavailable(f"{variant} {reason}")
     return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
 
 
@@ -204,7 +171,7 @@ def _variant(name: str) -> Variant:
     return VARIANTS[name]
 
 
-@described({name: variant for name, variant in VARIANTS.items() if variant.instance == _PRODUCT})
+@described(VARIANTS)
 def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str = "auto", **parameters: Any):
     """A (x) B of two NumPy matrices [m, k] and [k, n] by any variant, as a NumPy array [m, n].
 
@@ -212,12 +179,18 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     for a variant or parameter that is unknown; SumOverflow (an OverflowError) for a finite sum that reaches infinity;
     Unavailable where it cannot run.
     """
+    from saitan.tropical.instances import Instance
     from saitan.tropical.operands import checked_pair, checked_sums
 
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
-    c = _answer(a, b, semiring, "product", variant, backend, parameters)
+    solver = prepare(Instance(a, b, semiring), variant, backend_for(_variant(variant), backend), **parameters)
+    try:
+        solver.run(0)
+        c = solver.answer()["c"]
+    finally:
+        solver.close()
     checked_sums(c, a, b, semiring)
     return c
 
@@ -251,7 +224,7 @@ def closure(a, semiring: str = "min_plus", backend: str = "auto"):
 
 def floyd_warshall(a, semiring: str = "min_plus", backend: str = "auto"):
     """As `closure`, by blocked Floyd-Warshall."""
-    return _closed(a, semiring, "floyd-warshall", backend)
+    return _closed(a, semiring, "floyd-warshall-blocked", backend)
 
 
 def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.ndarray:
@@ -261,8 +234,9 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     then takes O(n) a vertex of the path; nothing is kept beside the two. Raises ValueError for what they refuse, for a
     vertex that is none, for matrices that do not belong together.
     """
-    from saitan.tropical.operands import as_matrix, checked_square
-    from saitan.tropical.paths import walk
+    from saitan.apsp.dense import checked_square
+    from saitan.apsp.paths import walk
+    from saitan.tropical.operands import as_matrix
 
     a, closed = checked_square(a, semiring), as_matrix(closed)
     if closed.shape != a.shape or closed.dtype != a.dtype:
@@ -273,22 +247,7 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
 
 
 def _closed(a, semiring: str, variant: str, backend: str):
-    from saitan.tropical.operands import checked_square, checked_sums
+    from saitan.apsp.dense import checked_square, closed
+    from saitan.tropical.semiring import mirrored
 
-    a = checked_square(a, semiring)
-    c = _answer(a, a, semiring, "closure", variant, backend, {})
-    # If any path's length reached infinity, one of an entry and an arc does.
-    checked_sums(c, c, a, semiring)
-    return c
-
-
-def _answer(a, b, semiring: str, task: str, variant: str, backend: str, parameters: dict[str, Any]):
-    from saitan.tropical.instances import Instance
-
-    chosen = backend_for(_variant(variant), backend)
-    solver = prepare(Instance(a, b, semiring, task), variant, chosen, **parameters)
-    try:
-        solver.run(0)
-        return solver.answer()["c"]
-    finally:
-        solver.close()
+    return mirrored(closed(mirrored(checked_square(a, semiring), semiring), variant, backend), semiring)

@@ -19,15 +19,11 @@ LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Two matrices of one type, entries as the semiring has them, and what is asked of them.
-
-    task "product": a [m, k] times b [k, n]; "closure": the sum of all powers of a [n, n], which is b as well.
-    """
+    """Two matrices of one type, a [m, k] and b [k, n], entries as the semiring has them."""
 
     a: np.ndarray
     b: np.ndarray
     semiring: str = "min_plus"
-    task: str = "product"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -136,11 +132,10 @@ def make(
     semiring: str,
     seed: int,
     order: str,
-    task: str,
 ) -> Instance:
     """The instance of an experiment; `saitan.tropical.INSTANCE` lists the parameters.
 
-    Without a graph two random n x n matrices (one for a closure); with one, the leading n x n block of its weight
+    Without a graph two random n x n matrices; with one, the leading n x n block of its weight
     matrix, times itself.
     Raises ValueError for a type that the semiring does not have, or a weight that the type cannot hold.
     """
@@ -148,7 +143,8 @@ def make(
     kind = np.dtype(dtype)
     if graph is not None:
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
-        return Instance(a, a, semiring, task)
-    seeds = np.random.SeedSequence(seed).spawn(1 if task == "closure" else 2)
-    a, *b = (mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds)
-    return Instance(a, b[0] if b else a, semiring, task)
+        return Instance(a, a, semiring)
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    return Instance(
+        *(mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds), semiring
+    )

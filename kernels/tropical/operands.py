@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.tropical.semiring import SumOverflow, check_operand, infinity, mirrored
+from saitan.tropical.semiring import SumOverflow, check_operand, infinity
 
 
 def check_shapes(a, b) -> None:
@@ -50,18 +50,6 @@ def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
     for matrix, name in ((a, "a"),) if same else ((a, "a"), (b, "b")):
         check_operand(matrix, name, semiring)
     return a, a if same else b
-
-
-def checked_square(a, semiring: str) -> np.ndarray:
-    """A NumPy matrix [n, n] that can be closed. Raises ValueError, also where a cycle may be better than none."""
-    a = as_matrix(a)
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise ValueError(f"a closure is that of a square matrix, not of one of shape {a.shape}")
-    checked_pair(a, a, semiring)
-    if mirrored(a, semiring).min(initial=0) < 0:
-        sign = "non-negative" if semiring == "min_plus" else "non-positive"
-        raise ValueError(f"the closure over {semiring} needs {sign} entries")
-    return a
 
 
 def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> None:

@@ -1,4 +1,4 @@
-"""NumPy and SciPy behind the same call: the peers that are always there."""
+"""NumPy behind the same call: the peer that is always there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from saitan.blocks import chosen
 from saitan.problem import Block, Run
 from saitan.tropical.instances import Instance
-from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.validate import Validated, product_rows
 
 
@@ -36,25 +35,3 @@ class NumPy(Validated):
     def close(self) -> None:
         super().close()
         self._c = None
-
-
-class SciPy(NumPy):
-    """The closure by scipy.sparse.csgraph.floyd_warshall: dense, float64, one core."""
-
-    def run(self, query: int) -> Run:
-        from scipy.sparse.csgraph import csgraph_from_dense, floyd_warshall
-
-        infinite = infinity(self.instance.a.dtype)
-        a = mirrored(self.instance.a, self.instance.semiring)
-        # Of a dense matrix SciPy takes an arc of length zero for a missing one.
-        graph = csgraph_from_dense(np.where(a == infinite, np.inf, a.astype(np.float64)), null_value=np.inf)
-        start = time.perf_counter()
-        lengths = floyd_warshall(graph)
-        seconds = time.perf_counter() - start
-        self._c = mirrored(np.minimum(lengths, infinite).astype(a.dtype), self.instance.semiring)
-        return Run(seconds, seconds, {"tops": 2 * self.instance.pairs / seconds / 1e12})
-
-    def make_check(self):
-        from saitan.tropical.closure_check import HostCheck
-
-        return HostCheck(self.instance)

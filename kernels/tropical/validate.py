@@ -1,8 +1,7 @@
 """The right answers by NumPy, and what every check says of a wrong entry.
 
 `reference` compares drawn rows of an answer with NumPy's. All entries of every timed answer are compared with a plain
-product of the backend's own (cpu_validate.py; cuda_validate.py and validate.cu), for a closure with repeated squaring
-by that product (closure_check.py). None of these shares code with a solver.
+product of the backend's own (cpu_validate.py; cuda_validate.py and validate.cu), which shares no code with a solver.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from saitan.tropical.semiring import infinity
 ROW_PAIRS = 2**27
 # Entries of the temporary sums of a row.
 BLOCK = 2**22
-# Half a unit in the last place of float32: the relative error of a rounded sum is at most this.
-UNIT = 2.0**-24
 
 
 def product_rows(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
@@ -39,60 +36,11 @@ def product_rows(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
     return out.astype(a.dtype)
 
 
-def closure_rows(a: np.ndarray, rows: np.ndarray, semiring: str) -> np.ndarray:
-    """The given rows of the closure of a [n, n] with NumPy: a row times a, again and again until nothing changes."""
-    best = np.minimum if semiring == "min_plus" else np.maximum
-    found = a[rows].copy()
-    found[np.arange(len(rows)), rows] = 0
-    while True:
-        longer = best(found, product_rows(found, a, semiring))
-        if np.array_equal(longer, found):
-            return found
-        found = longer
-
-
-def expected_rows(instance: Instance, rows: np.ndarray) -> np.ndarray:
-    """Those rows of the answer, by NumPy."""
-    if instance.task == "closure":
-        return closure_rows(instance.a, rows, instance.semiring)
-    return product_rows(instance.a[rows], instance.b, instance.semiring)
-
-
 def drawn_rows(instance: Instance, seed: int) -> np.ndarray:
     """Rows to compare, ascending: as many as ROW_PAIRS allows, at least one, all where that is enough."""
     m, k, n = instance.shape
-    passes = 16 if instance.task == "closure" else 1
-    count = min(m, max(1, ROW_PAIRS // max(1, passes * k * n)))
+    count = min(m, max(1, ROW_PAIRS // max(1, k * n)))
     return np.sort(np.random.default_rng(seed).choice(m, count, replace=False))
-
-
-def rounded(additions: float) -> float:
-    """The most by which `additions` rounded additions of float32, one after the other, change a sum, as a share of it.
-
-    Terms have one sign, so each addition changes the sum by a factor within 1 +- u, u = UNIT, and r of them by one
-    within 1 +- r u / (1 - r u) (Higham, Accuracy and Stability of Numerical Algorithms, Lemma 3.1).
-    """
-    return additions * UNIT / (1 - additions * UNIT)
-
-
-def row_tolerance(instance: Instance) -> float:
-    """The relative difference allowed between an answer and `expected_rows`: 0 but for closures of floats.
-
-    Each adds up a path in an order of its own. One variant's value takes at most `closing_additions` additions, NumPy's
-    one for every arc of a path, of which there are fewer than n.
-    """
-    if instance.task != "closure" or instance.a.dtype != np.float32:
-        return 0.0
-    return rounded(closing_additions(len(instance.a)) + len(instance.a))
-
-
-def closing_additions(n: int) -> int:
-    """The most rounded additions, one after the other, behind an entry of a closure of n vertices, by any variant.
-
-    Blocked Floyd-Warshall takes one for every vertex that a path may go through, and two more for every block of at
-    least 64 vertices, of which there are two sizes. Squaring takes one a squaring, SciPy (in float64) one in all.
-    """
-    return n + 4 * -(-n // 64)
 
 
 def outside(found: np.ndarray, expected: np.ndarray, below: float = 0.0, above: float = 0.0) -> np.ndarray:

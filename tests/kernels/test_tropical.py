@@ -1,5 +1,4 @@
 import re
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,7 @@ from saitan.cuda.constants import constants
 from saitan.problem import Unavailable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
-from saitan.tropical.validate import closing_additions, product_rows, rounded
+from saitan.tropical.validate import product_rows
 
 DTYPES = ("float32", "int32", "uint16")
 SKIPPING = [("skip-infinity", {"grain": grain}) for grain in ("tile", "warp", "element", "tile+warp+element")] + [
@@ -220,35 +219,6 @@ def test_bad_instance_is_named(parameters, message):
 def test_bad_grain_is_named():
     with pytest.raises(ValueError, match=r"grain must be one of tile, .*not 'tile.block'"):
         tropical.prepare(tropical.instance({}, n=8), "skip-infinity", "cpu", grain="tile+block")
-
-
-@st.composite
-def digraphs(draw):
-    """A square matrix to be closed; paths of a few arcs stay finite."""
-    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
-    semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
-    n = draw(st.integers(1, 150))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    a = rng.integers(0, 50, (n, n)).astype(dtype)
-    a[rng.random((n, n)) < rng.choice([0, 0.5, 0.95, 0.99])] = INFINITE[dtype.name]
-    return mirrored(a, semiring), semiring
-
-
-@settings(max_examples=25, deadline=None)
-@given(digraphs(), st.sampled_from(("closure", "floyd_warshall")))
-def test_closure_equals_scipy(digraph, call):
-    a, semiring = digraph
-    found = getattr(tropical, call)(a, semiring, backend="cpu")
-    peer = tropical.prepare(Instance(a, a, semiring, "closure"), "scipy", "cpu")
-    peer.run(0)
-    np.testing.assert_array_equal(found, peer.answer()["c"])
-
-
-def test_a_variant_of_another_task_is_refused():
-    with pytest.raises(Unavailable, match="fast answers task product only, not closure"):
-        tropical.prepare(tropical.instance({}, n=8, task="closure"), "fast", "cpu")
-    with pytest.raises(Unavailable, match="floyd-warshall answers task closure only, not product"):
-        tropical.prepare(tropical.instance({}, n=8), "floyd-warshall", "cpu")
 
 
 @settings(max_examples=25, deadline=None)
@@ -464,23 +434,6 @@ def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype):
     sums_at_infinity_are_reported(dtype, "cpu")
 
 
-def a_closure_follows_a_path_through_all_vertices(n, call, backend):
-    """Its ends take as many squarings as there are, and every block of Floyd-Warshall."""
-    order = np.random.default_rng(n).permutation(n)
-    a = np.full((n, n), INFINITE["int32"])
-    a[order[:-1], order[1:]] = np.arange(1, n)
-    closed = getattr(tropical, call)(a, backend=backend)
-    lengths = np.concatenate([[0], np.cumsum(np.arange(1, n))])
-    expected = np.where(np.subtract.outer(lengths, lengths) <= 0, np.subtract.outer(-lengths, -lengths), 2**30 - 1)
-    np.testing.assert_array_equal(closed[np.ix_(order, order)], expected)
-
-
-@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
-@pytest.mark.parametrize("n", [2, 3, 33, 65, 130, 300])
-def test_a_closure_follows_a_path_through_all_vertices(n, call):
-    a_closure_follows_a_path_through_all_vertices(n, call, "cpu")
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("few", [1, 3, 4, 8])
 def test_every_term_of_a_group_of_eight_counts(few, dtype):
@@ -495,51 +448,3 @@ def test_every_term_of_a_group_of_eight_counts(few, dtype):
             a[:, term], b[term] = 1, np.array([2, 3, 4])
             found = tropical.matmul(a, b, backend="cpu")
             np.testing.assert_array_equal(found, np.tile(np.array([3, 4, 5], dtype), (2, 1)), err_msg=f"{term} of {k}")
-
-
-def test_closure_refuses():
-    with pytest.raises(ValueError, match="square"):
-        tropical.closure(np.ones((3, 4), np.float32), backend="cpu")
-    with pytest.raises(ValueError, match="non-negative"):
-        tropical.closure(-np.ones((3, 3), np.float32), backend="cpu")
-
-
-@given(digraphs(), st.sampled_from(("closure", "floyd_warshall")))
-def test_paths_are_as_long_as_the_closure_says(digraph, call):
-    a, semiring = digraph
-    closed = getattr(tropical, call)(a, semiring, backend="cpu")
-    # Every arc of a path may be longer than a tight one by what its two ends are rounded.
-    slack = 2 * len(a) * rounded(closing_additions(len(a))) if a.dtype == np.float32 else 0
-    for source in range(min(len(a), 6)):
-        for target in range(len(a)):
-            route = tropical.path(a, closed, source, target, semiring)
-            if closed[source, target] == infinity(a.dtype, semiring):
-                assert not len(route)
-                continue
-            assert route[0] == source and route[-1] == target and len(set(route)) == len(route)
-            length = sum(float(a[u, v]) for u, v in pairwise(route))
-            assert np.isclose(length, float(closed[source, target]), rtol=slack, atol=0)
-
-
-def test_path_through_a_circle_of_zeros_and_what_it_refuses():
-    a = np.full((5, 5), INFINITE["int32"])
-    for u, v, weight in ((0, 1, 0), (1, 2, 0), (2, 0, 0), (2, 3, 7), (0, 4, 0), (4, 0, 0)):
-        a[u, v] = weight
-    closed = tropical.closure(a, backend="cpu")
-    assert tropical.path(a, closed, 0, 3).tolist() == [0, 1, 2, 3]
-    assert tropical.path(a, closed, 3, 3).tolist() == [3] and not len(tropical.path(a, closed, 3, 0))
-    with pytest.raises(ValueError, match=r"target 5 is not in \[0, 5\)"):
-        tropical.path(a, closed, 0, 5)
-    with pytest.raises(ValueError, match="are no matrix and its closure"):
-        tropical.path(a, closed[:4], 0, 1)
-    with pytest.raises(ValueError, match="the closure is not that of this matrix"):
-        tropical.path(a, closed * 2, 0, 3)
-
-
-def test_paths_of_sums_that_round():
-    a = tropical.instance({}, n=80, infinite=0.9, by="element", task="closure", seed=5).a
-    closed = tropical.floyd_warshall(a, backend="cpu")
-    for target in range(80):
-        route = tropical.path(a, closed, 3, target)
-        length = sum(float(a[u, v]) for u, v in pairwise(route))
-        assert np.isclose(length, float(closed[3, target]), rtol=1e-5, atol=0)

@@ -2,15 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_tropical import (
-    a_closure_follows_a_path_through_all_vertices,
-    one_entry_decides_a_tile,
-    pairs,
-    sums_at_infinity_are_reported,
-)
+from test_tropical import one_entry_decides_a_tile, pairs, sums_at_infinity_are_reported
 
 from saitan import tropical
-from saitan.blocks import joined
 from saitan.cuda import unusable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, mirrored
@@ -130,31 +124,6 @@ def test_counters_agree_with_the_cpu():
     assert counters[0]["tiles_infinite"] == pytest.approx(counters[1]["tiles_infinite"])
 
 
-@pytest.mark.parametrize("n", [1, 37, 128, 129, 300, 1025, 2700])
-@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
-@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
-def test_closure_equals_the_cpu(call, dtype, n):
-    rng = np.random.default_rng(n)
-    a = rng.integers(0, 50, (n, n)).astype(dtype)
-    a[rng.random((n, n)) < 0.98] = INFINITE[dtype]
-    for semiring in ("min_plus", "max_plus") if dtype != "uint16" else ("min_plus",):
-        found, expected = (getattr(tropical, call)(mirrored(a, semiring), semiring, backend=x) for x in ("cuda", "cpu"))
-        np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("variant", ["closure", "floyd-warshall"])
-def test_closing_solvers_run_twice_alike(variant):
-    solver = tropical.prepare(tropical.instance({}, n=700, infinite=0.9, by="element", task="closure"), variant, "cuda")
-    for _ in range(2):
-        poison(solver)
-        run = solver.run(0)
-        solver.validate()
-        reference = tropical.reference(solver.instance, 0)
-        assert tropical.differs(reference, joined(solver.blocks(reference.rows))) is None
-        assert set(run.counters) <= set(tropical.METRICS)
-    solver.close()
-
-
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 def test_matmul_of_device_arrays_of_any_strides(dtype):
     from pycuda.gpuarray import to_gpu
@@ -198,25 +167,6 @@ def test_matmul_of_device_arrays_of_any_strides(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype):
     sums_at_infinity_are_reported(dtype, "cuda")
-
-
-@pytest.mark.parametrize("call", ["closure", "floyd_warshall"])
-@pytest.mark.parametrize("n", [2, 33, 129, 513, 1100])
-def test_a_closure_follows_a_path_through_all_vertices(n, call):
-    a_closure_follows_a_path_through_all_vertices(n, call, "cuda")
-
-
-@pytest.mark.parametrize("n", [1024, 1025, 2500])
-def test_steps_of_large_matrices(n, monkeypatch):
-    from saitan.tropical import cuda_closure
-
-    monkeypatch.setattr(cuda_closure, "LARGE", 1000)
-    a_closure_follows_a_path_through_all_vertices(n, "floyd_warshall", "cuda")
-    solver = tropical.prepare(tropical.instance({}, n=n, dtype="uint16", task="closure"), "floyd-warshall", "cuda")
-    assert solver.step == 1024
-    solver.run(0)
-    assert solver.validate().whole
-    solver.close()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])

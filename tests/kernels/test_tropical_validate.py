@@ -1,4 +1,4 @@
-"""Every check of a product or closure: right answers pass, and the least that can be wrong is refused and named."""
+"""Every check of a product: right answers pass, and the least that can be wrong is refused and named."""
 
 import re
 
@@ -11,21 +11,19 @@ from saitan import tropical
 from saitan.blocks import Block, joined
 from saitan.problem import Invalid
 from saitan.tropical import validate
-from saitan.tropical.closure_check import bounds, squared
 from saitan.tropical.cpu_validate import Check, plain_product
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
-from saitan.tropical.validate import UNIT, closing_additions, outside, product_rows, rounded
+from saitan.tropical.validate import outside, product_rows
 
 DTYPES = ("float32", "int32", "uint16")
 PRODUCTS = ("untiled", "tiled", "skip-infinity", "skip-both", "fast", "dense", "numpy")
-CLOSURES = ("closure", "floyd-warshall", "scipy")
 # Mostly no multiples of 8, 32, 64 or 128; the largest has more rows than are compared at a time.
 SIZES = (1, 31, 64, 65, 129, 300)
 
 
 @st.composite
-def instances(draw, task="product", sizes=SIZES):
+def instances(draw, sizes=SIZES):
     """Random entries from none to nearly the largest, a third of them infinite, zeros among them."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
     semiring = draw(st.sampled_from(("min_plus", "max_plus"))) if dtype != np.uint16 else "min_plus"
@@ -33,16 +31,13 @@ def instances(draw, task="product", sizes=SIZES):
     m, k, n = (draw(st.sampled_from(sizes)) for _ in range(3))
 
     def matrix(rows, columns):
-        # Sums of two stay finite; paths of a closure as well.
-        high = 1e30 if dtype == np.float32 else int(INFINITE[dtype.name]) // (2 if task == "product" else 300)
+        # Sums of two stay finite.
+        high = 1e30 if dtype == np.float32 else int(INFINITE[dtype.name]) // 2
         out = (rng.random((rows, columns)) * high).astype(dtype)
         out[rng.random(out.shape) < 0.1] = 0
         out[rng.random(out.shape) < 0.3] = INFINITE[dtype.name]
         return mirrored(out, semiring)
 
-    if task == "closure":
-        a = matrix(n, n)
-        return Instance(a, a, semiring, task)
     return Instance(matrix(m, k), matrix(k, n), semiring)
 
 
@@ -98,36 +93,6 @@ def test_a_spoiled_product_is_refused(instance, variant, spoiling):
         assert re.match(place, tropical.differs(*reference_rows(solver)))
 
 
-@settings(max_examples=60)
-@given(instances(task="closure"), st.sampled_from(CLOSURES), spoilings())
-def test_a_spoiled_closure_is_refused(instance, variant, spoiling):
-    solver = tropical.prepare(instance, variant, "cpu")
-    solver.run(0)
-    assert solver.validate().whole
-    assert tropical.differs(*reference_rows(solver)) is None
-    c = solver._c if variant == "scipy" else solver.c
-    semiring = instance.semiring if variant == "scipy" else "min_plus"
-    check = solver._check
-    # From the expected entry, which the answer's own may be off by a little.
-    c[:] = check.expected if variant == "scipy" else mirrored(check.expected, instance.semiring)
-    solver.validate()
-    if semiring == "max_plus":
-        spoiling = (*spoiling[:2], "infinity")
-    row, column = spoil(c, spoiling, infinity(c.dtype, semiring), check.above, check.below)
-    with pytest.raises(Invalid, match=f"row {row}, column {column}: "):
-        solver.validate()
-
-
-@pytest.mark.parametrize("variant", ["closure", "floyd-warshall"])
-def test_a_closure_with_rows_of_zeros_is_refused(variant):
-    solver = tropical.prepare(tropical.instance({}, n=300, task="closure"), variant, "cpu")
-    solver.run(0)
-    solver.validate()
-    solver.c[1:-1] = 0
-    with pytest.raises(Invalid, match=r"row 1, column 0: 0\.0 where"):
-        solver.validate()
-
-
 def test_a_block_left_out_is_refused():
     instance = tropical.instance({}, n=40)
     check = Check(instance)
@@ -179,43 +144,9 @@ def test_what_lies_outside_and_what_inside():
     assert not outside(np.float32([np.inf, 0, -0.0]), np.float32([np.inf, 0, 0]), 0.5, 0.5).any()
 
 
-@pytest.mark.parametrize("additions", [1, 7, 1000, 100_000])
-def test_rounded_additions_stay_within_the_bound_and_nearly_reach_it(additions):
-    # Every addition of a little less than half a unit in the last place to 1 is lost.
-    little = np.nextafter(np.float32(UNIT), np.float32(0))
-    total = np.float32(1)
-    for _ in range(min(additions, 1000)):
-        total += little
-    exact = 1 + min(additions, 1000) * float(little)
-    assert total == 1 and abs(exact - 1) <= rounded(min(additions, 1000)) * exact
-    assert additions * UNIT <= rounded(additions) <= 1.01 * additions * UNIT
-
-
-def test_bounds_of_a_closure():
-    assert bounds(500, np.dtype(np.int32), 9) == bounds(500, np.dtype(np.uint16), 9) == (0.0, 0.0)
-    # 6 squarings: paths of at most 32 arcs; the longest order is that of Floyd-Warshall on 8 blocks of 64.
-    below, above = bounds(500, np.dtype(np.float32), 6)
-    assert above == rounded(32 + 6) and below == rounded(500 + 32 + 10)
-    assert bounds(5, np.dtype(np.float32), 6)[1] == rounded(5 + 6)
-    assert closing_additions(64) == 68 and closing_additions(65) == 73
-
-
-def test_squaring_ends_when_nothing_changes():
-    path = np.full((100, 100), INFINITE["int32"])
-    np.fill_diagonal(path, 0)
-    path[np.arange(99), np.arange(1, 100)] = 1
-    closed, squarings = squared(path, lambda c: plain_product(c, c), np.array_equal)
-    # 2^7 arcs are enough for 99, and one squaring sees that.
-    assert squarings == 8
-    np.testing.assert_array_equal(closed[0], np.arange(100))
-    assert (closed[50, :50] == INFINITE["int32"]).all()
-
-
-@pytest.mark.parametrize("task", ["product", "closure"])
-def test_a_reference_of_few_rows_sees_each_of_them(task, monkeypatch):
-    monkeypatch.setattr(validate, "ROW_PAIRS", (16 if task == "closure" else 1) * 50 * 50 * 4)
-    variant = "fast" if task == "product" else "closure"
-    solver = tropical.prepare(tropical.instance({}, n=50, dtype="int32", task=task), variant, "cpu")
+def test_a_reference_of_few_rows_sees_each_of_them(monkeypatch):
+    monkeypatch.setattr(validate, "ROW_PAIRS", 50 * 50 * 4)
+    solver = tropical.prepare(tropical.instance({}, n=50, dtype="int32"), "fast", "cpu")
     solver.run(0)
     reference, answer = reference_rows(solver, query=7)
     assert len(reference.rows) == 4 and (np.diff(reference.rows) > 0).all()
@@ -242,10 +173,3 @@ def test_a_reference_of_all_rows_where_that_is_cheap():
     assert len(tropical.reference(tropical.instance({}, n=40), 0).rows) == 40
     # A row at least, even of the largest.
     assert len(validate.drawn_rows(Instance(np.empty((3, 2**14)), np.empty((2**14, 2**14))), 0)) == 1
-
-
-def test_a_tolerance_is_for_closures_of_floats():
-    closing = {"n": 100, "task": "closure"}
-    assert validate.row_tolerance(tropical.instance({}, n=100)) == 0
-    assert validate.row_tolerance(tropical.instance({}, dtype="int32", **closing)) == 0
-    assert validate.row_tolerance(tropical.instance({}, **closing)) == rounded(100 + 8 + 100)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from saitan.apsp.rounding import closing_additions, rounded
 from saitan.tropical.semiring import infinity, mirrored
-from saitan.tropical.validate import closing_additions, rounded
 
 
 def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring: str) -> np.ndarray:

@@ -21,19 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from saitan.apsp.rounding import closing_additions, rounded
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.tropical import cpu_validate, cuda_validate
 from saitan.tropical.cpu_validate import plain_product
 from saitan.tropical.instances import Instance
-from saitan.tropical.semiring import mirrored
-from saitan.tropical.validate import closing_additions, rounded
 
 BY = "squaring by a plain product"
 
 
-def started(instance: Instance) -> np.ndarray:
-    """A over (min, +) with zeros on its diagonal."""
-    start = np.array(mirrored(instance.a, instance.semiring))
+def started(a: np.ndarray) -> np.ndarray:
+    """A [n, n] over (min, +) with zeros on its diagonal."""
+    start = np.array(a)
     np.fill_diagonal(start, 0)
     return start
 
@@ -59,23 +58,25 @@ def bounds(n: int, dtype: np.dtype, squarings: int) -> tuple[float, float]:
 
 
 class HostCheck(cpu_validate.Check):
-    """Compares closures on the CPU with that by squaring, which it computes when it is made."""
+    """Compares closures of a matrix over (min, +) with that by squaring, which it computes when it is made."""
 
     by = BY
 
-    def __init__(self, instance: Instance) -> None:
-        closed, squarings = squared(started(instance), lambda c: plain_product(c, c), np.array_equal)
-        self.expected = mirrored(closed, instance.semiring)
-        self.below, self.above = bounds(len(closed), closed.dtype, squarings)
+    def __init__(self, a: np.ndarray) -> None:
+        self.expected, squarings = squared(started(a), lambda c: plain_product(c, c), np.array_equal)
+        self.below, self.above = bounds(len(a), a.dtype, squarings)
 
 
 class DeviceCheck(cuda_validate.Check):
-    """The same on the device, for a matrix over (min, +).
+    """The same on the device.
 
     Raises Unavailable where two matrices of its size do not fit beside the solver.
     """
 
     by = BY
+
+    def __init__(self, a: np.ndarray) -> None:
+        super().__init__(Instance(a, a))
 
     def slabs(self) -> Iterator[tuple[int, object]]:
         if self.expected is None:
@@ -83,7 +84,7 @@ class DeviceCheck(cuda_validate.Check):
         yield 0, self.expected
 
     def _square(self) -> None:
-        start = started(self.instance)
+        start = started(self.instance.a)
         self.buffers = Buffers(2 * start.nbytes, "the check of the closure")
         first = self.buffers.upload(start)
         second = self.kernels.empty_product(self.buffers, *start.shape)
