@@ -84,6 +84,8 @@ def test_symmetric_is_what_has_every_arc_both_ways_as_often_and_as_heavy(arcs, w
     [
         ([(0, 1, 5), (1, 0, 5)], True),
         ([(0, 1, 5), (1, 0, 6)], False),
+        # Weights like the vertices that the arcs lead to.
+        ([(0, 1, 1), (1, 0, 0)], False),
         ([(0, 1, 5), (0, 1, 6), (1, 0, 6), (1, 0, 5)], True),
         ([(0, 1, 5), (0, 1, 6), (1, 0, 6), (1, 0, 6)], False),
         ([(0, 1, 5), (0, 1, 6), (1, 0, 6), (1, 0, 7)], False),

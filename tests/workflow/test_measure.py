@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,16 @@ def test_a_wrong_answer_leaves_no_file(inputs, tmp_path, monkeypatch):
     with pytest.raises(Invalid, match=says):
         measured(inputs, tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_disturbed_a_point_is_said_of_its_file(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    run = Scipy.run
+    monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), disturbed="the clock moved"))
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1)
+    assert "the clock moved" in about(tmp_path / "a.parquet")["disturbed"]
+    assert all(row["disturbed"] == "the clock moved" for row in rows)
 
 
 def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):

@@ -171,6 +171,9 @@ def test_a_configuration_that_names_architectures_speaks_of_the_jobs_machines():
     assert wanted <= set(made.cubins_of(point)) and set(made.cubins_of(point)) <= set(made.needed_cubins)
     with pytest.raises(ConfigError, match="name their `architectures`"):
         plan(settings={"backend": "cuda"})
+    # A choice that is left to the machine is left to this one.
+    made = plan(settings={**settings, "backend": "auto"})
+    assert made.backends == ["cpu"] and made.skipped == [CUDA_OFF]
     with pytest.raises(ConfigError, match="nvcc"):
         plan(settings=settings, machine=replace(WITHOUT, nvcc=False))
 
@@ -256,6 +259,8 @@ def edited(monkeypatch):
         ("saitan.sssp", {"cpu", "cuda"}),
         ("saitan.sssp.phases", {"cpu", "cuda"}),
         ("saitan.workflow.measure", {"cpu", "cuda"}),
+        ("saitan.workflow.sampling", {"cpu", "cuda"}),
+        ("saitan.workflow.instances", {"cpu", "cuda"}),
         ("saitan.atomics", {"cpu", "cuda"}),
         ("saitan.sssp.cpu", {"cpu"}),
         ("saitan.sssp.cuda", {"cuda"}),
@@ -320,6 +325,30 @@ def test_another_configuration_is_another_identity(change):
     assert changed(before, identities(**{**BOTH, **change})) == set(before)
 
 
+def test_another_graph_under_the_same_name_is_another_identity():
+    def identities_of(**changes):
+        entries = {**ENTRIES, "grid": ENTRIES["grid"].model_copy(update=changes)}
+        config = load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, entries)
+        return {(p.graph, p.variant, p.point): p.identity for p in make(config, WITHOUT, entries).points}
+
+    before = identities_of()
+    assert identities_of(title="Another") == before
+    parameters = {**ENTRIES["grid"].parameters, "seed": 2}
+    assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
+
+
+def test_another_peer_or_architecture_is_another_identity(monkeypatch):
+    variants = problem.problem("sssp").VARIANTS
+    before = identities(**BOTH)
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], peer=("numpy", "peers")))
+    assert {variant for _, variant, _ in changed(before, identities(**BOTH))} == {"conventional"}
+    one, two = (
+        identities(settings={"backend": "both", "architectures": [arch]}, variants=["adaptive"])
+        for arch in ("sm_80", "sm_90")
+    )
+    assert {backend for backend, _, _ in changed(one, two)} == {"cuda"}
+
+
 def test_titles_texts_and_charts_are_no_part_of_a_point():
     figure = {"mark": "bar", "x": "graph", "y": "seconds"}
     assert identities(**BOTH) == identities(**BOTH, title="Other", text="Other", figure=figure)
@@ -370,6 +399,9 @@ def test_what_a_variant_needs_is_known_to_the_plan(monkeypatch):
             for dtype in ("float32", "int32")
         ),
     ]
+    # Of jobs' machines that the configuration speaks of it knows the architectures alone.
+    newer = {"backend": "cuda", "architectures": ["sm_100"]}
+    assert {p.variant for p in plan(TROPICAL, machine=GPU, settings=newer, **swept).points} == {"tiled", "fast"}
     # A default counts like a value that is given.
     assert plan(TROPICAL, variants=["tiled"]).points == []
 
@@ -410,6 +442,14 @@ def test_an_experiment_of_which_nothing_can_run_shows_nothing():
     assert described.points == [] and described.shown_of("tiny")
 
 
+def test_a_graph_is_generated_again_when_the_code_of_its_generator_changes(edited):
+    before = plan().generator_code("grid")
+    edited("saitan.generators.lattice")
+    assert plan().generator_code("grid") == before
+    edited("saitan.generators.draw")
+    assert plan().generator_code("grid") != before
+
+
 def test_graphs_and_the_steps_that_make_them():
     made = plan()
     assert (made.generated, made.downloaded) == (["grid", "ring"], ["road", "hidden"])
@@ -448,6 +488,10 @@ def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
 
     assert made.kept_point(Wildcards).experiment == "kept"
     assert json.loads(made.keep_settings(Wildcards))["variant"] == "conventional"
+    # On two backends each reads its own.
+    made = planned({"tiny": reads_arrays, "kept": KEPT}, {"backend": "both"}, machine=GPU)
+    assert [made.inputs_of(p)[0].split("/")[3] for p in made.points_of("tiny")] == ["cpu", "cuda"]
+    made = planned({"tiny": reads_arrays, "kept": KEPT})
     # Runs may keep other answers under one name; the queries of one are not those of the other.
     other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
     assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
@@ -477,6 +521,10 @@ def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
     made = planned({"kept": KEPT, "tiny": reads_arrays}, absent={"grid": "no grid"})
     assert made.points == []
     assert made.skipped[-1].reason == "kept keeps no answer here: nothing of it can run"
+    # Once, however many instances there are.
+    swept = {**reads_arrays, "instance": {"n": [8, 16]}}
+    made = planned({"kept": KEPT, "tiny": swept}, absent={"grid": "no grid"}, settings={"backend": "cpu"})
+    assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]
 
 
 def test_what_is_left_out_is_said_once(capsys):

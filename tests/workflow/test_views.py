@@ -13,7 +13,7 @@ from saitan.problem import Metric, problem
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.config import Experiment
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.quantities import BUILT_IN, combined
+from saitan.workflow.quantities import BUILT_IN, Headline, combined, is_rate, is_scaled, is_timed
 from saitan.workflow.rows import POINTS, cdf
 from saitan.workflow.step import Failure
 from saitan.workflow.views import VIEWS, Inputs
@@ -254,6 +254,7 @@ def test_graphs_are_described_by_degrees_and_weights(folder):
     }
     assert table["settled"].all() and set(table["disturbed"]) == set(table["checked"]) == {""}
     assert set(table[table["graph"] == "h"]["quantity"]) == {"vertices", "arcs", "mean degree", "largest degree"}
+    assert figure.index.is_unique
     g = figure[figure["graph"] == "g"]
     assert dict(zip(g["degree"], g["share"], strict=True)) == {0: 0.5, 2: 0.75, 3: 1.0}
 
@@ -296,6 +297,32 @@ def test_metrics_say_unit_and_how_samples_combine(write, monkeypatch):
     assert list(figure.iloc[0][["teps", "grown", "fill", "ratio"]]) == list(table["ours"])
     # Quartiles of a sum would be those of its terms.
     assert table["q1"].isna().tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(("better", "times_as_good"), [("less", 0.25), ("more", 4), (None, 4)])
+def test_a_headline_says_how_many_times_as_good(better, times_as_good):
+    assert Headline("q", Metric("", better=better)).over(8.0, 2.0) == times_as_good
+
+
+@pytest.mark.parametrize(
+    ("unit", "rate", "scaled", "timed"),
+    [
+        ("", False, False, False),
+        ("s", False, False, True),
+        ("us", False, False, True),
+        ("bytes", False, False, False),
+        ("%", False, False, False),
+        ("TEPS", True, False, True),
+        ("GTEPS", True, True, True),
+        ("op/s", True, False, True),
+        ("TOP/s", True, True, True),
+        ("kB/s", True, True, True),
+        ("GB", False, True, False),
+        ("GiB", False, False, False),
+    ],
+)
+def test_what_a_unit_says(unit, rate, scaled, timed):
+    assert (is_rate(unit), is_scaled(unit), is_timed(unit)) == (rate, scaled, timed)
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=20))
