@@ -1,4 +1,4 @@
-"""The best point of each graph, instance, backend and number of threads, and whether that can be relied on."""
+"""The best point of each graph, instance, backend and number of cores, and whether that can be relied on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from saitan.workflow.rows import KEYS, MEASURED
 class Best:
     """The best of `contenders` points by what the problem's solvers are ranked by.
 
-    graph: empty where there is none; instance, threads: what tells it from the table's others; sure: whether every
+    graph: empty where there is none; instance, cores: what tells it from the table's others; sure: whether every
     contender had settled undisturbed; doubt: whether this one had not.
     """
 
@@ -66,7 +66,7 @@ def compared_by(table: pd.DataFrame, problem: str | None) -> Headline:
 
 
 def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list[Best]:
-    """The best point of each graph, backend, number of threads and instance; none where nothing can be compared."""
+    """The best point of each graph, backend, number of cores and instance; none where nothing can be compared."""
     if table.empty or "variant" not in table:
         return []
     table = table.reset_index(drop=True)
@@ -77,9 +77,9 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
     parameters = [name for name in parameters_of(table) if name not in instance]
     without = bool((table["graph"] == NO_GRAPH).all())
     telling = [name for name in instance if without or table[name].nunique(dropna=False) > 1]
-    telling += ["threads"] * (table["threads"].nunique() > 1)
+    telling += ["cores"] * (table["cores"].nunique() > 1)
     found = []
-    for _, group in rows.groupby(["graph", "backend", "threads", *instance], sort=False, dropna=False):
+    for _, group in rows.groupby(["graph", "backend", "cores", *instance], sort=False, dropna=False):
         winner = group.loc[group["ours"].idxmin() if headline.less else group["ours"].idxmax()]
         doubts = doubtful(group)
         found.append(

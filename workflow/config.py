@@ -26,7 +26,7 @@ View = Literal["graphs", "weights", "summary", "phases", "phase_cdf"]
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
 
 # Columns of a view's chart, beside the parameters and, where the problem says so, its metrics or traces.
-_KEYS = ("backend", "graph", "variant", "threads", "source")
+_KEYS = ("backend", "graph", "variant", "cores", "source")
 COLUMNS = {
     "graphs": ("graph", "degree", "share", "source"),
     "weights": ("graph", "weight", "share", "source"),

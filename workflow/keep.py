@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--settings", required=True, help="the point as JSON")
     add_inputs(parser)
     parser.add_argument("--queries", type=Path, required=True)
-    parser.add_argument("--threads", type=int, required=True, help="cores of the machine that the solver may use")
+    parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
     parser.add_argument("--outputs", nargs="+", required=True)
     run_step(keep, parser)

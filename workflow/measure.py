@@ -2,7 +2,7 @@
 
 Columns: experiment, problem, backend, graph, variant; parameters, instance, counters, work and provenance as structs
 (absent where empty); query, round; seconds (kernel), total_seconds (answer delivered), transfer_seconds (upload, once a
-point), memory (bytes), threads; phase_* lists, one entry a phase; disturbed; checked, checked_whole. The schema's
+point), memory (bytes), cores; phase_* lists, one entry a phase; disturbed; checked, checked_whole. The schema's
 metadata holds under "saitan": identity, settled, spread, disturbed, and `unavailable`: why there are no rows.
 """
 
@@ -29,7 +29,7 @@ POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
     **dict.fromkeys(POINT, pa.string()),
     **{"query": pa.string(), "round": pa.int64(), "disturbed": pa.string(), "checked": pa.string()},
-    **{"checked_whole": pa.bool_(), "memory": pa.int64(), "threads": pa.int64()},
+    **{"checked_whole": pa.bool_(), "memory": pa.int64(), "cores": pa.int64()},
     **dict.fromkeys(("seconds", "total_seconds", "transfer_seconds"), pa.float64()),
 }
 
@@ -40,7 +40,7 @@ def measure(arguments: argparse.Namespace) -> None:
         pa.array([0])
     settings = json.loads(arguments.settings)
     constant = {key: settings[key] for key in POINT}
-    constant |= {"parameters": settings["parameters"], "instance": settings["instance"], "threads": arguments.threads}
+    constant |= {"parameters": settings["parameters"], "instance": settings["instance"], "cores": arguments.cores}
     unavailable = None
     try:
         sampled, costs = _sampled(settings, arguments)
@@ -96,7 +96,7 @@ def main() -> None:
     add_inputs(parser)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
-    parser.add_argument("--threads", type=int, required=True, help="cores of the machine that the solver may use")
+    parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--output", type=Path, required=True)
     run_step(measure, parser)
 

@@ -68,7 +68,7 @@ def read_quoted(path: Path) -> Quoted:
 class Place:
     """A solver among the others.
 
-    factor: how many times as good as the best peer; title: of a quoted one; threads: where a table has several; doubt:
+    factor: how many times as good as the best peer; title: of a quoted one; cores: where a table has several; doubt:
     why its number says little.
     """
 
@@ -78,7 +78,7 @@ class Place:
     factor: float
     peer: bool
     title: str | None = None
-    threads: int | None = None
+    cores: int | None = None
     doubt: str = ""
 
 
@@ -131,12 +131,12 @@ def _best(headline: Headline, values: list[float]) -> float | None:
 
 
 def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
-    """What was measured here: each variant, backend and number of threads, with the value it is ranked by."""
+    """What was measured here: each variant, backend and number of cores, with the value it is ranked by."""
     ours = group["ours"].astype(float)
     rows = group[(group["quantity"] == headline.quantity) & np.isfinite(ours) & (ours > 0)]
-    several = rows["threads"].nunique() > 1
+    several = rows["cores"].nunique() > 1
     found = []
-    for (variant, backend, threads), points in rows.groupby(["variant", "backend", "threads"], sort=False):
+    for (variant, backend, cores), points in rows.groupby(["variant", "backend", "cores"], sort=False):
         row = points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
         value = float(row["ours"])
         shown = readable(value, row["unit"] or "")
@@ -146,7 +146,7 @@ def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -
             shown,
             math.nan,
             variant in peers,
-            threads=int(threads) if several else None,
+            cores=int(cores) if several else None,
             doubt=doubt(row),
         )
         found.append((value, place))

@@ -14,7 +14,7 @@ from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.step import Failure
 
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
-_MACHINE += ("threads", "cuda_driver")
+_MACHINE += ("cores", "cuda_driver")
 _SOFTWARE = ("python", "packages", "commit", "dirty")
 
 
@@ -60,10 +60,10 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
     found: dict[tuple, Machine] = {}
     for path in samples:
         file = pq.ParquetFile(path)
-        rows = file.read(columns=["backend", "threads", "provenance"]).slice(0, 1).to_pylist()
+        rows = file.read(columns=["backend", "cores", "provenance"]).slice(0, 1).to_pylist()
         if not rows:
             continue
-        told = (rows[0]["provenance"] or {}) | {"threads": rows[0]["threads"]}
+        told = (rows[0]["provenance"] or {}) | {"cores": rows[0]["cores"]}
         facts, software = ({name: told.get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
         backend, when = rows[0]["backend"], told.get("measured_at") or ""
         machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))

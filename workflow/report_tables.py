@@ -83,7 +83,7 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     table = table.reset_index(drop=True)
     parameters = parameters_of(table)
     varied = [name for name in parameters if table[name].map(as_text).nunique() > 1]
-    keys = [name for name in ("graph", "backend", "threads") if name in table and _told(table, name)]
+    keys = [name for name in ("graph", "backend", "cores") if name in table and _told(table, name)]
     keys += [name for name in instance if name in varied]
     columns = list(dict.fromkeys(_label(row, instance, parameters) for row in table.to_dict("records")))
     variants = table["variant"].nunique() if "variant" in table else 0
@@ -113,10 +113,10 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
 
 
 def _told(table: pd.DataFrame, name: str) -> bool:
-    """Whether a key tells rows apart or has to be said: threads only where they differ."""
+    """Whether a key tells rows apart or has to be said: cores only where they differ."""
     if name == "graph":
         return bool((table["graph"] != NO_GRAPH).any())
-    return table[name].nunique() > (1 if name == "threads" else 0)
+    return table[name].nunique() > (1 if name == "cores" else 0)
 
 
 def _own(varied: list[str], instance: list[str]) -> list[str]:

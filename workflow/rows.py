@@ -10,7 +10,7 @@ import pandas as pd
 from saitan.problem import Metric
 from saitan.workflow.quantities import combined, is_timed
 
-KEYS = ["backend", "graph", "variant", "threads"]
+KEYS = ["backend", "graph", "variant", "cores"]
 MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "settled", "disturbed", "checked"]
 # Longer series are thinned to this many points: more than a screen shows, small enough to embed.
 POINTS = 500

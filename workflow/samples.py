@@ -16,7 +16,7 @@ from saitan.workflow.step import Failure
 # The key of the schema's metadata under which our files hold JSON.
 METADATA = b"saitan"
 _ROWS = ("query", "round", "seconds", "total_seconds", "transfer_seconds", "memory")
-_POINT = ("backend", "graph", "variant", "threads")
+_POINT = ("backend", "graph", "variant", "cores")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class About:
 class Samples:
     """One point's timed answers, one row each.
 
-    point        backend, graph, variant, threads
+    point        backend, graph, variant, cores
     instance, parameters    the problem's own parameters and the variant's
     rows         query, round, seconds, total_seconds, transfer_seconds, memory
     counters     the problem's metrics, NaN where an answer has none

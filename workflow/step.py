@@ -35,7 +35,7 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     """
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
-    _settle_numba(getattr(arguments, "threads", None))
+    _settle_numba(getattr(arguments, "cores", None))
     signal.signal(signal.SIGTERM, lambda *_: _stopped(arguments.log))
     try:
         if arguments.log:
@@ -59,12 +59,12 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}")
 
 
-def _settle_numba(threads: int | None) -> None:
+def _settle_numba(cores: int | None) -> None:
     """Numba's cores, and a cache that no stale code survives in: its own keys miss changes in imported functions."""
     # Waiting threads of OpenMP spin for milliseconds by default, and where another process has the core, for seconds.
     os.environ.setdefault("GOMP_SPINCOUNT", "100000")
-    if threads:
-        os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    if cores:
+        os.environ["NUMBA_NUM_THREADS"] = str(cores)
     if "NUMBA_CACHE_DIR" not in os.environ:
         digest = hashlib.sha256()
         for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):

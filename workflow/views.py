@@ -1,6 +1,6 @@
 """What an experiment shows: each view turns raw samples or graphs into a table of quantities and a chart's data.
 
-    table   backend, graph, variant, threads, the parameters; quantity, unit, ours, q1, q3, samples; settled, disturbed,
+    table   backend, graph, variant, cores, the parameters; quantity, unit, ours, q1, q3, samples; settled, disturbed,
             checked; later paper, ratio
     figure  the columns the chart may use, named below at each view; settled
 
@@ -101,12 +101,12 @@ def _shares(samples: Samples, ceilings: Ceilings, noted: dict[str, Any]) -> list
 def _speedups(
     experiment: Experiment, measured: list[tuple[dict, dict]], quantity: str, name: str
 ) -> list[dict[str, Any]]:
-    """How many times as good a quantity is as the baseline's with the same backend, graph, threads and instance.
+    """How many times as good a quantity is as the baseline's with the same backend, graph, cores and instance.
 
     A baseline with several points counts at its best. A speed-up is settled where both points are.
     """
     compared = headline_of(experiment.problem) if quantity != "mean time" else headline_of(None)
-    shared = ["backend", "graph", "threads", *experiment.instance]
+    shared = ["backend", "graph", "cores", *experiment.instance]
     bases: dict[tuple, dict[str, Any]] = {}
     for point, quantities in measured:
         if point["variant"] == experiment.baseline and quantity in quantities:

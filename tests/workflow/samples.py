@@ -29,7 +29,7 @@ def write_samples(
     problem: str = "sssp",
     parameters: dict | None = None,
     instance: dict | None = None,
-    threads: int = 4,
+    cores: int = 4,
     identity: str = "now",
     settled: bool = True,
     disturbed: list[str] | None = None,
@@ -38,7 +38,7 @@ def write_samples(
 ) -> Path:
     """A point's file. rows: of a timed answer each, at least `seconds`; what they leave out has a default."""
     point = {"experiment": experiment, "problem": problem, "backend": backend, "graph": graph, "variant": variant}
-    point |= {"threads": threads, "provenance": MEASURED | (ON_GPU if backend == "cuda" else {}) | (provenance or {})}
+    point |= {"cores": cores, "provenance": MEASURED | (ON_GPU if backend == "cuda" else {}) | (provenance or {})}
     point |= {name: struct for name, struct in (("parameters", parameters), ("instance", instance)) if struct}
     defaults = {"query": "1", "round": 0, "total_seconds": 9.0, "transfer_seconds": 0.5, "memory": 100}
     defaults |= {"disturbed": "", "checked": "every vertex by a certificate", "checked_whole": True}

@@ -57,7 +57,7 @@ def inputs(tmp_path_factory):
 
 def measured(inputs, output, **settings):
     settings = json.dumps({**SETTINGS, **settings})
-    measure(argparse.Namespace(settings=settings, threads=2, output=output, log=None, array=None, **inputs))
+    measure(argparse.Namespace(settings=settings, cores=2, output=output, log=None, array=None, **inputs))
     return pq.read_table(output).to_pylist()
 
 
@@ -72,14 +72,14 @@ def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
     assert [row["query"] for row in rows] == [str(query) for query in queries]
     row = rows[0]
     # A name that reads like a date is a name.
-    assert {key: row[key] for key in ("experiment", "problem", "backend", "graph", "variant", "round", "threads")} == {
+    assert {key: row[key] for key in ("experiment", "problem", "backend", "graph", "variant", "round", "cores")} == {
         "experiment": "tiny",
         "problem": "sssp",
         "backend": "cpu",
         "graph": "2024-01-01",
         "variant": "scipy",
         "round": 0,
-        "threads": 2,
+        "cores": 2,
     }
     assert 0 < row["seconds"] <= row["total_seconds"] and row["transfer_seconds"] == 0 and row["memory"] >= 0
     assert row["checked"] and row["checked_whole"]
@@ -113,7 +113,7 @@ def test_measuring_does_without_pandas(inputs, tmp_path, problem):
         drawn = {key: files[key] for key in ("queries", "reference")}
         draw(argparse.Namespace(settings=json.dumps(asked), graph=None, array=None, **drawn))
     arguments = [part for name, path in files.items() for part in (f"--{name}", str(path))]
-    command = ["measure", "--settings", json.dumps(settings), "--threads", "1", *arguments]
+    command = ["measure", "--settings", json.dumps(settings), "--cores", "1", *arguments]
     code = f"import sys; sys.argv = {command!r}; from saitan.workflow.measure import main; main()"
     code += "; sys.exit('pandas' in sys.modules and 'it was imported')"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -215,7 +215,7 @@ def test_a_measured_point_costs_little_beside_the_time_it_measures(inputs, tmp_p
     """
     settings = {**SETTINGS, "variant": "conventional", "max_rounds": 1}
     output = tmp_path / "a.parquet"
-    command = [sys.executable, "-m", "saitan.workflow.measure", "--settings", json.dumps(settings), "--threads", "1"]
+    command = [sys.executable, "-m", "saitan.workflow.measure", "--settings", json.dumps(settings), "--cores", "1"]
     command += [part for name, path in inputs.items() for part in (f"--{name}", str(path))]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
 

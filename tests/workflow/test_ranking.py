@@ -37,7 +37,7 @@ QUOTED = Quoted.model_validate(
 def table(*rows, quantity="time", unit="s", **columns):
     return pd.DataFrame(
         [
-            {"graph": "map", "backend": backend, "variant": variant, "threads": 4, "delta": delta}
+            {"graph": "map", "backend": backend, "variant": variant, "cores": 4, "delta": delta}
             | {"quantity": quantity, "unit": unit, "ours": ours, "settled": True, "disturbed": "", **columns}
             for backend, variant, delta, ours in rows
         ]
@@ -96,10 +96,10 @@ def test_where_one_number_had_not_settled_the_order_is_not_sure():
         assert ranking.places[1].doubt in ("not settled", "other load")
 
 
-def test_other_threads_are_other_places():
-    measured = pd.concat([table(("cpu", "fast", None, 2.0)).assign(threads=1), table(("cpu", "fast", None, 1.0))])
+def test_other_cores_are_other_places():
+    measured = pd.concat([table(("cpu", "fast", None, 2.0)).assign(cores=1), table(("cpu", "fast", None, 1.0))])
     (ranking,) = rankings(pd.concat([measured, table(("cpu", "scipy", None, 4.0))]), "sssp", [], ["scipy"], None)
-    assert [(place.variant, place.threads) for place in ranking.places] == [("fast", 4), ("fast", 1), ("scipy", 4)]
+    assert [(place.variant, place.cores) for place in ranking.places] == [("fast", 4), ("fast", 1), ("scipy", 4)]
 
 
 def test_a_lone_peer_is_no_ranking_but_two_are():

@@ -46,8 +46,8 @@ def quantity(
     }
 
 
-def point(variant, backend="cpu", graph="map", threads=4, **parameters):
-    return {"backend": backend, "graph": graph, "variant": variant, "threads": threads, **parameters}
+def point(variant, backend="cpu", graph="map", cores=4, **parameters):
+    return {"backend": backend, "graph": graph, "variant": variant, "cores": cores, **parameters}
 
 
 def table():
@@ -329,16 +329,16 @@ def test_the_column_of_arrays_is_called_data():
     assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
 
 
-def test_threads_are_shown_where_they_differ_and_never_share_a_star():
+def test_cores_are_shown_where_they_differ_and_never_share_a_star():
     rows = [
-        point(variant, threads=threads) | quantity("time", "s", value)
-        for threads, variant, value in ((1, "a", 4.0), (1, "b", 3.0), (2, "a", 1.0), (2, "b", 2.0))
+        point(variant, cores=cores) | quantity("time", "s", value)
+        for cores, variant, value in ((1, "a", 4.0), (1, "b", 3.0), (2, "a", 1.0), (2, "b", 2.0))
     ]
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
-    assert laid_out.keys == ["graph", "backend", "threads"]
+    assert laid_out.keys == ["graph", "backend", "cores"]
     assert keys_and(laid_out, "best") == [("map", "cpu", "1", False, True), ("map", "cpu", "2", True, False)]
-    assert "threads" not in layout(pd.DataFrame(rows[:2]), "sssp", []).keys
-    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", [])] == ["map threads=1", "map threads=2"]
+    assert "cores" not in layout(pd.DataFrame(rows[:2]), "sssp", []).keys
+    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", [])] == ["map cores=1", "map cores=2"]
 
 
 @pytest.mark.parametrize("said", [{"settled": False}, {"disturbed": "other load"}])
@@ -588,10 +588,10 @@ def test_machines_tell_cpu_from_gpu(tmp_path):
         write_samples(tmp_path / "0.parquet", seconds(1.0, 2.0), backend="cuda"),
         write_samples(tmp_path / "1.parquet", seconds(1.0, 2.0)),
         write_samples(tmp_path / "2.parquet", seconds(1.0, 2.0), provenance=late),
-        write_samples(tmp_path / "3.parquet", seconds(1.0), threads=1),
+        write_samples(tmp_path / "3.parquet", seconds(1.0), cores=1),
     ]
     found = machines(paths)
-    assert [(m.backend, m.facts["threads"], m.points, m.samples) for m in found] == [
+    assert [(m.backend, m.facts["cores"], m.points, m.samples) for m in found] == [
         ("cpu", 4, 2, 4),
         ("cpu", 1, 1, 1),
         ("cuda", 4, 1, 2),

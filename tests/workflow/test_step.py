@@ -140,8 +140,8 @@ def test_numba_gets_its_threads_and_a_cache_that_changes_with_the_code(tmp_path,
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int)
-    monkeypatch.setattr(sys, "argv", ["step", "--threads", "2"])
+    parser.add_argument("--cores", type=int)
+    monkeypatch.setattr(sys, "argv", ["step", "--cores", "2"])
     seen = []
     run_step(lambda _: seen.append((os.environ["NUMBA_NUM_THREADS"], os.environ["NUMBA_CACHE_DIR"])), parser)
     ((threads, cache),) = seen

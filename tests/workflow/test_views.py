@@ -384,17 +384,17 @@ def test_a_baseline_with_several_points_counts_at_its_best(write):
     assert row(table, quantity="speed-up over adaptive").ours == 2
 
 
-def test_points_with_other_threads_are_rows_of_their_own(write):
+def test_points_with_other_cores_are_rows_of_their_own(write):
     paths = [
-        write("base1", "conventional", seconds(8.0), threads=1),
-        write("base2", "conventional", seconds(4.0), threads=2),
-        write("a", "fast", seconds(1.0), threads=2),
+        write("base1", "conventional", seconds(8.0), cores=1),
+        write("base2", "conventional", seconds(4.0), cores=2),
+        write("a", "fast", seconds(1.0), cores=2),
     ]
     settings = {"variants": ["conventional", "fast"], "quantities": ["time"], "baseline": "conventional"}
     table, figure = shown("summary", settings, paths)
-    assert table[table["variant"] == "conventional"]["threads"].tolist() == [1, 2]
+    assert table[table["variant"] == "conventional"]["cores"].tolist() == [1, 2]
     assert row(table, quantity="speed-up over conventional").ours == 4
-    assert figure["threads"].tolist() == [1, 2, 2]
+    assert figure["cores"].tolist() == [1, 2, 2]
 
 
 def test_unavailable_points_are_not_in_the_table(write):

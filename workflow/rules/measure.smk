@@ -41,7 +41,7 @@ rule measure:
         cubins=f"{RESULTS}/cubins",
     shell:
         "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.measure --settings {params.settings:q}"
-        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --threads {threads}"
+        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --cores {threads}"
         " --output {output:q} --log {log:q}"
 
 
@@ -65,5 +65,5 @@ rule keep:
         folder=subpath(output[0], parent=True),
     shell:
         "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.keep --settings {params.settings:q}"
-        " {params.data} --queries {input.queries:q} --threads {threads}"
+        " {params.data} --queries {input.queries:q} --cores {threads}"
         " --folder {params.folder:q} --outputs {wildcards.output:q} --log {log:q}"
