@@ -43,6 +43,10 @@ def test_from_arcs_keeps_every_arc_in_order(arcs, way, weighted):
         assert graph.weights is None
 
 
+def test_all_at_once_are_arcs_that_int32_positions_hold():
+    assert np.iinfo(np.int32).max == csr._AT_ONCE >= csr._CHUNK
+
+
 @given(arc_lists(), st.sampled_from(["all at once", "chunks"]), st.booleans())
 def test_transposed_turns_every_arc_and_keeps_the_order_of_parallel_ones(arcs, way, weighted):
     n, sources, targets, weights = arcs

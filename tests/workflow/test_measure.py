@@ -193,6 +193,29 @@ def test_a_number_says_whether_its_code_is_committed(monkeypatch, changes, dirty
     assert (here["commit"], here["dirty"]) == ("c0ffee", dirty)
 
 
+def test_only_tracked_files_beside_results_make_code_uncommitted(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ["-c", "user.name=A", "-c", "user.email=a@b"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def dirty():
+        return provenance("cpu")["dirty"]
+
+    for folder in ("workflow", "kernels", "results"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "file").write_text("a")
+    monkeypatch.setattr(provenances, "__file__", str(tmp_path / "workflow/provenance.py"))
+    git("init")
+    git("add", "-f", ".")
+    git("commit", "-m", "all")
+    assert not dirty()
+    (tmp_path / "kernels/notes").write_text("untracked")
+    (tmp_path / "results/file").write_text("b")
+    assert not dirty()
+    (tmp_path / "kernels/file").write_text("b")
+    assert dirty()
+
+
 @pytest.mark.parametrize("error", [OSError("no git"), subprocess.CalledProcessError(128, "git")])
 def test_code_outside_a_checkout_is_never_called_clean(monkeypatch, error):
     def refuse(*_, **__):

@@ -1,3 +1,5 @@
+from collections import namedtuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -110,6 +112,10 @@ def test_the_spread_is_that_of_all_the_last_rounds():
     assert spread_of([1.0, 1.2, 1.0], asked) == pytest.approx(0.2)
     assert not finished([1.0, 1.2, 1.0], asked) and finished([5.0, 1.0, 1.05, 1.0], asked)
     assert spread_of([1.0, 1.0], asked) == float("inf") and not finished([1.0, 1.0], asked)
+    # As far apart as asked for is near enough; so are equal medians where no spread is allowed.
+    assert finished([1.0, 1.0, 1.1], {**asked, "spread": 1.1 - 1.0}) and finished([1.0] * 3, {**asked, "spread": 0})
+    found = sampled(Scripted([[1, 1]] * 9), spread=0)
+    assert len(found.rows) == 4 and found.settled
     assert not finished([0.94, 1.0, 1.05], asked) and finished([0.96, 1.0, 1.05], asked)
     assert finished([1, 2, 3, 4], {**asked, "max_rounds": 4}) and not finished([1, 2, 3, 4], asked)
 
@@ -153,6 +159,10 @@ def test_other_work_on_the_machine_is_told(monkeypatch):
     found = sampled(Scripted([[1, 1]] * 5), backend="cpu")
     assert found.disturbed == ["other work on the machine"]
     assert {row["disturbed"] for row in found.rows} == {"other work took 0.8 cores"}
+    # What a solver says of its own run is not lost.
+    found = sampled(Scripted([[1, 1]] * 5, disturbed="the clock moved"), backend="cpu")
+    assert found.disturbed == ["other work on the machine", "the clock moved"]
+    assert {row["disturbed"] for row in found.rows} == {"the clock moved"}
     # A kernel's time on the device does not depend on it.
     assert sampled(Scripted([[1, 1]] * 5), backend="cuda").disturbed == []
     monkeypatch.setattr(sampling.Others, "load", lambda self: sampling.OTHER_LOAD)
@@ -166,6 +176,16 @@ def test_others_are_what_this_process_did_not_use(monkeypatch):
     assert others.load() == pytest.approx((3 - 1) / 2)
     assert others.load() == 0.0, "a tenth of a second says nothing"
     assert others.load() == 0.0, "never less than none"
+
+
+def test_a_core_that_waits_for_a_disk_is_idle_and_a_guest_counts_once(monkeypatch):
+    system = namedtuple("scputimes", "user nice system idle iowait guest guest_nice")
+    monkeypatch.setattr(sampling.psutil, "cpu_times", lambda: system(100.0, 20.0, 30.0, 1000.0, 500.0, 7.0, 3.0))
+    assert Others()._now()[1] == 100 + 20 + 30
+    # Systems that tell less.
+    system = namedtuple("scputimes", "user nice system idle")
+    monkeypatch.setattr(sampling.psutil, "cpu_times", lambda: system(100.0, 20.0, 30.0, 1000.0))
+    assert Others()._now()[1] == 100 + 20 + 30
 
 
 def test_counts_come_from_a_run_of_their_own_in_the_first_round():
