@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
+from saitan.errors import Unavailable
 from saitan.graph import Graph
 
 if TYPE_CHECKING:
@@ -47,6 +48,17 @@ def checked_graph(graph: Any) -> Graph:
     else:
         how = "make one by Graph.from_arcs or Graph.from_scipy"
     raise ValueError(f"a saitan.graph.Graph is expected, not {kind.__name__}: {how}")
+
+
+def weighted_graph(graph: Graph) -> Graph:
+    """The graph. Raises Unavailable for one without weights or vertices."""
+    if graph.weights is None:
+        raise Unavailable(
+            f"graph {graph.name} has no weights: give it some (`weights:` in its catalogue entry draws them)"
+        )
+    if graph.n == 0:
+        raise Unavailable(f"graph {graph.name} has no vertices")
+    return graph
 
 
 def checked_vertex(name: str, value: Any, n: int) -> int:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.calls import checked_graph
 from saitan.problem import (
     Input,
     Metric,
@@ -259,7 +260,7 @@ def solve(
     from saitan.apsp.instances import Instance
 
     backend = backend_for(_variant(variant), backend)
-    chosen = range(graph.n) if sources is None else sources
+    chosen = range(checked_graph(graph).n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
         raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")
     solver = prepare(Instance(graph, len(chosen)), variant, backend, **parameters)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saitan.calls import weighted_graph
 from saitan.graph import Graph
 from saitan.problem import Unavailable
 
@@ -29,13 +30,10 @@ class Instance:
     def __post_init__(self) -> None:
         if self.graph is None:
             return
-        name = self.graph.name
-        if self.graph.weights is None:
-            raise Unavailable(f"graph {name} has no weights: set `weights:` in its catalogue entry to draw some")
-        if self.graph.n == 0:
-            raise Unavailable(f"graph {name} has no vertices")
-        if self.graph.m > MAX_ARCS:
-            raise Unavailable(f"graph {name} has {self.graph.m:,} arcs; all-pairs shortest paths take {MAX_ARCS:,}")
+        if weighted_graph(self.graph).m > MAX_ARCS:
+            raise Unavailable(
+                f"graph {self.graph.name} has {self.graph.m:,} arcs; all-pairs shortest paths take {MAX_ARCS:,}"
+            )
 
     @property
     def n(self) -> int:

@@ -14,13 +14,13 @@ GPU together), validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.calls import checked_graph, checked_vertex
 from saitan.problem import Input, Metric, Parameter, Reference, Run, Unavailable, Variant, backend_for, check_parameters
 
 if TYPE_CHECKING:
@@ -153,14 +153,7 @@ def queries(graph: Graph, count: int, seed: int) -> list[int]:
 
 def check_root(graph: Graph, root: Any) -> int:
     """The root as an int. Raises ValueError for what is no vertex, or has no arc to another one."""
-    try:
-        number = operator.index(root)
-    except TypeError:
-        number = None
-    if number is None or isinstance(root, bool | np.bool_):
-        raise ValueError(f"root must be a whole number, not {root!r}")
-    if not 0 <= number < graph.n:
-        raise ValueError(f"root {number} is not in [0, {graph.n:,})")
+    number = checked_vertex("root", root, graph.n)
     row = graph.targets[graph.offsets[number] : graph.offsets[number + 1]]
     if not (row != number).any():
         raise ValueError(f"root {number} of graph {graph.name} is isolated: it has no arc to another vertex")
@@ -201,7 +194,7 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
     """
     if variant not in VARIANTS:
         raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
-    root = check_root(instance({"graph": graph}), root)
+    root = check_root(instance({"graph": checked_graph(graph)}), root)
     solver = prepare(graph, variant, backend_for(VARIANTS[variant], backend), **parameters)
     try:
         run = solver.run(root)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_graph, checked_vertex, described
+from saitan.calls import checked_graph, checked_vertex, described, weighted_graph
 from saitan.problem import (
     Input,
     Metric,
@@ -38,7 +38,6 @@ from saitan.problem import (
     Reference,
     Run,
     Solver,
-    Unavailable,
     Variant,
     backend_for,
     check_parameters,
@@ -169,12 +168,7 @@ class Result:
 
 def instance(inputs: Mapping[str, Any]) -> Graph:
     """The graph itself. Raises Unavailable for one without weights or vertices."""
-    graph = inputs["graph"]
-    if graph.weights is None:
-        raise Unavailable(f"graph {graph.name} has no weights: set `weights:` in its catalogue entry to draw some")
-    if graph.n == 0:
-        raise Unavailable(f"graph {graph.name} has no vertices")
-    return graph
+    return weighted_graph(inputs["graph"])
 
 
 def queries(graph: Graph, count: int, seed: int) -> list[int]:

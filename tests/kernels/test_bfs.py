@@ -231,10 +231,10 @@ def test_roots_that_are_none():
         (4, r"root 4 is not in \[0, 4\)"),
         (3, "root 3 of graph drawn is isolated"),
         (2, "root 2 of graph drawn is isolated"),
-        (1.0, "root must be a whole number, not 1.0"),
-        (True, "root must be a whole number, not True"),
-        ("1", "root must be a whole number, not '1'"),
-        (None, "root must be a whole number, not None"),
+        (1.0, "root must be the whole number of a vertex, not 1.0"),
+        (True, "root must be the whole number of a vertex, not True"),
+        ("1", "root must be the whole number of a vertex, not '1'"),
+        (None, "root must be the whole number of a vertex, not None"),
     ):
         for variant in CPU:
             with pytest.raises(ValueError, match=says):

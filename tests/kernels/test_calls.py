@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saitan import sssp
+from saitan import apsp, bfs, sssp
 from saitan.cuda import unusable
 from saitan.graph import Graph
 from saitan.problem import Unavailable
@@ -30,7 +30,7 @@ def test_a_graph_without_vertices_or_weights_has_no_answer():
         sssp.solve(empty, 0)
     with pytest.raises(Unavailable, match=r"^graph unnamed has no vertices$"):
         sssp.prepare(empty, "fast", "cpu")
-    with pytest.raises(Unavailable, match=r"^graph unnamed has no weights: set "):
+    with pytest.raises(Unavailable, match=r"^graph unnamed has no weights: give it some "):
         sssp.solve(Graph.from_arcs(1, [], []), 0, backend="cpu")
 
 
@@ -52,6 +52,10 @@ def test_what_is_no_graph_is_told_how_to_become_one():
         sssp.solve(fake, 0)
     with pytest.raises(ValueError, match=r"not ndarray: make one by Graph\.from_arcs"):
         sssp.solve(np.zeros((3, 3)), 0)
+    with pytest.raises(ValueError, match=r"not csr_array: call Graph\.from_scipy\(matrix\)$"):
+        apsp.solve(csr_array((3, 3)))
+    with pytest.raises(ValueError, match=r"not list: make one by Graph\.from_arcs"):
+        bfs.solve([[1]], 0)
 
 
 @pytest.mark.parametrize("target", [-1, 3, 1.0, True])
