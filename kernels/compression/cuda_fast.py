@@ -19,6 +19,11 @@ from saitan.problem import Invalid
 _BLOCK = (256, 1, 1)
 
 
+def _encoders(dtype: np.dtype) -> int:
+    """Chunks of an encoder's block (encode.cu: PARTS), 64 threads each."""
+    return 2 if dtype.itemsize == 8 else 4
+
+
 def _kernel(name: str, dtype: np.dtype, arguments: str):
     # The bits of an int32 are coded as those of a uint32.
     kind = "uint32" if dtype == np.int32 else dtype.name
@@ -29,7 +34,7 @@ class Encoder:
     """Compresses arrays of one type and up to a length into streams.
 
     Of the worst case's size: `stream` uint8, whose first `nbytes` are the stream after `finish`; `status` is the work
-    space, 8 bytes a chunk.
+    space, 8 bytes a block.
     """
 
     def __init__(self, dtype: np.dtype, count: int, kept: int, empty) -> None:
@@ -38,17 +43,20 @@ class Encoder:
         self.head = Head(dtype, min(kept, mantissa), count, 0)
         self.drop = mantissa - self.head.kept
         self.stream = empty(self.head.payload + 4 * longest(dtype) * self.head.chunks, np.uint8)
-        self.status = empty(self.head.chunks + 1, np.uint64)
+        self._each = _encoders(dtype)
+        self._blocks = -(-self.head.chunks // self._each)
+        self.status = empty(self._blocks + 1, np.uint64)
         self._encode = _kernel("encode", dtype, "PPPPPqi")
         self.nbytes = 0
 
     def queue(self, source: int) -> None:
         """Compress the array at an address."""
-        chunks, stream, status = self.head.chunks, self.stream.ptr, self.status.ptr
+        stream, status = self.stream.ptr, self.status.ptr
         clear(self.status)
-        if chunks:
-            outputs = (stream + self.head.payload, stream + HEAD, status, status + 8 * chunks)
-            self._encode.prepared_call((chunks, 1), _BLOCK, *outputs, source, self.head.count, self.drop)
+        if self._blocks:
+            outputs = (stream + self.head.payload, stream + HEAD, status, status + 8 * self._blocks)
+            shape = (self._blocks, 1), (64 * self._each, 1, 1)
+            self._encode.prepared_call(*shape, *outputs, source, self.head.count, self.drop)
 
     def finish(self) -> None:
         """Wait, and write the head."""

@@ -1,103 +1,112 @@
-// The encoder of `fast` on CUDA: FORMAT.md's chunks, a block each, in one pass over the input.
+// The encoder of `fast` on CUDA: FORMAT.md's chunks, two warps each, in one pass over the input.
 //
-// A warp holds its groups in registers, a value a lane and group. Reductions over a warp give a group's base and width;
-// one over the block the chunk's shift, base and length; a look-back the chunk's place in the stream. A group is packed by
-// shuffles: the lane that writes a word collects the symbols that lie in it, so that no two lanes write one word.
+// A chunk is staged in shared memory, rounded on the way. From then on a lane has a whole group to itself: it finds the
+// group's least base and width in one pass over its values and packs them in a second, so that nothing is exchanged
+// between lanes but one place a group. A group's packed words take the places of its own values, which have been read by
+// then. The length of a block's chunks is told to later blocks before packing and their place is asked for after it, so
+// that there is little left to wait for.
 #include "chunk.cuh"
 
-// 2^20 / w rounded up: n / w = n * RECIPROCAL[w] >> 20 for n < 2048 and w <= 64.
-__constant__ unsigned RECIPROCAL[65] = {
-    0, 1048576, 524288, 349526, 262144, 209716, 174763, 149797, 131072, 116509, 104858, 95326, 87382,
-    80660, 74899, 69906, 65536, 61681, 58255, 55189, 52429, 49933, 47663, 45591, 43691, 41944,
-    40330, 38837, 37450, 36158, 34953, 33826, 32768, 31776, 30841, 29960, 29128, 28340, 27595,
-    26887, 26215, 25576, 24967, 24386, 23832, 23302, 22796, 22311, 21846, 21400, 20972, 20561,
-    20165, 19785, 19419, 19066, 18725, 18397, 18079, 17773, 17477, 17190, 16913, 16645, 16384};
+constexpr int SIDE = 2, STAGE = CHUNK + CHUNK / 64 * 2;
 
-template <class Wide> __device__ inline int length(Wide x) {
-    return sizeof(Wide) == 8 ? 64 - __clzll(x) : 32 - __clz(unsigned(x));
-}
+// Chunks a block: of narrow types more, for as many bytes.
+template <class Type> constexpr int PARTS = sizeof(typename Type::Bits) == 8 ? 2 : 4;
 
-// Bits of the longest of a warp's symbols.
-template <class Wide> __device__ inline int widest(Wide symbol) {
-    if (sizeof(Wide) == 8) {
-        if (__any_sync(ALL, u64(symbol) >> 32)) {
-            return 64 - __clz(__reduce_or_sync(ALL, unsigned(u64(symbol) >> 32)));
-        }
-    }
-    return 32 - __clz(__reduce_or_sync(ALL, unsigned(symbol)));
-}
+// Place of value i of a chunk in its stage: two places are left free after 64, so that lanes meet in no bank.
+__device__ inline int slot(int i) { return i + 2 * (i >> 6); }
+
+__device__ inline unsigned upper(u64 x) { return unsigned(x >> 32); }
+__device__ inline unsigned upper(unsigned x) { return x; }
+__device__ inline int length(u64 x) { return 64 - __clzll(x); }
+__device__ inline int length(unsigned x) { return 32 - __clz(x); }
 
 // A float's bits rounded to nearest even above `drop` > 0 bits; as they are where that breaks the bound.
 template <class Type> __device__ inline typename Type::Wide rounded(typename Type::Wide bits, int drop) {
     using Wide = typename Type::Wide;
-    constexpr Wide INFINITE = (Wide(1) << (WIDTH<Type> - 1 - Type::B)) - 1;
+    constexpr int AT = Type::B & 31;
+    constexpr unsigned INFINITE = 0x7FFFFFFFu >> AT << AT, LEAST = 1u << AT;
     const Wide below = (Wide(1) << drop) - 1;
     const Wide up = (bits + (below >> 1) + (bits >> drop & 1)) & ~below;
-    const Wide exponent = bits >> Type::B & INFINITE;
-    const bool fits = exponent != 0 && exponent != INFINITE && (up >> Type::B & INFINITE) != INFINITE;
+    const bool fits = (upper(bits) & INFINITE) - LEAST < INFINITE - LEAST && (upper(up) & INFINITE) < INFINITE;
     return fits ? up : bits;
 }
 
-// Word `j` of a group of width w whose symbols lie in the lanes. All lanes call it.
-template <class Wide> __device__ inline unsigned packed_word(Wide symbol, int w, int j) {
-    if (w == 1) {
-        return __ballot_sync(ALL, symbol & 1);
-    }
-    int i = 32 * j * RECIPROCAL[w] >> 20, at = i * w - 32 * j;
-    unsigned word = 0;
-    if (sizeof(Wide) == 4 || w <= 32) {
-        for (int more = 31 / w + 2; more; more--) {
-            const unsigned s = __shfl_sync(ALL, unsigned(symbol), i++);
-            word |= at < 0 ? s >> -at : __funnelshift_lc(0, s, at);
-            at += w;
-        }
-    } else {
-        for (int more = 2; more; more--) {
-            const u64 s = __shfl_sync(ALL, u64(symbol), i++);
-            word |= at < 0 ? unsigned(s >> -at) : __funnelshift_lc(0, unsigned(s), at);
-            at += w;
-        }
-    }
-    return word;
-}
-
-// What the warps of a block tell each other.
-struct Shared {
-    unsigned ticket, every[2], base_low, checksum;
-    u64 base, begin;
-    int words[WARPS], other[WARPS];
+// What the warps of a chunk tell each other. stage: values by `slot`, later words.
+template <class Wide> struct alignas(16) Part {
+    Wide stage[STAGE];
+    unsigned every[2], varied, base[2], checksum;
+    int words[2][SIDE];
 };
 
-// A warp's groups: symbols[2 r + k] of place `lane` in group 2 (RUNS warp + r) + k; heads the same in all lanes.
-template <class Wide> struct Groups {
-    Wide symbols[2 * RUNS];
-    unsigned heads[2 * RUNS];
-    int words;
+// A group as its lane has it. bias: what is taken from a magnitude; zeros: 1 where zero has a code of its own.
+template <class Wide> struct Group {
+    Wide most = 0, bias;
+    unsigned least = ALL, signs = 0, zeros = 0, head;
+    int width, shift;
+
+    template <bool FLOAT> static __device__ Wide magnitude(Wide x) { return FLOAT ? x & ~Wide(0) >> 1 : x; }
+
+    template <bool FLOAT> __device__ void take(Wide x) {
+        const Wide m = magnitude<FLOAT>(x);
+        least = min(least, m ? upper(m) : ALL);
+        most = max(most, m);
+        zeros += m == 0;
+        signs |= upper(x);
+    }
+
+    // Base above B bits, ALL where all is zero. places: values of the group.
+    template <int B> __device__ unsigned base(int places) {
+        zeros -= 32 - places;
+        return least == ALL ? ALL : least >> (B & 31);
+    }
+
+    template <bool FLOAT, int B> __device__ void code(unsigned least_base, unsigned chunk_base, int t) {
+        const unsigned relative = least_base == ALL ? 0 : min(least_base - chunk_base, 255u);
+        const Wide b = Wide(chunk_base) + relative;
+        zeros = zeros && b != 0;
+        bias = b << B;
+        shift = t;
+        const Wide longest = most ? ((most - bias) >> t) + zeros : 0;
+        width = FLOAT ? (longest ? length(longest) + 1 : signs >> 31) : length(longest);
+        head = relative << 8 | zeros << 7 | width;
+    }
+
+    template <bool FLOAT> __device__ Wide symbol(Wide x) const {
+        const Wide m = magnitude<FLOAT>(x);
+        const Wide c = m ? ((m - bias) >> shift) + zeros : 0;
+        return FLOAT ? c << 1 | x >> (8 * sizeof(Wide) - 1) : c;
+    }
 };
 
-// A group's least m >> high of what is not zero, ~0 where all is zero. Fits 32 bits for every type.
-template <class Wide> __device__ inline unsigned least_base(Wide m, int high) {
-    return __reduce_min_sync(ALL, m ? unsigned(m >> high) : ALL);
-}
-
-// Symbols, heads and the sum of the widths from magnitudes m (in `symbols`), their groups' bases (in `heads`) and signs.
-// left: values of the chunk from this lane's first one on; what lies beyond is 0 and stays it.
-template <class Type>
-__device__ inline void symbols_of(Groups<typename Type::Wide> &g, unsigned base, int high, unsigned signs, int left) {
+// Pack a lane's group in place: values are read four at a time before the words that they fill are written. A Unit, of
+// the bits of a value or of 32 where no symbol is longer, goes to the place of a value.
+template <class Type, class Unit>
+__device__ inline void pack(typename Type::Wide *at, const Group<typename Type::Wide> &group) {
     using Wide = typename Type::Wide;
-    g.words = 0;
-    for (int i = 0; i < 2 * RUNS; i++) {
-        const unsigned relative = g.heads[i] == ALL ? 0 : min(g.heads[i] - base, 255u);
-        const Wide b = Wide(base) + relative;
-        Wide code = g.symbols[i];
-        const unsigned zeros = __any_sync(ALL, code == 0 && i / 2 * 64 + (i & 1) < left) && b != 0;
-        if (code != 0) {
-            code = code - (b << high) + zeros;
+    constexpr int BITS = 8 * sizeof(Unit);
+    const Wide *from = at;
+    Unit rest = 0;
+    int fill = 0;
+#pragma unroll 1
+    for (int p = 0; p < 32; p += 4, from += 8) {
+        Wide x[4];
+        for (int q = 0; q < 4; q++) {
+            x[q] = from[2 * q];
         }
-        g.symbols[i] = Type::FLOAT ? code << 1 | (signs >> i & 1) : code;
-        const int w = widest(g.symbols[i]);
-        g.heads[i] = relative << 8 | zeros << 7 | w;
-        g.words += w;
+        for (int q = 0; q < 4; q++) {
+            const Unit s = Unit(group.template symbol<Type::FLOAT>(x[q]));
+            rest |= s << fill;
+            const int end = fill + group.width;
+            if (end >= BITS) {
+                *(Unit *)at = rest;
+                at += 2;
+                rest = BITS == 32 ? __funnelshift_lc(unsigned(s), 0, fill) : s >> 1 >> (BITS - 1 - fill);
+            }
+            fill = end & (BITS - 1);
+        }
+    }
+    if (fill) {
+        *(Unit *)at = rest;
     }
 }
 
@@ -106,158 +115,212 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
                               const typename Type::Bits *in, long long count, int drop) {
     using Bits = typename Type::Bits;
     using Wide = typename Type::Wide;
-    constexpr int B = Type::B;
-    __shared__ Shared shared, differences;
-    const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    if (t == 0) {
-        shared.every[0] = shared.every[1] = shared.checksum = 0;
-        shared.base_low = differences.base_low = ALL;
+    constexpr int B = Type::B, P = PARTS<Type>;
+    constexpr bool FLOAT = Type::FLOAT;
+    __shared__ Part<Wide> parts[P];
+    __shared__ unsigned slot_of_ticket;
+    __shared__ u64 begin;
+    const int t = threadIdx.x, lane = t & 31, side = t >> 5 & 1;
+    Part<Wide> &part = parts[t >> 6];
+    if ((t & 63) == 0) {
+        part.every[0] = part.every[1] = part.varied = part.checksum = 0;
+        part.base[0] = part.base[1] = ALL;
     }
-    const long long chunk = take_ticket(ticket, &shared.ticket);
-    const int n = chunk_length(count, chunk), groups = 2 * ((n + 63) / 64);
+    const long long block = take_ticket(ticket, &slot_of_ticket), chunk = block * P + (t >> 6);
+    const int n = max(0, chunk_length(count, chunk)), groups = 2 * ((n + 63) / 64);
     in += chunk * CHUNK;
 
-    const Wide first = Type::FLOAT && drop ? rounded<Type>(in[0], drop) : Wide(in[0]);
-    Groups<Wide> g;
-    Wide every = 0;
-    bool same = true;
-    unsigned signs = 0;
-    for (int r = 0; r < RUNS; r++) {
-        const int i = 64 * (warp * RUNS + r) + 2 * lane;
-        Two<Bits> two = {0, 0};
-        if (i + 1 < n) {
-            two = *(const Two<Bits> *)(in + i);
-        } else if (i < n) {
-            two.a = in[i];
-        }
-        for (int k = 0; k < 2; k++) {
-            Wide x = k ? two.b : two.a;
-            if (Type::FLOAT && drop) {
-                x = rounded<Type>(x, drop);
+    // Stage.
+    const Wide first = n == 0 ? 0 : FLOAT && drop ? rounded<Type>(in[0], drop) : Wide(in[0]);
+    Wide every = 0, varied = 0;
+    constexpr int BATCH = 4;
+    for (int r = side; r < 32; r += SIDE * BATCH) {
+        Two<Bits> two[BATCH];
+        Wide *to = part.stage + 66 * r + 2 * lane;
+        const int i = 64 * r + 2 * lane;
+        const auto keep = [&](int k, Wide a, Wide b) {
+            if (FLOAT && drop) {
+                a = rounded<Type>(a, drop);
+                b = rounded<Type>(b, drop);
             }
-            same &= x == first || i + k >= n;
-            every |= x;
-            g.symbols[2 * r + k] = x;
+            every |= a | b;
+            *(Two<Wide> *)(to + 66 * SIDE * k) = {a, b};
+            return Two<Wide>{a ^ first, b ^ first};
+        };
+        if (n == CHUNK) {
+            for (int k = 0; k < BATCH; k++) {
+                two[k] = *(const Two<Bits> *)(in + i + 64 * SIDE * k);
+            }
+            for (int k = 0; k < BATCH; k++) {
+                const Two<Wide> other = keep(k, two[k].a, two[k].b);
+                varied |= other.a | other.b;
+            }
+            continue;
+        }
+#pragma unroll 1
+        for (int k = 0; k < BATCH; k++) {
+            const int left = n - i - 64 * SIDE * k;
+            const Bits *at = in + i + 64 * SIDE * k;
+            const Two<Wide> other = keep(k, left > 0 ? at[0] : 0, left > 1 ? at[1] : 0);
+            varied |= (left > 0 ? other.a : 0) | (left > 1 ? other.b : 0);
         }
     }
     // The shift: zeros below in all values; what lies above B sets no limit.
+    varied = __any_sync(ALL, varied != 0);
     if (B) {
         const unsigned low = __reduce_or_sync(ALL, unsigned(every));
-        const unsigned high = sizeof(Wide) == 8 ? __reduce_or_sync(ALL, unsigned(u64(every) >> 32)) : 0;
+        const unsigned high = __reduce_or_sync(ALL, upper(every));
         if (lane == 0) {
-            atomicOr(shared.every, low);
-            atomicOr(shared.every + 1, high);
+            atomicOr(part.every, low);
+            atomicOr(part.every + 1, high);
         }
     }
-    same = __syncthreads_and(same);
-    int shift = 0;
-    if (B && !same) {
-        const u64 all = u64(shared.every[1]) << 32 | shared.every[0] | 1ull << B;
-        shift = __ffsll(all) - 1;
+    if (lane == 0 && varied) {
+        part.varied = 1;
     }
+    __syncthreads();
+    const bool same = !part.varied;
+    const u64 all = (sizeof(Wide) == 8 ? u64(part.every[1]) << 32 | part.every[0] : part.every[0]) | 1ull << B;
+    int shift = B && !same ? __ffsll(all) - 1 : 0;
 
-    int words = 4, mode = CONSTANT;
-    unsigned base = 0;
-    Groups<Wide> d;
-    if (!same) {
-        unsigned least = ALL, other = ALL;
-        for (int i = 0; i < 2 * RUNS; i++) {
-            Wide &x = g.symbols[i];
-            if (!Type::FLOAT) {
-                // The value before: the neighbour in the run, of its first one the last of the run before.
-                Wide before = __shfl_up_sync(ALL, g.symbols[i | 1], 1);
-                const int at = 64 * (warp * RUNS + i / 2) + 2 * lane + (i & 1);
-                before = i & 1 ? g.symbols[i - 1] : before;
-                if (lane == 0 && !(i & 1)) {
-                    before = at && at < n ? Wide(in[at - 1]) : x;
-                }
-                d.symbols[i] = x - before;
-                if (at >= n) {
-                    d.symbols[i] = 0;
-                }
-            }
-        }
-        for (int i = 0; i < 2 * RUNS; i++) {
-            Wide &x = g.symbols[i];
-            if (Type::FLOAT) {
-                signs |= unsigned(x >> (WIDTH<Type> - 1)) << i;
-                x &= (Wide(1) << (WIDTH<Type> - 1)) - 1;
-            } else {
-                const Bits difference = Bits(d.symbols[i]);
-                d.symbols[i] = Bits(difference << 1) ^ (difference >> (WIDTH<Type> - 1) ? Bits(~Bits(0)) : Bits(0));
-                d.heads[i] = least_base(d.symbols[i], B);
-                other = min(other, d.heads[i]);
-            }
-            x >>= shift;
-            g.heads[i] = least_base(x, B - shift);
-            least = min(least, g.heads[i]);
-        }
-        if (lane == 0) {
-            atomicMin(&shared.base_low, least);
-            if (!Type::FLOAT) {
-                atomicMin(&differences.base_low, other);
-            }
-        }
-        __syncthreads();
-        base = shared.base_low == ALL ? 0 : shared.base_low;
-        const int left = n - 64 * RUNS * warp - 2 * lane;
-        symbols_of<Type>(g, base, B - shift, signs, left);
-        unsigned other_base = 0;
-        if (!Type::FLOAT) {
-            other_base = differences.base_low == ALL ? 0 : differences.base_low;
-            symbols_of<Type>(d, other_base, B, 0, left);
-        }
-        if (lane == 0) {
-            shared.words[warp] = g.words;
-            shared.other[warp] = Type::FLOAT ? 0 : d.words;
-        }
-        __syncthreads();
-        int plain = 0, differing = 0;
-        for (int w = 0; w < WARPS; w++) {
-            plain += shared.words[w];
-            differing += shared.other[w];
-        }
-        mode = PACKED;
-        words = 4 + groups / 2 + plain;
-        if (!Type::FLOAT && differing + 2 < plain) {
-            mode = DIFFERENCES;
-            words = 6 + groups / 2 + differing;
-            base = other_base;
-            shift = 0;
-            g = d;
-        }
-        const int raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
-        if (words >= raw) {
-            mode = RAW;
-            words = raw;
-            shift = 0;
+    // A lane's group: the lane beside it has the other places of the run.
+    const int group = 32 * side + lane, head_of_run = 66 * (group >> 1), mine = head_of_run + (group & 1);
+    const int places = min(32, max(0, (n - 64 * (group >> 1) - (group & 1) + 1) / 2));
+    const auto difference = [&](int p) -> Wide {
+        const int at = mine + 2 * p;
+        const bool opens = p == 0 && !(group & 1);
+        const Wide x = part.stage[at], before = opens && !group ? x : part.stage[at - (opens ? 3 : 1)];
+        const Bits d = Bits(x - before);
+        return p < places ? Wide(Bits(d << 1) ^ (d >> (WIDTH<Type> - 1) ? Bits(~Bits(0)) : Bits(0))) : Wide(0);
+    };
+    Group<Wide> g, d;
+#pragma unroll 8
+    for (int p = 0; p < 32; p++) {
+        g.template take<FLOAT>(part.stage[mine + 2 * p]);
+        if (!FLOAT) {
+            d.template take<false>(difference(p));
         }
     }
-
-    if (warp == 0) {
-        const u64 sum = before(status, unsigned(chunk), words);
-        if (lane == 0) {
-            shared.begin = sum;
-            table[chunk] = sum;
-            if (chunk == gridDim.x - 1) {
-                table[chunk + 1] = sum + words;
-            }
+    // Kept for later: the value before a run's first is in the other warp's hands by then.
+    const Wide opening = FLOAT ? 0 : difference(0);
+    const unsigned least = g.template base<B>(places), other = d.template base<B>(places);
+    const unsigned warp_least = __reduce_min_sync(ALL, least), warp_other = FLOAT ? 0 : __reduce_min_sync(ALL, other);
+    if (lane == 0) {
+        atomicMin(&part.base[0], warp_least);
+        if (!FLOAT) {
+            atomicMin(&part.base[1], warp_other);
         }
     }
     __syncthreads();
-    unsigned *out = payload + shared.begin;
+    unsigned base = part.base[0] == ALL ? 0 : part.base[0];
+    g.template code<FLOAT, B>(least, base, shift);
+    int words = __reduce_add_sync(ALL, g.width), differing = 0;
+    if (!FLOAT) {
+        d.template code<false, B>(other, part.base[1] == ALL ? 0 : part.base[1], 0);
+        differing = __reduce_add_sync(ALL, d.width);
+    }
+    if (lane == 0) {
+        part.words[0][side] = words;
+        part.words[1][side] = differing;
+    }
+    __syncthreads();
+    // The chunk's mode and length, in all its threads; the block's length in all of the block.
+    const auto mode_of = [&](const Part<Wide> &p, int n, int &words) {
+        const int groups = 2 * ((n + 63) / 64), raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
+        const int plain = p.words[0][0] + p.words[0][1], differing = p.words[1][0] + p.words[1][1];
+        int mode = CONSTANT;
+        words = n ? 4 : 0;
+        if (p.varied) {
+            mode = PACKED;
+            words = 4 + groups / 2 + plain;
+            if (!FLOAT && differing + 2 < plain) {
+                mode = DIFFERENCES;
+                words = 6 + groups / 2 + differing;
+            }
+            if (words >= raw) {
+                mode = RAW;
+                words = raw;
+            }
+        }
+        return mode;
+    };
+    int mode = 0, before_chunk = 0, total = 0;
+    for (int q = 0; q < P; q++) {
+        int its;
+        const int m = mode_of(parts[q], max(0, chunk_length(count, block * P + q)), its);
+        if (q == t >> 6) {
+            mode = m;
+            words = its;
+            before_chunk = total;
+        }
+        total += its;
+    }
+    if (t == 0) {
+        tell(status, unsigned(block), total);
+    }
+
+    // Pack.
+    if (!FLOAT && mode == DIFFERENCES) {
+        base = part.base[1] == ALL ? 0 : part.base[1];
+        g = d;
+        // From the last place down, so that the value before is still there.
+        for (int p = 31; p >= 0; p--) {
+            const Wide x = p ? difference(p) : opening;
+            __syncwarp();
+            part.stage[mine + 2 * p] = x;
+            __syncwarp();
+        }
+    }
+    if (mode == RAW) {
+        shift = 0;
+    }
+    int at = g.width;
+    for (int step = 1; step < 32; step <<= 1) {
+        const int lower = __shfl_up_sync(ALL, at, step);
+        at += lane >= step ? lower : 0;
+    }
+    at += (mode == DIFFERENCES ? 6 : 4) + groups / 2 - g.width;
+    if (side) {
+        at += part.words[mode == DIFFERENCES][0];
+    }
+    const bool narrow = sizeof(Wide) == 4 || __all_sync(ALL, g.width <= 32);
+    if (mode >= PACKED) {
+        if (narrow) {
+            pack<Type, unsigned>(part.stage + mine, g);
+        } else {
+            pack<Type, Wide>(part.stage + mine, g);
+        }
+        __syncwarp();
+    }
+
+    if (t < 32) {
+        const u64 sum = before(status, unsigned(block), total);
+        if (lane == 0) {
+            begin = sum;
+        }
+    }
+    __syncthreads();
+    if (n == 0) {
+        return;
+    }
+    const long long place = begin + before_chunk;
+    unsigned *out = payload + place;
     unsigned checksum = 0;
     const auto put = [&](int place, unsigned word) {
         out[place] = word;
         checksum += share(word, place);
     };
-    if (t == 0) {
+    if ((t & 63) == 0) {
+        table[chunk] = place;
+        if ((chunk + 1) * CHUNK >= count) {
+            table[chunk + 1] = place + words;
+        }
         checksum = mix(unsigned(chunk));
         put(0, mode | shift << 8);
         if (mode == CONSTANT || mode == DIFFERENCES) {
-            const int place = mode == CONSTANT ? 2 : 4;
-            put(place, unsigned(first));
-            put(place + 1, unsigned(u64(first) >> 32));
+            const int at = mode == CONSTANT ? 2 : 4;
+            put(at, unsigned(first));
+            put(at + 1, unsigned(u64(first) >> 32));
         }
         if (mode >= PACKED) {
             put(2, base);
@@ -265,66 +328,55 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         }
     }
     if (mode == RAW) {
-        for (int i = t; i < words - 2; i += THREADS) {
-            u64 word = 0;
-            constexpr int SIZE = sizeof(Bits);
-            if (SIZE == 8) {
-                const Wide x = in[i / 2];
-                word = u64(Type::FLOAT && drop ? rounded<Type>(x, drop) : x) >> 32 * (i & 1);
-            } else if (SIZE == 4) {
-                const Wide x = in[i];
-                word = Type::FLOAT && drop ? rounded<Type>(x, drop) : x;
+        for (int i = t & 63; i < words - 2; i += 64) {
+            unsigned word;
+            if (sizeof(Bits) == 8) {
+                word = ((const unsigned *)(part.stage + slot(i / 2)))[i & 1];
+            } else if (sizeof(Bits) == 4) {
+                word = unsigned(part.stage[slot(i)]);
             } else {
-                word = in[2 * i] | (2 * i + 1 < n ? unsigned(in[2 * i + 1]) << 16 : 0u);
+                word = unsigned(part.stage[slot(2 * i)]) | unsigned(part.stage[slot(2 * i + 1)]) << 16;
             }
-            put(2 + i, unsigned(word));
+            put(2 + i, word);
         }
     } else if (mode >= PACKED) {
-        const int front = mode == PACKED ? 4 : 6;
-        int at = front + groups / 2;
-        for (int w = 0; w < warp; w++) {
-            at += mode == PACKED ? shared.words[w] : shared.other[w];
+        const unsigned beside = __shfl_down_sync(ALL, g.head, 1);
+        if ((lane & 1) == 0 && group < groups) {
+            put((mode == PACKED ? 4 : 6) + group / 2, g.head | beside << 16);
         }
-        for (int i = 0; i < 2 * RUNS; i++) {
-            const int group = 2 * RUNS * warp + i, w = g.heads[i] & 127;
-            if ((i & 1) == 0 && lane == 0 && group < groups) {
-                put(front + group / 2, g.heads[i] | g.heads[i + 1] << 16);
-            }
-            if (w) {
-                const unsigned word = packed_word(g.symbols[i], w, lane);
-                if (lane < w) {
-                    put(at + lane, word);
-                }
-                if (sizeof(Wide) == 8 && w > 32) {
-                    const unsigned upper = packed_word(g.symbols[i], w, lane + 32);
-                    if (lane + 32 < w) {
-                        put(at + lane + 32, upper);
-                    }
-                }
-                at += w;
+        // Half a warp a group.
+        const int half = lane >> 4;
+        const unsigned *from = (const unsigned *)(part.stage + 66 * 16 * side + half);
+#pragma unroll 4
+        for (int pair = 0; pair < 16; pair++) {
+            const int width = __shfl_sync(ALL, g.width, 2 * pair + half);
+            const int to = __shfl_sync(ALL, at, 2 * pair + half);
+#pragma unroll 1
+            for (int j = lane & 15; j < width; j += 16) {
+                constexpr int EACH = sizeof(Wide) / 4;
+                put(to + j, from[EACH * 66 * pair + (narrow ? 2 * EACH * j : 4 * (j >> 1) + (j & 1))]);
             }
         }
     }
     checksum = __reduce_add_sync(ALL, checksum);
     if (lane == 0) {
-        atomicAdd(&shared.checksum, checksum);
+        atomicAdd(&part.checksum, checksum);
     }
     __syncthreads();
-    if (t == 0) {
-        out[1] = shared.checksum;
+    if ((t & 63) == 0) {
+        out[1] = part.checksum;
     }
 }
 
-// blocks: of a multiprocessor at once; six leave a thread 40 registers, in which integers, coded in two ways, do not fit.
-#define ENCODE(name, Type, blocks)                                                                                     \
-    extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                                      \
+#define ENCODE(name, Type)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(64 * PARTS<Type>)                                                     \
     encode_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
                   long long count, int drop) {                                                                         \
         encode<Type>(payload, table, status, ticket, in, count, drop);                                                 \
     }
 
-ENCODE(float64, Float64, 6)
-ENCODE(float32, Float32, 6)
-ENCODE(uint64, Uint64, 3)
-ENCODE(uint32, Uint32, 4)
-ENCODE(uint16, Uint16, 4)
+ENCODE(float64, Float64)
+ENCODE(float32, Float32)
+ENCODE(uint64, Uint64)
+ENCODE(uint32, Uint32)
+ENCODE(uint16, Uint16)

@@ -285,6 +285,9 @@ c1c2c3(u64 *memory, long long *offsets, u64 *status, unsigned *ticket, long long
     // The barriers in code_pairs come after all reads: the length tells others that this chunk's memory is free.
     if (t < 32) {
         __threadfence();
+        if (t == 0) {
+            tell(status, unsigned(chunk), words);
+        }
         const u64 sum = before(status, unsigned(chunk), words);
         __threadfence();
         if (t == 0) {
@@ -323,6 +326,9 @@ gather(u64 *payload, long long *offsets, u64 *status, unsigned *ticket, const u6
     const long long chunk = take_ticket(ticket, &slot);
     const int n = chunk_length(count, chunk), words = lengths[chunk];
     if (threadIdx.x < 32) {
+        if (threadIdx.x == 0) {
+            tell(status, unsigned(chunk), words);
+        }
         const u64 sum = before(status, unsigned(chunk), words);
         if (threadIdx.x == 0) {
             begin = sum;

@@ -28,31 +28,38 @@ __device__ inline unsigned take_ticket(unsigned *ticket, unsigned *slot) {
     return *slot;
 }
 
-// Sum of the lengths before block `number`, to all lanes of the one warp that calls it. status: zeros before the launch.
+// Tell blocks to come the length of block `number`: one thread of it, before any asks for what lies before it. status:
+// zeros before the launch.
+__device__ inline void tell(u64 *status, unsigned number, u64 length) {
+    store_word(status + number, (number == 0 ? PREFIX : LENGTH) | length);
+}
+
+// Sum of the lengths before block `number`, whose own was told, to all lanes of the one warp that calls it.
 __device__ inline u64 before(u64 *status, unsigned number, u64 length) {
     const unsigned lane = threadIdx.x & 31;
-    if (lane == 0) {
-        store_word(status + number, (number == 0 ? PREFIX : LENGTH) | length);
-    }
     u64 sum = 0;
-    for (long long nearest = (long long)number - 1; nearest >= 0; nearest -= 32) {
+    bool found = false;
+    for (long long nearest = (long long)number - 1; nearest >= 0 && !found; nearest -= 32) {
         const long long other = nearest - lane;
         u64 word = PREFIX;
-        if (other >= 0) {
-            do {
+        int last;
+        // What is farther than the nearest prefix need not be there yet.
+        for (bool missing = other >= 0;;) {
+            if (missing) {
                 word = load_word(status + other);
-            } while (word == 0);
+                missing = word == 0;
+            }
+            const unsigned prefixes = __ballot_sync(~0u, word >= PREFIX);
+            found = prefixes;
+            last = prefixes ? __ffs(prefixes) - 1 : 31;
+            if (!__any_sync(~0u, missing && int(lane) <= last)) {
+                break;
+            }
         }
-        const unsigned prefixes = __ballot_sync(~0u, word >= PREFIX);
-        const int last = prefixes ? __ffs(prefixes) - 1 : 31;
-        u64 part = int(lane) <= last ? word & AMOUNT : 0;
-        for (int step = 16; step; step >>= 1) {
-            part += __shfl_xor_sync(~0u, part, step);
-        }
-        sum += part;
-        if (prefixes) {
-            break;
-        }
+        sum += int(lane) <= last ? word & AMOUNT : 0;
+    }
+    for (int step = 16; step; step >>= 1) {
+        sum += __shfl_xor_sync(~0u, sum, step);
     }
     if (lane == 0 && number) {
         store_word(status + number, PREFIX | (sum + length));
