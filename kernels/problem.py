@@ -25,7 +25,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
@@ -140,6 +140,7 @@ class Variant:
     graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
     inputs        names of inputs that the variant cannot do without, although the problem can
+    ranks         numbers of processes that can answer together (saitan.ranks), in ascending order; empty for one alone
     """
 
     summary: str
@@ -152,6 +153,7 @@ class Variant:
     graph: tuple[str, ...] = ()
     instance: Mapping[str, tuple] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
+    ranks: Sequence[int] = ()
 
     def backends(self) -> tuple[str, ...]:
         """The backends this variant has an implementation for."""
@@ -197,6 +199,13 @@ class Variant:
         if "weights" in self.graph and about.get("weight", "unknown") is None:
             return "needs a graph with weights"
         return None
+
+    def unranked(self, number: int) -> str | None:
+        """Why a number of ranks does not fit this variant, as the end of a sentence; None when it does."""
+        if number in (fitting := self.ranks or (1,)):
+            return None
+        known = f"{fitting[0]} to {fitting[-1]}" if isinstance(fitting, range) else ", ".join(map(str, fitting))
+        return f"runs on {known} ranks, not {number}"
 
     def load(self, backend: str) -> Callable[..., Solver]:
         """The Solver class for a backend. Raises Unavailable when there is none or its package is missing."""

@@ -1,10 +1,17 @@
-"""The processes that answer one query together: today one."""
+"""The processes that answer one query together, joined by MPI (mpi4py); alone where none was joined.
+
+A program that was started on several ranks calls `join` once. Everything else asks `current`, and every rank makes the
+same calls in the same order: `agree`, `slowest`, `each` and `on_this_host` wait for all.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from saitan.errors import Unavailable
 
 T = TypeVar("T")
 
@@ -15,11 +22,16 @@ class Ranks:
 
     rank, size  its number and how many there are; rank 0 decides, draws, and writes
     local       its number among those of the same host, which chooses its device
+    together    how many there are on the same host
+    world, host mpi4py's communicators of all, and of those of the same host; None for a process alone
     """
 
     rank: int = 0
     size: int = 1
     local: int = 0
+    together: int = 1
+    world: Any = None
+    host: Any = None
 
     @property
     def leads(self) -> bool:
@@ -28,13 +40,63 @@ class Ranks:
 
     def agree(self, value: T) -> T:
         """The leading rank's value, on every rank."""
-        return value
+        return value if self.world is None else self.world.bcast(value)
 
     def slowest(self, seconds: float) -> float:
         """The largest of all ranks' values, on every rank."""
-        return seconds
+        return max(self.each(seconds))
+
+    def each(self, value: T) -> list[T]:
+        """All ranks' values in their order, on every rank."""
+        return [value] if self.world is None else self.world.allgather(value)
+
+    def on_this_host(self, value: float) -> float:
+        """The sum of the values of the ranks of this host, on each of them."""
+        return value if self.host is None else self.host.allreduce(value)
+
+    @property
+    def library(self) -> str:
+        """The MPI library that joins them; "" for a process alone."""
+        if self.world is None:
+            return ""
+        from mpi4py import MPI
+
+        return MPI.Get_library_version().split(",")[0].strip()
+
+    def abort(self) -> None:
+        """End all ranks at once, with status 1; nothing for a process alone."""
+        if self.world is not None:
+            self.world.Abort(1)
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} of {self.size} on {platform.node()}"
+
+
+_joined: Ranks | None = None
+
+
+def join(size: int) -> Ranks:
+    """Join the processes that an MPI launcher started; `current` returns them from now on.
+
+    Raises Unavailable where mpi4py or its MPI library is missing, or where they are not `size` processes.
+    """
+    global _joined
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise Unavailable(f"mpi4py cannot be used (pip install -e '.[mpi]', and an MPI library): {reason}") from None
+    world = MPI.COMM_WORLD
+    if world.size != size:
+        raise Unavailable(
+            f"the launcher joined {world.size} processes, not {size}: mpi4py loads"
+            f" {Ranks(world=world).library}, and the launcher must be of the same MPI"
+        )
+    host = world.Split_type(MPI.COMM_TYPE_SHARED)
+    _joined = Ranks(world.rank, size, host.rank, host.size, world, host)
+    return _joined
 
 
 def current() -> Ranks:
-    """The ranks of this process. SAITAN_LOCAL_RANK chooses its device."""
-    return Ranks(local=int(os.environ.get("SAITAN_LOCAL_RANK", "0")))
+    """The ranks that were joined, otherwise this process alone, for which SAITAN_LOCAL_RANK chooses its device."""
+    return _joined or Ranks(local=int(os.environ.get("SAITAN_LOCAL_RANK", "0")))

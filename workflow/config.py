@@ -121,6 +121,14 @@ class Experiment(Model):
     )
     queries: int = Field(8, ge=1, le=1_000_000, description="How many queries (sources, ...) are drawn.")
     seed: int = Field(1, ge=0, lt=2**63, description="Seed of that draw.")
+    ranks: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[],
+        description="Processes that answer together, started by the launcher; each number is a point of every variant"
+        " that runs on several.",
+    )
+    cores_per_rank: int | None = Field(
+        None, ge=1, description="Cores of each rank; the machine's divided among its ranks when absent."
+    )
     quantities: list[str] = Field(
         ["time", "mean time", "memory"],
         description="Rows of the summary table: these, total time, upload time, counters.",
@@ -155,11 +163,19 @@ class Experiment(Model):
             raise ValueError(f"view {self.view} needs `variants`")
         if self.view in ("graphs", "weights") and not self.graphs:
             raise ValueError(f"view {self.view} needs `graphs`")
+        if self.keep and self.ranks:
+            raise ValueError("either `keep` or `ranks`: an answer is kept by one process")
         if self.graphs and self.arrays:
             raise ValueError("either `graphs` or `arrays`, not both")
         if self.baseline and self.baseline not in self.variants:
             raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
         return self
+
+    @property
+    def swept(self) -> list[str]:
+        """Names of all that its points differ in beside the data and the variant."""
+        names = [name for values in self.variants.values() for name in values]
+        return list(dict.fromkeys([*self.instance, *names, *(["ranks"] if self.ranks else [])]))
 
     @property
     def traced(self) -> bool:
@@ -179,6 +195,11 @@ class Config(Model):
     architectures: list[Architecture] | None = Field(
         None,
         description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
+    )
+    launcher: str = Field(
+        "mpirun --oversubscribe --bind-to none",
+        min_length=1,
+        description="What starts ranks, with its options; the number of ranks is added as -n.",
     )
     measure: Measure = Measure()
     experiments: dict[Name, Experiment] = Field(min_length=1)
@@ -271,7 +292,7 @@ def _check(key: str, experiment: Experiment, graphs: list[str], arrays: list[str
                 f"{key}.arrays: unknown array{_suggest(array, arrays)} (config/arrays.yaml, or experiment.output of"
                 " another experiment that keeps it)"
             )
-    for field in ("graphs", "arrays", "keep", "quantities"):
+    for field in ("graphs", "arrays", "keep", "ranks", "quantities"):
         _once(f"{key}.{field}", getattr(experiment, field))
     try:
         Measure.model_validate(experiment.measure)
@@ -315,9 +336,8 @@ def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
 
 def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
     """The columns that a chart and a view of phases name are there."""
-    swept = [*experiment.instance, *(name for values in experiment.variants.values() for name in values)]
     traces = [] if package is None else list(getattr(package, "TRACES", {}))
-    known = [*COLUMNS[experiment.view], *swept]
+    known = [*COLUMNS[experiment.view], *experiment.swept]
     if experiment.view == "summary":
         known += [] if package is None else list(package.METRICS)
     elif experiment.traced:

@@ -11,18 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.problem import Unavailable
+from saitan.ranks import Ranks, current
 from saitan.workflow.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import absent, run_step, say
+from saitan.workflow.step import absent, add_ranks, run_step, say
 
 _KEY = b"saitan"
 POINT = ("experiment", "problem", "backend", "graph", "variant")
@@ -40,30 +43,67 @@ def measure(arguments: argparse.Namespace) -> None:
         pa.array([0])
     settings = json.loads(arguments.settings)
     constant = {key: settings[key] for key in POINT}
-    constant |= {"parameters": settings["parameters"], "instance": settings["instance"], "cores": arguments.cores}
+    ranks = current()
+    # The number of ranks is swept as a parameter is.
+    swept = {"ranks": settings["ranks"]} if settings.get("ranks") else {}
+    constant |= {"parameters": settings["parameters"] | swept, "instance": settings["instance"]}
+    constant |= {"cores": arguments.cores}
     unavailable = None
     try:
-        sampled, costs = _sampled(settings, arguments)
-        constant |= costs | {"provenance": provenance(settings["backend"])}
+        sampled, costs = _sampled(settings, arguments, ranks)
+        constant |= costs | {"provenance": provenance(settings["backend"], ranks)}
     except Unavailable as error:
+        if ranks.size > 1 and not isinstance(error, Lacking):
+            # The others may be waiting for this one.
+            raise
         sampled, unavailable = Sampled(), str(error)
-        say(arguments.log, f"left out: {error}")
+        if ranks.leads:
+            say(arguments.log, f"left out: {error}")
+    if not ranks.leads:
+        return
     about = {"identity": settings.get("identity", ""), "unavailable": unavailable, "settled": sampled.settled}
     about |= {"spread": sampled.spread if math.isfinite(sampled.spread) else None, "disturbed": sampled.disturbed}
     with beside(arguments.output) as path:
         write_samples([constant | row for row in sampled.rows], about, path)
 
 
-def _sampled(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[Sampled, dict[str, Any]]:
+class Lacking(Unavailable):
+    """Some rank lacks what a point needs, and every rank knows."""
+
+
+def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ranks) -> tuple[Sampled, dict[str, Any]]:
     """The samples, and what preparing the solver cost. Raises Unavailable for what cannot run here."""
-    package, instance = load_instance(settings, arguments)
+    package, instance = _loaded(settings, arguments, ranks)
     queries = read_queries(arguments.queries)
     with prepared(package, instance, settings) as solver:
-        answering = Answering(package, solver, read_reference(arguments.reference))
+        answering = Answering(package, solver, read_reference(arguments.reference), ranks)
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
-        sampled = sample(answering, solver, queries, settings)
-        return sampled, {"transfer_seconds": solver.transfer, "memory": solver.memory}
+        sampled = sample(answering, solver, queries, settings, ranks)
+        if crowded := _crowded(ranks, arguments.cores):
+            sampled.disturbed.append(crowded)
+        costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
+        return sampled, costs
+
+
+def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ranks) -> tuple[ModuleType, Any]:
+    """The problem's package and its instance. Raises Lacking on every rank where one cannot have them."""
+    loaded = lacking = None
+    try:
+        loaded = load_instance(settings, arguments)
+        loaded[0].VARIANTS[settings["variant"]].load(settings["backend"])
+    except Unavailable as error:
+        lacking = f"{ranks}: {error}" if ranks.size > 1 else str(error)
+    if first := next(filter(None, ranks.each(lacking)), None):
+        raise Lacking(first)
+    return loaded
+
+
+def _crowded(ranks: Ranks, each: int) -> str | None:
+    """What is to be said where the ranks of some host take more cores than it has."""
+    cores = os.cpu_count() or 1
+    crowded = ranks.together * each > cores and f"{ranks.together} ranks of {each} cores on {cores}"
+    return next(filter(None, ranks.each(crowded)), None)
 
 
 def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path) -> None:
@@ -98,6 +138,7 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--output", type=Path, required=True)
+    add_ranks(parser)
     run_step(measure, parser)
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from saitan.problem import problem
+from saitan.problem import Variant, problem
 from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.config import Config, ConfigError, load
@@ -112,9 +112,25 @@ class Plan(GraphFiles):
                 **self._solver_settings(point),
                 "traced": experiment.traced,
                 "identity": point.identity,
+                "ranks": point.ranks,
                 **measure.model_dump(),
             }
         )
+
+    def launcher_of(self, point: Point) -> str | None:
+        """The launcher that a point's ranks are started by, with its options; None where it is one process."""
+        return self.config.launcher if point.ranks else None
+
+    def launch(self, point: Point, resources: Any) -> str:
+        """What starts a point's ranks, to stand before its step; "" where it is one process."""
+        if not point.ranks:
+            return ""
+        return f"python -m saitan.workflow.launch --log {point.log} {resources.mpi} -n {resources.tasks}"
+
+    def rank_options(self, point: Point) -> str:
+        """What each rank is told of the others."""
+        cores = self.config.experiments[point.experiment].cores_per_rank
+        return f"--ranks {point.ranks}" + (f" --cores-per-rank {cores}" if cores else "") if point.ranks else ""
 
     def keep_settings(self, wildcards: Any) -> str:
         """What `workflow.keep` is told about a kept answer, as JSON."""
@@ -390,7 +406,12 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
             if reason := _unkept(plan, source):
                 skipped.append(Skipped(f"{what} ({source})", reason))
                 continue
-            for parameters in combinations(experiment.variants[variant]):
+            numbers, refused = _ranks(experiment.ranks, declared)
+            skipped += [
+                Skipped(f"{what} ({_where(source, instance | {'ranks': n})})", f"{variant} {why}") for n, why in refused
+            ]
+            for parameters, ranks in itertools.product(combinations(experiment.variants[variant]), numbers):
+                swept = {"ranks": ranks} if ranks else {}
                 point = Point(
                     plan.config.name,
                     name,
@@ -398,11 +419,12 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
                     backend,
                     source,
                     variant,
-                    pattern(instance | parameters),
+                    pattern(instance | parameters | swept),
                     pattern(instance),
                     parameters,
                     instance,
                     f"{experiment.queries}-{experiment.seed}",
+                    ranks=ranks,
                 )
                 found.append(_identified(plan, point))
     if experiment.keep and len(found) > len(plan.backends):
@@ -434,6 +456,17 @@ def _unfit(
     return declared.unfit(backend, full, None, arch, inputs)
 
 
+def _ranks(wanted: list[int], declared: Variant) -> tuple[list[int | None], list[tuple[int, str]]]:
+    """The numbers of ranks that a variant runs on, and with the reason those that it cannot.
+
+    Without any that are wanted, and of a variant that knows none: one process, None.
+    """
+    if not wanted or not declared.ranks:
+        return [None], []
+    refused = [(number, reason) for number in wanted if (reason := declared.unranked(number))]
+    return [number for number in wanted if not declared.unranked(number)], refused
+
+
 def _unkept(plan: Plan, source: str) -> str | None:
     """Why an array of another experiment is not there."""
     experiment, dot, _ = source.partition(".")
@@ -456,6 +489,8 @@ def _identified(plan: Plan, point: Point) -> Point:
         (path, declared.cubins, declared.peer),
         modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
     ]
+    if point.ranks:
+        parts.append((point.ranks, experiment.cores_per_rank))
     if point.backend == "cuda":
         names = _kernel_names(point.problem, declared.cubins)
         owners = dict.fromkeys(name.partition("/")[0] for name in names)

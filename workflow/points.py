@@ -28,6 +28,7 @@ class Point:
     parameters  the variant's; instance: the problem's own
     drawn       "<queries>-<seed>"
     identity    a digest of all that its numbers depend on, data aside
+    ranks       how many processes answer together under the launcher; None for one without it
     """
 
     run: str
@@ -42,6 +43,7 @@ class Point:
     instance: Mapping[str, Any]
     drawn: str
     identity: str = ""
+    ranks: int | None = None
 
     @property
     def name(self) -> str:

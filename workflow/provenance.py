@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections import Counter
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+
+from saitan.ranks import Ranks, current
 
 PACKAGES = (
     "saitan",
@@ -14,6 +17,7 @@ PACKAGES = (
     "scipy",
     "numba",
     "pyarrow",
+    "mpi4py",
     "pycuda",
     "networkit",
     "pylibcugraph-cu13",
@@ -22,8 +26,11 @@ PACKAGES = (
 )
 
 
-def provenance(backend: str) -> dict[str, str | int | bool]:
-    """Machine, package versions, commit, and the time now. For the backend cuda also the GPU, driver and clocks."""
+def provenance(backend: str, ranks: Ranks | None = None) -> dict[str, str | int | bool]:
+    """Machine, package versions, commit, and the time now. For the backend cuda also the GPU, driver and clocks.
+
+    Of several ranks: `hosts` has each one's host and device, "a: 2 x CPU; b: 1 x CPU".
+    """
     columns: dict[str, str | int | bool] = {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
@@ -36,7 +43,17 @@ def provenance(backend: str) -> dict[str, str | int | bool]:
         from saitan.cuda import describe
 
         columns |= describe()
+    ranks = ranks or current()
+    if ranks.size > 1:
+        device = columns["gpu"] if backend == "cuda" else columns["cpu"]
+        columns |= {"hosts": _hosts(ranks.each((columns["host"], device)))}
+        columns |= {"mpi": ranks.library}
     return columns
+
+
+def _hosts(found: list[tuple[str, str]]) -> str:
+    """How many ranks a host has on each device."""
+    return "; ".join(f"{host}: {count} x {device}" for (host, device), count in Counter(found).items())
 
 
 def _cpu() -> str:

@@ -56,8 +56,11 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any]) -> It
 class Answering:
     """Answers queries and checks every answer. The first is also compared with the reference."""
 
-    def __init__(self, package: ModuleType, solver: Any, reference: Reference | None) -> None:
+    def __init__(
+        self, package: ModuleType, solver: Any, reference: Reference | None, ranks: Ranks | None = None
+    ) -> None:
         self._package, self._solver, self._reference = package, solver, reference
+        self._ranks = ranks or current()
         self._streamed = bool(getattr(solver, "streamed", False))
         self._digests: dict[str, tuple[Digest, Checked]] = {}
         self._first = True
@@ -106,15 +109,18 @@ class Answering:
         return self._digests[key]
 
     def _compare(self, rows: Rows) -> None:
+        # Of several ranks the leading one has the answer's blocks.
+        if not self._ranks.leads:
+            return
         if difference := self._package.differs(self._reference, rows.answer()):
             raise Invalid(f"differs from the reference solver ({self._reference.by}): {difference}")
 
 
 class Others:
-    """What other processes take of the machine's cores meanwhile, in cores."""
+    """What other processes than the ranks take of the machine's cores meanwhile, in cores."""
 
-    def __init__(self) -> None:
-        self._process = psutil.Process()
+    def __init__(self, ranks: Ranks | None = None) -> None:
+        self._process, self._ranks = psutil.Process(), ranks or current()
         self._start = self._now()
 
     def _now(self) -> tuple[float, float, float]:
@@ -122,7 +128,7 @@ class Others:
         busy = sum(system) - system.idle - getattr(system, "iowait", 0.0)
         # Guests are counted in user time too.
         busy -= getattr(system, "guest", 0.0) + getattr(system, "guest_nice", 0.0)
-        return time.perf_counter(), busy, own.user + own.system
+        return time.perf_counter(), busy, self._ranks.on_this_host(own.user + own.system)
 
     def load(self) -> float:
         """Cores that others kept busy since the last call; 0 where the time was too short to tell."""
@@ -142,7 +148,7 @@ def sample(
     Raises Invalid for a wrong answer, before its time counts.
     """
     ranks = ranks or current()
-    sampled, medians, others = Sampled(), [], Others()
+    sampled, medians, others = Sampled(), [], Others(ranks)
     deadline = time.perf_counter() + settings["budget_s"]
     while True:
         label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"

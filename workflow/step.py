@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import fcntl
 import hashlib
 import importlib.abc
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import saitan
+from saitan import ranks
 from saitan.cuda import NvccError
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
@@ -35,16 +37,20 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     """
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
-    _settle_numba(getattr(arguments, "cores", None))
-    signal.signal(signal.SIGTERM, lambda *_: _stopped(arguments.log))
+    several = getattr(arguments, "ranks", None)
+    signal.signal(signal.SIGTERM, lambda *_: _stopped(None if several else arguments.log))
     try:
-        if arguments.log:
+        if several:
+            _join(arguments)
+        _settle_numba(getattr(arguments, "cores", None))
+        if arguments.log and not several:
             arguments.log.parent.mkdir(parents=True, exist_ok=True)
             arguments.log.write_text("")
         main(arguments)
-        say_to_log(arguments.log, DONE)
+        if ranks.current().leads:
+            say_to_log(arguments.log, DONE)
     except KeyboardInterrupt:
-        _stopped(arguments.log)
+        _stopped(None if several else arguments.log)
     except (Failure, GraphError, Invalid, Unavailable, NvccError) as error:
         _give_up(arguments.log, str(error))
     except OSError as error:
@@ -55,8 +61,19 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except Exception as error:
-        say(arguments.log, traceback.format_exc())
-        _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}")
+        _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}", traceback.format_exc() + "\n")
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    """The arguments of a step that runs on several ranks (under `saitan.workflow.launch`)."""
+    parser.add_argument("--ranks", type=int, help="how many processes were started to do this together")
+    parser.add_argument("--cores-per-rank", type=int, help="the machine's cores divided among its ranks when absent")
+
+
+def _join(arguments: argparse.Namespace) -> None:
+    """Join the other ranks; `cores` are this rank's from now on."""
+    joined = ranks.join(arguments.ranks)
+    arguments.cores = arguments.cores_per_rank or max(1, arguments.cores // joined.together)
 
 
 def _settle_numba(cores: int | None) -> None:
@@ -135,6 +152,16 @@ def _stopped(log: Path | None) -> NoReturn:
     os._exit(130)
 
 
-def _give_up(log: Path | None, message: str) -> NoReturn:
-    say(log, f"{ERROR}{message}")
+def _give_up(log: Path | None, message: str, details: str = "") -> NoReturn:
+    """Say why as the last line. Of several ranks the first that fails says so, and ends the others."""
+    joined = ranks.current()
+    if joined.size == 1:
+        say(log, f"{details}{ERROR}{message}")
+        sys.exit(1)
+    with contextlib.suppress(OSError), log.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if not any(line.startswith(ERROR) for line in file):
+            file.write(f"{details}{ERROR}{joined}: {message}\n")
+    joined.abort()
     sys.exit(1)

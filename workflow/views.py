@@ -172,18 +172,13 @@ VIEWS: dict[str, Callable[[Experiment, Inputs], tuple[pd.DataFrame, pd.DataFrame
 }
 
 
-def _parameters(experiment: Experiment) -> list[str]:
-    names = [name for values in experiment.variants.values() for name in values]
-    return list(dict.fromkeys([*experiment.instance, *names]))
-
-
 def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterator[tuple[dict[str, Any], Samples]]:
     """Each point that ran: its keys and parameters, and its samples."""
     for path in inputs.samples:
         samples = read_samples(path, traces=traces)
         if samples is not None:
             given = samples.instance | samples.parameters
-            yield samples.point | {name: given.get(name) for name in _parameters(experiment)}, samples
+            yield samples.point | {name: given.get(name) for name in experiment.swept}, samples
 
 
 def _noted(samples: Samples) -> dict[str, Any]:
@@ -205,7 +200,7 @@ def _state(noted: dict[str, Any]) -> dict[str, Any]:
 
 def _frame(experiment: Experiment, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """The rows as a table; of points that all were unavailable, one without rows."""
-    names = _parameters(experiment)
+    names = experiment.swept
     table = pd.DataFrame(rows, columns=[*KEYS, *names, *MEASURED])
     # Pandas makes floats of whole numbers where a point lacks the parameter.
     return table.assign(**{name: pd.Series([row[name] for row in rows], dtype=object) for name in names})

@@ -34,14 +34,19 @@ rule measure:
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
         gpu=lambda wc: int(wc.backend == "cuda"),
+        # Of a point with ranks: what starts them, and how many.
+        mpi=lambda wc: plan.launcher_of(plan.point(wc)),
+        tasks=lambda wc: plan.point(wc).ranks,
     params:
         # With the identity of the point: its code and, on the CPU, its cores.
         settings=lambda wc: plan.measure_settings(plan.point(wc)),
         data=lambda wc: plan.input_option(plan.point(wc)),
         cubins=f"{RESULTS}/cubins",
+        launch=lambda wc, resources: plan.launch(plan.point(wc), resources),
+        ranks=lambda wc: plan.rank_options(plan.point(wc)),
     shell:
-        "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.measure --settings {params.settings:q}"
-        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --cores {threads}"
+        "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.measure --settings {params.settings:q}"
+        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --cores {threads} {params.ranks}"
         " --output {output:q} --log {log:q}"
 
 

@@ -1,0 +1,200 @@
+"""Points of several ranks: sampled together, written by one; what is left when one of them fails or is killed."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from mpi import LAUNCHER, needs_ranks
+
+from saitan.workflow.launch import reason
+
+# Every rank adds its share; rank 1 is what its variant says.
+INIT = '''
+"""A toy problem: a sum over ranks."""
+import numpy as np
+from saitan.problem import Input, Metric, Reference, Variant
+TITLE = "Sums over ranks"
+INPUTS, INSTANCE, TRACES = {}, {}, {}
+OUTPUTS = {"sums": "[1]"}
+METRICS = {"ranks_seen": Metric("ranks that took part")}
+HEADLINE = "time"
+VARIANTS = {
+    name: Variant("a sum", cpu=f"saitan.sums.cpu:{name.title()}", ranks=range(1, 9))
+    for name in ("right", "raises", "killed", "wrong")
+} | {"alone": Variant("one process", cpu="saitan.sums.cpu:Right")}
+def instance(inputs):
+    return None
+def queries(nothing, count, seed):
+    return list(range(1, count + 1))
+def reference(nothing, query):
+    return None
+def prepare(nothing, variant, backend, **parameters):
+    return VARIANTS[variant].load(backend)()
+'''
+CPU = """
+import os, signal, time
+import numpy as np
+from saitan.blocks import Blockwise
+from saitan.problem import Block, Checked, Invalid, Run, Unavailable
+from saitan.ranks import current
+
+class Right(Blockwise):
+    memory, transfer = 8, 0.0
+    def __init__(self):
+        self.ranks = current()
+    def fault(self):
+        pass
+    def run(self, query):
+        if self.ranks.rank == 1:
+            self.fault()
+        # The last rank is the slowest by what it says.
+        parts = self.ranks.each(self.ranks.rank + query)
+        self.sums = np.array([sum(parts)])
+        seconds = 0.001 * (1 + self.ranks.rank)
+        return Run(seconds, seconds, {"ranks_seen": len(parts)})
+    def validate(self):
+        return Checked("nothing", whole=False)
+    def blocks(self, rows=None):
+        yield Block("sums", 0, self.sums)
+    def close(self):
+        pass
+
+class Raises(Right):
+    def fault(self):
+        raise MemoryError("as asked")
+class Killed(Right):
+    def fault(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+class Wrong(Right):
+    def validate(self):
+        raise Invalid("all are wrong")
+"""
+EXPERIMENT = {
+    "title": "Sums",
+    "problem": "sums",
+    "queries": 2,
+    "quantities": ["time", "ranks_seen"],
+    "ranks": [1, 2, 4],
+}
+
+pytestmark = [needs_ranks, pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+def sums(project):
+    place = project.folder / "kernels/sums"
+    place.mkdir()
+    (place / "__init__.py").write_text(INIT)
+    (place / "cpu.py").write_text(CPU)
+    return project
+
+
+@pytest.fixture
+def measured(sums, tmp_path):
+    """Measure a variant on two ranks; returns the exit status, what was printed, the log's lines, the sample file."""
+    (tmp_path / "queries.json").write_text("[1, 2]")
+    np.savez(tmp_path / "reference.npz")
+
+    def run(variant, launcher=LAUNCHER, ranks=2):
+        settings = {"experiment": "e", "problem": "sums", "backend": "cpu", "graph": "no-graph", "variant": variant}
+        settings |= {"parameters": {}, "instance": {}, "traced": False, "ranks": ranks, "budget_s": 1, "warmup": 0}
+        settings |= {"spread": 0.02, "min_rounds": 2, "max_rounds": 3}
+        log, output, reference = tmp_path / "log", tmp_path / "out/a.parquet", tmp_path / "reference.npz"
+        step = [sys.executable, "-m", "saitan.workflow.measure", "--settings", json.dumps(settings), "--cores", "2"]
+        step += ["--queries", str(tmp_path / "queries.json"), "--reference", str(reference), "--output", str(output)]
+        step += ["--log", str(log), "--ranks", str(ranks)]
+        command = [sys.executable, "-m", "saitan.workflow.launch", "--log", str(log), *shlex.split(launcher)]
+        done = subprocess.run(
+            [*command, "-n", str(ranks), *step], capture_output=True, text=True, env=sums.environment, timeout=40
+        )
+        return done.returncode, done.stderr.splitlines(), log.read_text().splitlines(), output
+
+    return run
+
+
+def test_ranks_are_swept_and_one_writes(sums):
+    sums.configure({"sums": EXPERIMENT | {"variants": ["right", "alone"]}}, launcher=LAUNCHER)
+    done = sums.snakemake()
+    assert done.returncode == 0, done.stderr
+    folder = sums.folder / "results/tiny/samples/sums/cpu/no-graph"
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet")) == [
+        "alone/default.parquet",
+        "right/ranks~1.parquet",
+        "right/ranks~2.parquet",
+        "right/ranks~4.parquet",
+    ]
+    for ranks in (1, 2, 4):
+        rows = pq.read_table(folder / f"right/ranks~{ranks}.parquet").to_pylist()
+        assert rows[0]["parameters"] == {"ranks": ranks} and rows[0]["counters"]["ranks_seen"] == ranks
+        assert rows[0]["seconds"] == pytest.approx(0.001 * ranks) and rows[0]["memory"] == 8 * ranks
+        told = json.loads(pq.read_schema(folder / f"right/ranks~{ranks}.parquet").metadata[b"saitan"])
+        assert ("ranks" in " ".join(told["disturbed"])) == (ranks > max(2, os.cpu_count()))
+        if ranks > 1:
+            assert rows[0]["provenance"]["hosts"].count(f"{ranks} x ") == 1 and "MPI" in rows[0]["provenance"]["mpi"]
+    table = pq.read_table(sums.folder / "results/tiny/tables/sums.parquet").to_pylist()
+    assert [row["ranks"] for row in table if row["quantity"] == "ranks_seen"] == [1, 2, 4, None]
+    assert sums.planned() == {}
+    sums.configure({"sums": EXPERIMENT | {"variants": ["right", "alone"], "ranks": [1, 2, 3, 4]}}, launcher=LAUNCHER)
+    assert sums.planned()["measure"] == 1
+
+
+def test_a_rank_that_raises_ends_all_with_its_line(measured):
+    started = time.monotonic()
+    status, printed, logged, output = measured("raises")
+    assert status == 1 and len(printed) == 1 and printed == logged
+    assert printed[0].startswith("error: rank 1 of 2 on ") and printed[0].endswith("out of memory: as asked")
+    assert time.monotonic() - started < 20 and not list(output.parent.glob("*"))
+
+
+def test_what_all_ranks_find_wrong_is_one_line(measured):
+    status, printed, logged, output = measured("wrong")
+    assert status == 1 and len(printed) == 1 and printed == logged
+    assert printed[0].startswith("error: rank ") and printed[0].endswith("all are wrong") and not output.exists()
+
+
+def test_a_killed_rank_ends_the_job_and_is_named(measured):
+    status, printed, logged, output = measured("killed")
+    assert status == 1 and printed[-1] == logged[-1]
+    assert printed[-1].startswith("error: rank 1 on ") and printed[-1].endswith("was killed (signal 9)")
+    assert len(printed) == 1 and not list(output.parent.glob("*"))
+
+
+def test_a_missing_launcher_is_one_line(measured):
+    status, printed, logged, _ = measured("right", "no-such-mpirun")
+    said = "error: no-such-mpirun is not installed or not on PATH: `launcher` must name a program that starts ranks"
+    assert status == 1 and printed == logged == [said]
+
+
+def test_processes_that_are_not_joined_are_one_line(measured):
+    """As where the launcher is another MPI's than mpi4py's: each process is alone."""
+    status, printed, logged, output = measured("right", "nice")
+    assert status == 1 and printed == logged and not output.exists()
+    assert printed[0].startswith("error: the launcher joined 1 processes, not 2: mpi4py loads ")
+
+
+def test_a_number_of_ranks_that_does_not_fit_is_left_out(sums):
+    sums.configure({"sums": EXPERIMENT | {"variants": ["right"], "ranks": [2, 9]}}, launcher=LAUNCHER)
+    done = sums.snakemake("-n")
+    assert "skipped: right on cpu in sums (ranks 9): right runs on 1 to 8 ranks, not 9" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "mpirun noticed that process rank 3 with PID 0 on node a1 exited on signal 9 (Killed).",
+            "rank 3 on a1 was killed (signal 9)",
+        ),
+        ("srun: error: a1: task 2: Killed\nsrun: done", "rank 2 on a1 was killed (Killed)"),
+        ("-----\nmpirun has detected an attempt to run as root.\nmore", "the launcher ended with status 1: mpirun has"),
+        ("", "the launcher ended with status 1: it said nothing"),
+    ],
+)
+def test_what_a_launcher_says(said, line):
+    assert reason(said, 1).startswith(line)
