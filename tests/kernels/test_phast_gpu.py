@@ -31,7 +31,7 @@ def test_equals_dijkstra(core, room, monkeypatch):
     if room == "little":  # a queue that goes on in device memory, and has to be asked for again
         monkeypatch.setattr(cuda_phast, "QUEUE", 2)
         monkeypatch.setattr(cuda_phast, "SPILL", 1)
-    random = np.random.default_rng()
+    random = np.random.default_rng([core, len(room)])
     for _ in range(20):
         graph = drawn(random)
         solver = cuda_phast.Phast(graph, core=core)

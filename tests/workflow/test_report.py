@@ -21,7 +21,7 @@ from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
 from saitan.workflow.report_facts import graph_row, machines
-from saitan.workflow.report_outcome import KILLED, NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
+from saitan.workflow.report_outcome import KILLED, LOST, NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
 from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
 
@@ -458,6 +458,8 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
     assert lacking("a", log).reason == KILLED
+    log.write_text("half\ndone\n")
+    assert lacking("a", log).reason == LOST
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
 
 
@@ -590,6 +592,12 @@ def test_machines_tell_cpu_from_gpu(tmp_path):
         write_samples(tmp_path / "2.parquet", seconds(1.0, 2.0), provenance=late),
         write_samples(tmp_path / "3.parquet", seconds(1.0), cores=1),
     ]
+    # Whichever file is read first; the same software is said once.
+    one, other = (
+        [(m.backend, m.first, m.last, len(m.software)) for m in machines(order) if m.facts["cores"] == 4]
+        for order in (paths, paths[::-1])
+    )
+    assert one == other and [software for *_, software in one] == [1, 1]
     found = machines(paths)
     assert [(m.backend, m.facts["cores"], m.points, m.samples) for m in found] == [
         ("cpu", 4, 2, 4),
