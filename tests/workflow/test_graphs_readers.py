@@ -105,6 +105,31 @@ def test_dimacs_with_real_weights(write, arcs):
     assert_arcs(graph, n, sources, targets, weights.astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    ("before", "between", "after"),
+    [
+        ("", " ", ""),
+        (" ", "  ", " "),
+        ("", "\t", "\t"),
+        ("\n", " ", ""),
+        ("", " ", "\r"),
+        ("", " ", " \r"),
+        ("c x\n", " ", ""),
+    ],
+)
+@pytest.mark.parametrize("weights", [("5", "6"), ("0.5", "6"), ("1e-3", "4294967295.5")])
+@pytest.mark.parametrize("end", ["\n", "", "\n\n", "\nc", "\n  c the end\n"])
+def test_what_is_only_untidy_is_not_read_line_by_line(write, monkeypatch, before, between, after, weights, end):
+    """Line by line takes many times as long."""
+    monkeypatch.delattr(readers, "_slow")
+    rows = [before + between.join(["a", *words]) + after for words in (("1", "2", weights[0]), ("2", "3", weights[1]))]
+    graph = read_graph_file(write("p sp 3 2\n" + "\n".join(rows) + end), "dimacs")
+    assert (graph.sources.tolist(), graph.targets.tolist()) == ([0, 1], [1, 2])
+    assert graph.weights.tolist() == [np.float32(weight) for weight in weights]
+    monkeypatch.setattr(readers, "Blocks", lambda path: Blocks(path, size=64))
+    assert read_graph_file(write("p sp 3 2\n" + "c" * 200 + "\n" * 200 + "\n".join(rows) + end), "dimacs").m == 2
+
+
 @given(arc_lists(), st.sampled_from(sorted(COMPRESS)))
 def test_pace_is_undirected(write, arcs, suffix):
     n, sources, targets, _ = arcs
@@ -221,6 +246,11 @@ BAD = {
     ),
     "SNAP empty": ("snap", "", "line 1: there is no line 'FROM TO': the file is empty or holds only comments"),
     "SNAP with comments only": ("snap", "# Edges: 0\n\n", "line 1: there is no line 'FROM TO': the file is empty or"),
+    "an empty line before the header": (
+        "dimacs",
+        "\np sp 3 1\na 3 4 1\n",
+        "line 3: vertex 4 is out of range: 1 to 3 is right",
+    ),
     "cut inside a line": ("dimacs", DIMACS.format("a 3"), "line 5: 'a 3' has 2 words: 'a FROM TO WEIGHT' is expected"),
     "one word too many": ("dimacs", DIMACS.format("a 3 1 1 1"), "line 5: 'a 3 1 1 1' has 5 words: 'a FROM"),
     "unknown line": ("dimacs", DIMACS.format("e 3 1 1"), "line 5: 'e 3 1 1': 'a FROM TO WEIGHT' is expected"),
