@@ -20,7 +20,7 @@ from saitan.problem import Parameter
 Scalar = bool | int | float | str
 
 # What an experiment shows; each is a function in views.py.
-View = Literal["graphs", "weights", "summary", "phases", "phase_cdf"]
+View = Literal["graphs", "weights", "summary", "rivals", "phases", "phase_cdf"]
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
@@ -31,6 +31,7 @@ COLUMNS = {
     "graphs": ("graph", "degree", "share", "source"),
     "weights": ("graph", "weight", "share", "source"),
     "summary": (*_KEYS, "seconds", "mean_seconds", "vertices", "arcs", "settled"),
+    "rivals": (*_KEYS, "ratio", "settled"),
     "phases": (*_KEYS, "query", "phase", "seconds"),
     "phase_cdf": (*_KEYS, "share"),
 }
@@ -133,7 +134,9 @@ class Experiment(Model):
         ["time", "mean time", "memory"],
         description="Rows of the summary table: these, total time, upload time, counters.",
     )
-    baseline: str | None = Field(None, description="A variant over which the speed-up of the others is shown.")
+    baseline: str | None = Field(
+        None, description="A variant over which the speed-up of the others is shown; in `rivals`, that over the others."
+    )
     column: str = Field("updated", description="The column that the views phases and phase_cdf describe.")
     small: int | None = Field(None, description="The share of phases with `column` at or under this is shown.")
     measure: dict[str, float | int] = Field(default={}, description="Overrides of the run's `measure`.")
@@ -159,7 +162,7 @@ class Experiment(Model):
     def _problem_where_variants(self) -> Experiment:
         if self.variants and self.problem is None:
             raise ValueError("variants need a `problem`")
-        if self.view in ("summary", "phases", "phase_cdf") and not self.variants:
+        if self.view in ("summary", "rivals", "phases", "phase_cdf") and not self.variants:
             raise ValueError(f"view {self.view} needs `variants`")
         if self.view in ("graphs", "weights") and not self.graphs:
             raise ValueError(f"view {self.view} needs `graphs`")
@@ -167,6 +170,8 @@ class Experiment(Model):
             raise ValueError("either `keep` or `ranks`: an answer is kept by one process")
         if self.graphs and self.arrays:
             raise ValueError("either `graphs` or `arrays`, not both")
+        if self.view == "rivals" and not self.baseline:
+            raise ValueError("view rivals needs `baseline`: the variant that is compared with the others")
         if self.baseline and self.baseline not in self.variants:
             raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
         return self

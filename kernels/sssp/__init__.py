@@ -15,7 +15,8 @@ Read the files in this order:
     cpu_fast.py      delta-stepping with bucket fusion
     cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
-    cuda_broad.py    broad.cu, which `fast` takes for small worlds
+    cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: simplify.py
+                     (parallel arcs merged), then rows.cuh, course.cuh
     hierarchy.py     the contraction hierarchy, by contraction.py; cpu_phast.py, and slices.py (sliced ELLPACK),
                      cuda_phast.py, phast.cu sweep over it
     peers.py         other people's solvers
@@ -93,7 +94,7 @@ VARIANTS = {
         },
     ),
     "fast": Variant(
-        "Delta-stepping: with bucket fusion on the CPU; by a persistent kernel, or phases for small worlds, on the GPU",
+        "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
         cubins=("fast", "broad", "validate"),
@@ -144,6 +145,11 @@ METRICS = {
     "rounds": Metric("exchanges between the blocks of a persistent kernel"),
     "relaxations": Metric("arcs relaxed, all phases together"),
     "blocks": Metric("blocks that worked together"),
+    "engine": Metric("which kernel `fast` took on the GPU: 1 queues of blocks, 2 phases of the whole grid"),
+    "levels": Metric("breadth-first levels from a vertex of the largest degree, by which `fast` chooses"),
+    "degree": Metric("arcs a vertex, parallel ones counted once, by which `fast` chooses"),
+    "sweeps": Metric("phases that looked at every vertex"),
+    "pulled": Metric("arcs into vertices that pulled, which are relaxations too"),
     "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
     "prepare_s": Metric("seconds that the contraction took, before any query", "s"),

@@ -1,203 +1,205 @@
-// `fast` on small worlds, whose frontiers are broad: delta-stepping in few phases, each over the whole grid, that reads
-// as few arcs as possible by push and pull.
+// `fast` on graphs of broad frontiers (small worlds, dense graphs, few hops): delta-stepping in a resident grid that
+// reads as few arcs as possible, by push and pull.
 //
-// Rows are sorted by weight. A push phase relaxes the arcs whose candidate lies below a bound and leaves the rest of
-// the row for later: `cursor` is the row's first arc not yet relaxed, `next` the candidate of that arc, `done` the
-// distance for which both hold. When a phase changes nothing, all distances below the bound are final and the bound
-// rises by delta.
+// A *phase* ends with a barrier of the grid. It relaxes arcs whose candidate lies below a bound and leaves the rest of
+// each row, which is sorted by weight, for later (rows.cuh). In a phase over the *queue* only vertices whose distance
+// fell in the phase before are relaxed; a phase over *all* vertices looks at every one, because the bound has risen or
+// the queue had no room. Rows of many arcs are cut into pieces for the warps of the block or, in the next phase, of the grid.
 //
-// When the rows of all vertices beyond the bound are together shorter than what another bound would push, these
-// vertices pull: each takes the minimum over its neighbours below the bound (only where the host found the graph
-// symmetric). After that only these vertices push, without a bound. On Kronecker graphs this reads an eighth of the
-// arcs.
+// The bound rises by `step` where nothing lies below it any more, and before that where a phase had so little work that
+// its time was the barrier's and the loads'. The step grows as long as such phases repeat little work and shrinks where
+// they repeat much. A range without a vertex is jumped over: a phase over all vertices finds the smallest candidate
+// beyond the bound.
 //
-// The host starts every phase and reads one status record (cuda_broad.py).
+// Where the graph is symmetric and the rows of all vertices beyond the bound are together shorter than what was pushed
+// below it, these vertices pull once the distances below are final: each takes the minimum over its neighbours below
+// the bound. After that only these vertices push, without a bound. On Kronecker graphs this reads a fifth of the arcs.
+// The search ends early where all vertices, or all arcs of a symmetric graph, are below a bound.
+//
+// Every block takes the same decisions (course.cuh) from the same counts. Counts have three slots: one is written, one is
+// read by slow blocks, one is cleared for the next phase.
 //
 // 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003 (light and heavy
 //    arcs).
 // 2. Chakaravarthy, Checconi, Murali, Petrini, Sabharwal: Scalable single source shortest path algorithms for massively
 //    parallel systems. IPDPS 2014 (pruning by the bound, pull).
-#include "types.cuh"
+// 3. Merrill, Garland, Grimshaw: Scalable GPU graph traversal. PPoPP 2012 (a warp's rows in a line).
+// 4. Wang, Fussell, Lin: A fast work-efficient SSSP algorithm for GPUs (an adaptive window). PPoPP 2021.
+#include "course.cuh"
+#include "grid.cuh"
+#include "rows.cuh"
 
-static constexpr uint32_t ALL = 0xFFFFFFFFu;
-// Most arcs of a row that one thread relaxes, and that one warp does. Longer parts are cut into chunks, a thread an
-// arc: where vertices are numbered by degree, a warp would otherwise have 32 long rows.
-static constexpr uint32_t ALONE = 8, CHUNK = 64;
-
-template <typename D> struct Chunk {
-    int64_t first;
-    uint32_t count;
-    D distance;
+// CONTROL in cuda_broad.py: cleared by `start`.
+struct Control {
+    Record record;
+    uint32_t arrived, unused;
+    Slot slots[3];
 };
 
-// STATUS in cuda_broad.py; the host clears it before a phase.
-struct Status {
-    unsigned long long relaxed, beyond;  // arcs relaxed; arcs of the vertices beyond the bound
-    unsigned long long nearest;          // bits of the smallest candidate not yet relaxed, as `survey` finds it
-    uint32_t changed, too_long, chunks, unused;
+static __device__ unsigned long long warp_sum(unsigned long long value) {
+    for (int other = 16; other; other /= 2) value += __shfl_xor_sync(ALL, value, other);
+    return value;
+}
+
+template <typename D> struct Room {
+    Entry<D> stage[WARPS][64];
+    Slot slot[2];  // of even and of odd phases
+    Local<D> local;
+    Course<D> course;
+    uint32_t queue_at;
 };
 
-static __device__ unsigned long long bits_of(uint32_t d) { return d; }
-static __device__ unsigned long long bits_of(uint64_t d) { return d; }
-static __device__ unsigned long long bits_of(float d) { return __float_as_uint(d); }
-static __device__ unsigned long long bits_of(double d) { return (unsigned long long)__double_as_longlong(d); }
+// Add the counts of a block to those of all, and its last entries to the queue. All threads call it.
+template <typename D>
+static __device__ void close_phase(Room<D> &room, uint32_t parity, Stage<D> &stage, const Counts &counts, D nearest,
+                                   const List<Entry<D>> &queue, Slot *to, uint32_t lane) {
+    Slot &sum = room.slot[parity];
+    uint32_t done = __reduce_add_sync(ALL, counts.done), ended = __reduce_or_sync(ALL, counts.ended);
+    unsigned long long relaxed = warp_sum(counts.relaxed), bits = bits_of(nearest);
+    for (int other = 16; other; other /= 2) bits = min(bits, __shfl_xor_sync(ALL, bits, other));
+    uint32_t repeated = __reduce_add_sync(ALL, counts.repeated), first = __reduce_add_sync(ALL, counts.first);
+    unsigned long long inside = warp_sum(counts.inside);
+    uint32_t at = 0;
+    if (lane == 0) {
+        if (done | ended | repeated) {
+            atomicAdd(&sum.done, done), atomicAdd(&sum.repeated, repeated), atomicAdd(&sum.first, first);
+            atomicAdd(&sum.relaxed, relaxed), atomicAdd(&sum.inside, inside), atomicOr(&sum.ended, ended);
+        } else if (relaxed) {
+            atomicAdd(&sum.relaxed, relaxed);
+        }
+        if (bits != bits_of(Distance<D>::unreached)) atomicMin(&sum.nearest, bits);
+        if (stage.held) at = atomicAdd(&sum.queued, stage.held);
+    }
+    at = __shfl_sync(ALL, at, 0);
+    __syncthreads();
+    uint32_t queued = sum.queued;
+    if (threadIdx.x == 0) {
+        if (queued) room.queue_at = atomicAdd(&to->queued, queued);
+        if (sum.done) atomicAdd(&to->done, sum.done), atomicAdd(&to->first, sum.first);
+        if (sum.relaxed) atomicAdd(&to->relaxed, sum.relaxed);
+        if (sum.inside) atomicAdd(&to->inside, sum.inside);
+        if (sum.repeated) atomicAdd(&to->repeated, sum.repeated);
+        if (sum.ended) atomicOr(&to->ended, sum.ended);
+        if (sum.nearest != NOTHING.nearest) atomicMin(&to->nearest, sum.nearest);
+        room.slot[parity ^ 1] = NOTHING;
+        room.local.clear();
+    }
+    if (queued) {
+        __syncthreads();
+        at += room.queue_at;
+        if (lane < stage.held && at + lane < queue.room) queue.entries[at + lane] = stage.own[lane];
+    }
+}
 
-static __device__ uint32_t thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+// Answer one source, which `start` has put into the first queue. entries, pieces: two lists each.
+template <typename D, typename W>
+static __device__ void query(const World<D> &world, Entry<D> *entries, Piece<D> *pieces, uint32_t pieces_room,
+                             Control *control, const Plan &plan) {
+    __shared__ Room<D> room;
+    const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * WARPS;
+    // Neighbouring numbers are of different blocks.
+    const uint32_t warp = threadIdx.x / 32 * gridDim.x + blockIdx.x;
+    const unsigned long long deadline = now_ns() + plan.timeout_ms * 1000000ull;
+    const D never = Distance<D>::unreached, heaviest = D(as_weight(plan.heaviest, W()));
+    const Course<D> &course = room.course;
+    uint32_t arrived = 0;
+    if (threadIdx.x == 0) room.slot[0] = room.slot[1] = NOTHING, room.local.clear(), room.course.begin(plan);
+    __syncthreads();
 
-template <typename D> static __device__ void start(uint32_t n, uint32_t source, D *distances, D *done) {
-    for (uint32_t v = thread_index(); v < n; v += gridDim.x * blockDim.x) {
+    while (course.mode != STOP) {
+        const uint32_t number = course.phases % 3, turn = course.phases % 2;
+        const D bound = course.bound;
+        Slot *slot = &control->slots[number];
+        const List<Entry<D>> queue{entries + size_t(turn ^ 1) * plan.room, &slot->queued, plan.room};
+        const List<Piece<D>> cuts{pieces + size_t(turn ^ 1) * pieces_room, &slot->pieces, pieces_room};
+        if (blockIdx.x == 0 && threadIdx.x == 0) control->slots[(number + 1) % 3] = NOTHING;
+        Stage<D> stage{room.stage[threadIdx.x / 32]};
+        Counts counts;
+        D nearest = never;
+
+        const bool sweeps = course.mode == SWEEP, light = course.mode == QUEUE && course.queued <= warps;
+        const Piece<D> *left = pieces + size_t(turn) * pieces_room;
+        for (uint32_t i = warp; i < course.cut; i += warps)
+            relax_piece<D, W>(world, left[i], light, bound, stage, queue, counts, lane);
+        if (course.mode != PULL) {
+            // Of a queue, a warp takes as few neighbouring entries as keep all warps busy.
+            const uint32_t total = sweeps ? plan.n : course.queued, each = sweeps ? 32 : min(32, (total + warps - 1) / warps);
+            const Entry<D> *listed = entries + size_t(turn) * plan.room;
+            for (uint32_t base = (warps - 1 - warp) * each; base < total; base += warps * each) {
+                uint32_t v = base + lane;
+                bool due = lane < each && v < total;
+                D distance = never, was = never, rest = never;
+                unsigned long long row = 0, end = 0;
+                if (due && sweeps) {
+                    distance = __ldcg(&world.distances[v]), was = world.done[v], rest = world.next[v];
+                    if (distance < course.from || distance >= bound) rest = never;
+                    due = distance >= course.from && distance < bound && (was != distance || rest < bound);
+                    if (due) row = world.offsets[v], end = world.offsets[v + 1];
+                } else if (due) {
+                    Entry<D> entry = listed[v];
+                    v = entry.id, distance = entry.distance, was = world.done[v];
+                    row = world.offsets[v], end = world.offsets[v + 1];
+                    due = __ldcg(&world.distances[v]) == distance && was != distance;
+                }
+                if (__any_sync(ALL, due))
+                    relax_rows<D, W>(world, due, v, row, uint32_t(end - row), distance, was, rest, light, bound, heaviest,
+                                     stage, queue, room.local, cuts, counts, lane);
+                nearest = min(nearest, rest);
+            }
+            __syncthreads();
+            for (uint32_t i = threadIdx.x / 32; i < room.local.count(); i += WARPS)
+                relax_piece<D, W>(world, room.local.pieces[i], light, bound, stage, queue, counts, lane);
+        } else {
+            for (uint32_t base = warp * 32; base < plan.n; base += warps * 32)
+                pull<D, W>(world, base + lane, bound, counts, lane);
+        }
+        close_phase(room, turn, stage, counts, nearest, queue, slot, lane);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (meet(&control->arrived, arrived, deadline)) {
+                room.course.advance(*slot, plan);
+            } else {
+                room.course.mode = STOP, room.course.record.ended = TIMED_OUT;
+            }
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        if (course.record.ended) atomicOr(&control->record.ended, course.record.ended);
+        if (blockIdx.x == 0) {
+            Record record = course.record;
+            control->record.relaxed = record.relaxed, control->record.pulled = record.pulled;
+            control->record.step = course.step, control->record.phases = course.phases;
+            control->record.sweeps = record.sweeps, control->record.rises = record.rises;
+        }
+    }
+}
+
+// Before a launch: only the source is reached, and waits in the first queue.
+template <typename D>
+static __device__ void start(uint32_t n, uint32_t source, D *distances, D *done, Entry<D> *entries, Control *control) {
+    uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
+    for (uint32_t v = thread; v < n; v += gridDim.x * blockDim.x) {
         distances[v] = v == source ? D(0) : Distance<D>::unreached;
         done[v] = Distance<D>::unreached;
     }
-}
-
-// Relax one arc; true if the target's distance fell.
-template <typename D, typename W> static __device__ bool relax(uint2 arc, D distance, D *distances) {
-    D candidate = Distance<D>::add(distance, as_weight(arc.y, W()));
-    return candidate < distances[arc.x] && candidate < Distance<D>::atomic_min(&distances[arc.x], candidate);
-}
-
-// Relax the arcs of the vertices from distance `from` on whose candidate lies below `bound` and that are not yet
-// relaxed.
-template <typename D, typename W>
-static __device__ void push(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, D *done, D *next,
-                            uint32_t *cursor, Chunk<D> *chunks, Status *status, D from, D bound) {
-    uint32_t lane = threadIdx.x & 31;
-    bool changed = false;
-    unsigned long long relaxed = 0;
-    for (uint32_t base = thread_index() - lane; base < n; base += gridDim.x * blockDim.x) {
-        uint32_t v = base + lane, count = 0;
-        int64_t first = 0;
-        D distance = v < n ? distances[v] : Distance<D>::unreached;
-        bool fresh = v < n && done[v] != distance;
-        if (distance >= from && distance < bound && (fresh || next[v] < bound)) {
-            int64_t row = offsets[v];
-            uint32_t length = offsets[v + 1] - row, begin = fresh ? 0 : cursor[v], low = begin, high = length;
-            while (low < high) {
-                uint32_t middle = low + (high - low) / 2;
-                if (Distance<D>::add(distance, as_weight(arcs[row + middle].y, W())) < bound)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            done[v] = distance, cursor[v] = low, next[v] = Distance<D>::unreached;
-            if (low < length) {
-                next[v] = Distance<D>::add(distance, as_weight(arcs[row + low].y, W()));
-                if (next[v] == Distance<D>::unreached) status->too_long = 1;
-            }
-            first = row + begin, count = low - begin;
-            relaxed += count;
-        }
-        if (count <= ALONE)
-            for (uint32_t i = 0; i < count; i++) changed |= relax<D, W>(arcs[first + i], distance, distances);
-        for (uint32_t many = __ballot_sync(ALL, count > ALONE); many; many &= many - 1) {
-            int owner = __ffs(many) - 1;
-            int64_t row_first = __shfl_sync(ALL, first, owner);
-            uint32_t row_count = __shfl_sync(ALL, count, owner);
-            D row_distance = __shfl_sync(ALL, distance, owner);
-            if (row_count <= CHUNK) {
-                for (uint32_t i = lane; i < row_count; i += 32)
-                    changed |= relax<D, W>(arcs[row_first + i], row_distance, distances);
-                continue;
-            }
-            uint32_t pieces = (row_count + CHUNK - 1) / CHUNK, at = 0;
-            if (lane == 0) at = atomicAdd(&status->chunks, pieces);
-            at = __shfl_sync(ALL, at, 0);
-            for (uint32_t i = lane; i < pieces; i += 32)
-                chunks[at + i] = {row_first + int64_t(i) * CHUNK, min(CHUNK, row_count - i * CHUNK), row_distance};
-        }
-    }
-    // One store a warp: the host needs only the flag.
-    if (__ballot_sync(ALL, changed) && lane == 0) status->changed = 1;
-    for (int other = 16; other; other /= 2) relaxed += __shfl_xor_sync(ALL, relaxed, other);
-    if (lane == 0 && relaxed) atomicAdd(&status->relaxed, relaxed);
-}
-
-// Relax the chunks that `push` listed.
-template <typename D, typename W>
-static __device__ void push_chunks(const uint2 *arcs, D *distances, const Chunk<D> *chunks, Status *status) {
-    bool changed = false;
-    uint32_t place = threadIdx.x % CHUNK, at_once = gridDim.x * blockDim.x / CHUNK;
-    for (uint32_t c = thread_index() / CHUNK, count = status->chunks; c < count; c += at_once) {
-        Chunk<D> chunk = chunks[c];
-        if (place < chunk.count) changed |= relax<D, W>(arcs[chunk.first + place], chunk.distance, distances);
-    }
-    if (__ballot_sync(ALL, changed) && threadIdx.x % 32 == 0) status->changed = 1;
-}
-
-// With all distances below `bound` final: the arcs of the vertices beyond it, and the smallest candidate not relaxed.
-template <typename D>
-static __device__ void survey(uint32_t n, const int64_t *offsets, const D *distances, const D *next, Status *status,
-                              D bound) {
-    unsigned long long beyond = 0, nearest = bits_of(Distance<D>::unreached);
-    for (uint32_t v = thread_index(); v < n; v += gridDim.x * blockDim.x) {
-        if (distances[v] < bound)
-            nearest = min(nearest, bits_of(next[v]));
-        else
-            beyond += offsets[v + 1] - offsets[v];
-    }
-    for (int other = 16; other; other /= 2) {
-        beyond += __shfl_xor_sync(ALL, beyond, other);
-        nearest = min(nearest, __shfl_xor_sync(ALL, nearest, other));
-    }
-    if (threadIdx.x % 32 == 0) {
-        atomicAdd(&status->beyond, beyond);
-        atomicMin(&status->nearest, nearest);
-    }
-}
-
-// Every vertex beyond the bound takes the minimum over its neighbours below it, whose distances are final.
-template <typename D, typename W>
-static __device__ void pull(uint32_t n, const int64_t *offsets, const uint2 *arcs, D *distances, Status *status,
-                            D bound) {
-    uint32_t lane = threadIdx.x & 31;
-    auto through = [&](uint2 arc) {
-        D near = distances[arc.x];
-        if (near >= bound) return Distance<D>::unreached;
-        D candidate = Distance<D>::add(near, as_weight(arc.y, W()));
-        if (candidate == Distance<D>::unreached) status->too_long = 1;
-        return candidate;
-    };
-    for (uint32_t base = thread_index() - lane; base < n; base += gridDim.x * blockDim.x) {
-        uint32_t v = base + lane, length = 0;
-        int64_t row = 0;
-        D best = Distance<D>::unreached;
-        if (v < n && distances[v] >= bound) row = offsets[v], length = offsets[v + 1] - row;
-        if (length <= 4 * ALONE)
-            for (uint32_t i = 0; i < length; i++) best = min(best, through(arcs[row + i]));
-        for (uint32_t many = __ballot_sync(ALL, length > 4 * ALONE); many; many &= many - 1) {
-            int owner = __ffs(many) - 1;
-            int64_t row_offset = __shfl_sync(ALL, row, owner);
-            uint32_t row_length = __shfl_sync(ALL, length, owner);
-            D row_best = Distance<D>::unreached;
-            for (uint32_t i = lane; i < row_length; i += 32) row_best = min(row_best, through(arcs[row_offset + i]));
-            for (int other = 16; other; other /= 2) row_best = min(row_best, __shfl_xor_sync(ALL, row_best, other));
-            if (lane == uint32_t(owner)) best = row_best;
-        }
-        if (best < Distance<D>::unreached) distances[v] = best;
-    }
+    if (thread) return;
+    entries[0] = {D(0), source};
+    *control = Control{};
+    control->slots[0] = NOTHING;
 }
 
 #define KERNELS(suffix, D, W)                                                                                     \
-    extern "C" __global__ void broad_start_##suffix(uint32_t n, uint32_t source, D *distances, D *done) {          \
-        start(n, source, distances, done);                                                                        \
+    extern "C" __global__ void broad_start_##suffix(uint32_t n, uint32_t source, D *distances, D *done,            \
+                                                    Entry<D> *entries, Control *control) {                        \
+        start(n, source, distances, done, entries, control);                                                      \
     }                                                                                                             \
-    extern "C" __global__ void broad_push_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
-                                                  D *distances, D *done, D *next, uint32_t *cursor,               \
-                                                  Chunk<D> *chunks, Status *status, D from, D bound) {            \
-        push<D, W>(n, offsets, arcs, distances, done, next, cursor, chunks, status, from, bound);                 \
-    }                                                                                                             \
-    extern "C" __global__ void broad_chunks_##suffix(const uint2 *arcs, D *distances, const Chunk<D> *chunks,      \
-                                                    Status *status) {                                             \
-        push_chunks<D, W>(arcs, distances, chunks, status);                                                       \
-    }                                                                                                             \
-    extern "C" __global__ void broad_survey_##suffix(uint32_t n, const int64_t *offsets, const D *distances,       \
-                                                    const D *next, Status *status, D bound) {                     \
-        survey(n, offsets, distances, next, status, bound);                                                       \
-    }                                                                                                             \
-    extern "C" __global__ void broad_pull_##suffix(uint32_t n, const int64_t *offsets, const uint2 *arcs,          \
-                                                  D *distances, Status *status, D bound) {                        \
-        pull<D, W>(n, offsets, arcs, distances, status, bound);                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                      \
+        broad_##suffix(const int64_t *offsets, const uint2 *arcs, D *distances, D *done, D *next, uint32_t *cursor, \
+                       Entry<D> *entries, Piece<D> *pieces, uint32_t pieces_room, Control *control,               \
+                       const __grid_constant__ Plan plan) {                                                       \
+        query<D, W>({plan.n, offsets, arcs, distances, done, next, cursor}, entries, pieces, pieces_room, control, \
+                    plan);                                                                                        \
     }
 
 KERNELS(u4_u4, uint32_t, uint32_t)

@@ -23,10 +23,9 @@ from saitan.sssp.cuda_broad import Broad
 from saitan.sssp.cuda_solver import CudaSolver
 from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
+from saitan.sssp.simplify import simplified
 from saitan.sssp.validate import CERTIFIED
 
-# A graph of at least so many arcs a vertex and at most so many breadth-first levels has broad frontiers.
-BROAD_DEGREE, BROAD_LEVELS = 8, 64
 THREADS = constants("sssp", "fast.cu")["THREADS"]
 HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
@@ -178,18 +177,36 @@ class Resident:
         return int(np.bitwise_or.reduce(records["ended"])), records
 
 
-class Fast(CudaSolver):
-    """One source at a time, by a persistent kernel (fast.cu) or by few phases of the whole grid (broad.cu).
+# A graph of at least so many arcs a vertex and at most so many breadth-first levels has frontiers so broad that a phase
+# of the whole grid does more in its time than hops of blocks do.
+BROAD_DEGREE, BROAD_LEVELS = 6, 100
+# Values of the counter `engine`.
+RESIDENT, BROAD = 1, 2
 
-    delta: how far the bound rises, in the weights' unit: a hop of the persistent kernel, where it adapts if not given,
-    or at a time. Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
+
+def chosen(graph: Graph, depth: int) -> int:
+    """Which engine answers fastest: RESIDENT, whose hops take less time, or BROAD, whose phases do more.
+
+    depth: breadth-first levels from a vertex of the largest degree.
+    """
+    return BROAD if graph.m >= BROAD_DEGREE * graph.n and depth <= BROAD_LEVELS else RESIDENT
+
+
+class Fast(CudaSolver):
+    """One source at a time, by queues of blocks (fast.cu) or by phases of the whole grid (broad.cu).
+
+    delta: how far the bound rises, in the weights' unit: a hop of fast.cu, or at a time; adapts where not given.
+    Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     """
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
-        small_world = graph.m >= BROAD_DEGREE * graph.n and levels(graph) <= BROAD_LEVELS
-        engine = Broad if small_world else Resident
-        super().__init__(graph, engine.forecast(graph))
-        self.engine = engine(graph, self.buffers, delta=delta)
+        simple = simplified(graph)
+        depth = levels(simple)
+        engine = chosen(simple, depth)
+        made = {RESIDENT: Resident, BROAD: Broad}[engine]
+        super().__init__(graph, made.forecast(simple))
+        self.engine = made(simple, self.buffers, delta=delta)
+        self._why = {"engine": engine, "levels": depth, "degree": simple.m / simple.n}
 
     def run(self, source: int) -> Run:
         """Answer one source; `rounds` is among the counters where the persistent kernel ran."""
@@ -197,7 +214,7 @@ class Fast(CudaSolver):
         seconds, counters, work = self.engine.run(source, self.laps)
         self.source, self.distances = source, self.engine.distances
         self.deliver()
-        return Run(seconds, time.perf_counter() - begin, counters, work=work)
+        return Run(seconds, time.perf_counter() - begin, counters | self._why, work=work)
 
     def count(self, source: int) -> dict[str, np.ndarray]:
         """One entry a round of the persistent kernel; empty where the phases of broad.cu answer, which are not traced.
@@ -222,8 +239,9 @@ class FastMany(CudaSolver):
     """
 
     def __init__(self, graph: Graph, *, sources: int = 64) -> None:
-        super().__init__(graph, Resident.forecast(graph, sources))
-        self.engine = Resident(graph, self.buffers, count=sources)
+        simple = simplified(graph)
+        super().__init__(graph, Resident.forecast(simple, sources))
+        self.engine = Resident(simple, self.buffers, count=sources)
         self._all = np.empty(0, np.int64)
 
     def run(self, source: int) -> Run:

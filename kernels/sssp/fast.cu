@@ -8,9 +8,10 @@
 // entries that it holds beyond its share (work donation). Donated entries carry the round's number like the messages
 // do. There is no other barrier between blocks, and no fence, because a fence would empty L1, which holds the rows.
 //
-// The bound rises by `step` a hop, so the frontier stays within a window of distances that moves outwards. The step
-// adapts to repeated work, the share of changes to vertices that had been relaxed before: above HIGH percent it
-// shrinks, below LOW it grows back to its first value. Where no entry of any block lies below the bound, the bound
+// The bound rises by `step` a hop, so the frontier stays within a window of distances that moves outwards. The step is
+// steered by time. While a hop has so few entries that its time is that of a chain of loads, the step grows: relaxing
+// more, even repeatedly, costs nothing, and hops become fewer. Otherwise it adapts to repeated work, the share of changes
+// to vertices that had been relaxed before: above HIGH percent it shrinks, below LOW it grows back to its first value. Where no entry of any block lies below the bound, the bound
 // jumps to the nearest waiting vertex, and the step doubles.
 //
 // A row is four arcs (target, weight bits), NONE where there is no arc; four lanes relax a row. The host splits

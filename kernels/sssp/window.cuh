@@ -2,6 +2,9 @@
 #pragma once
 #include <cstdint>
 
+// Entries that a block relaxes in a hop, on average, up to which a hop takes as long as its chain of loads whatever it
+// relaxes: the step then grows, for the hops are fewer.
+static constexpr uint32_t LATENT = 8;
 // Percent of repeated work below which the step grows, and above which it shrinks.
 static constexpr uint32_t LOW = 40, HIGH = 60;
 static constexpr double SHORTEST = 1.0 / 16;  // least step, of the first one
@@ -51,7 +54,9 @@ template <typename D> struct Window {
         // Where a block with a long queue ended its round early, the bound rises only by that block's hops.
         if (all.held) reach += step * (all.hops == NO_TOTALS.hops ? all.longest : all.hops);
         if (!set.adapt || !all.held || !all.done) return;
-        if (all.repeated * 100ull < LOW * uint64_t(all.done))
+        if (all.done < uint64_t(LATENT) * set.blocks * all.longest)
+            step *= 1.125;
+        else if (all.repeated * 100ull < LOW * uint64_t(all.done))
             step = min(step * 1.125, max(step, set.step));
         else if (all.repeated * 100ull > HIGH * uint64_t(all.done))
             step = max(step * 0.8125, min(step, set.step * SHORTEST));

@@ -129,12 +129,16 @@ def test_many_sources_and_a_trace():
     many.close(), solver.close()
 
 
-@pytest.mark.parametrize("delta", [None, 1000.0, np.inf])
-def test_whole_grid_equals_dijkstra(delta):
+@pytest.mark.parametrize("delta", [None, 1.0, 1000.0, np.inf])
+@pytest.mark.parametrize("room", [4, 1 << 16])  # entries of a queue: little, so that it overflows, and plenty
+def test_whole_grid_equals_dijkstra(delta, room, monkeypatch):
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps
-    from saitan.sssp.cuda_broad import Broad
+    from saitan.sssp import cuda_broad
+    from saitan.sssp.simplify import simplified
 
+    monkeypatch.setattr(cuda_broad, "TIMEOUT_MS", 2000)
+    monkeypatch.setattr(cuda_broad, "LEAST_ROOM", room)
     random = np.random.default_rng(4)
     for _ in range(20):
         graph = drawn(random)
@@ -142,18 +146,40 @@ def test_whole_grid_equals_dijkstra(delta):
             heads, tails = graph.targets, graph.sources
             graph = Graph.from_arcs(graph.n, np.r_[heads, tails], np.r_[tails, heads], np.tile(graph.weights, 2))
         source, buffers = int(random.integers(graph.n)), Buffers(0, "test")
-        engine = Broad(graph, buffers, delta=delta)
-        engine.distances.fill(77)
+        engine = cuda_broad.Broad(simplified(graph), buffers, delta=delta)
+        for array in (engine.distances, engine.done, engine.next):
+            array.fill(77)
         engine.run(source, Laps())
         got = {"distances": engine.distances.get()}
         assert sssp.differs(sssp.reference(graph, source), got) is None, (graph.n, graph.m, engine.symmetric)
         buffers.free()
 
 
+def test_whole_grid_without_a_block_ends_by_its_timeout(monkeypatch):
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Laps
+    from saitan.problem import Unavailable
+    from saitan.sssp import cuda_broad
+
+    monkeypatch.setattr(cuda_broad, "TIMEOUT_MS", 200)
+    buffers = Buffers(0, "test")
+    engine = cuda_broad.Broad(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), buffers)
+    kernel = engine._kernel
+
+    class OneMore:  # a grid of more blocks than are resident: each waits for one that never begins
+        def prepared_async_call(self, grid, *rest, **named):
+            kernel.prepared_async_call((2 * grid[0], 1), *rest, **named)
+
+    engine._kernel = OneMore()
+    with pytest.raises(Unavailable, match="by its timeout"):
+        engine.run(0, Laps())
+    buffers.free()
+
+
 def test_picks_the_whole_grid_for_a_small_world():
     from saitan.generators.kronecker import kronecker
     from saitan.sssp.cuda_broad import Broad
-    from saitan.sssp.cuda_fast import Fast
+    from saitan.sssp.cuda_fast import BROAD, Fast
 
     graph = kronecker(scale=17, seed=1, weight_low=1, weight_high=255)
     solver = Fast(graph)
@@ -161,6 +187,7 @@ def test_picks_the_whole_grid_for_a_small_world():
     run = solver.run(int(graph.degrees.argmax()))
     solver.validate()
     assert run.counters["relaxations"] < graph.m / 2
+    assert run.counters["engine"] == BROAD and run.counters["levels"] < 20
     assert solver.count(0) == {}
     solver.close()
 

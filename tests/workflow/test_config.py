@@ -116,7 +116,7 @@ def test_a_bad_run_is_one_line(raw, says):
             ".titel: unknown key",
         ),
         ({"title": None}, ".title: input should be a valid string, not null"),
-        ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'phases' or 'phase_cdf'"),
+        ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'rivals', 'phases' or 'phase_cdf'"),
         ({"problem": "ssp"}, ".problem: unknown problem 'ssp'; did you mean 'sssp'?"),
         ({"problem": None}, ": variants need a `problem`"),
         ({"variants": {}}, ": view summary needs `variants`"),

@@ -446,3 +446,36 @@ def test_a_file_of_another_kind_is_one_line(tmp_path):
     pd.DataFrame({"seconds": [1.0]}).to_parquet(tmp_path / "y.parquet")
     with pytest.raises(Failure, match=r"y\.parquet: was not written by this workflow"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "y.parquet"])
+
+
+def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write):
+    times = {
+        ("cpu", "g"): {"fast": 2.0, "conventional": 8.0, "scipy": 6.0},
+        ("cpu", "h"): {"fast": 5.0, "conventional": 4.0, "scipy": 50.0},
+        ("cpu", "alone"): {"fast": 1.0},
+        ("cpu", "without"): {"conventional": 1.0, "scipy": 1.0},
+        ("cuda", "g"): {"fast": 1.0, "conventional": 2.0},
+    }
+    samples = [
+        write(f"{variant}{backend}{graph}", variant, seconds(value, phases=[7]), backend=backend, graph=graph)
+        for (backend, graph), variants in times.items()
+        for variant, value in variants.items()
+    ]
+    settings = {"variants": ["fast", "conventional", "scipy"], "quantities": ["phases"], "baseline": "fast"}
+    table, figure = shown("rivals", settings, samples)
+    assert set(table["variant"]) == {"fast"}
+    ratios = table[table["quantity"].str.startswith("over ")]
+    assert {(r.backend, r.graph, r.quantity): r.ours for r in ratios.itertuples()} == {
+        ("cpu", "h", "over the best of the others"): 0.8,
+        ("cpu", "h", "over conventional"): 0.8,
+        ("cpu", "h", "over scipy"): 10.0,
+        ("cuda", "g", "over the best of the others"): 2.0,
+        ("cuda", "g", "over conventional"): 2.0,
+        ("cpu", "g", "over the best of the others"): 3.0,
+        ("cpu", "g", "over conventional"): 4.0,
+        ("cpu", "g", "over scipy"): 3.0,
+    }
+    graphs = list(dict.fromkeys(zip(table["backend"], table["graph"], strict=True)))
+    assert graphs == [("cpu", "h"), ("cuda", "g"), ("cpu", "g"), ("cpu", "alone")]
+    assert set(table["quantity"]) >= {"time", "phases"}
+    assert figure["ratio"].tolist() == [0.8, 2.0, 3.0] and figure["graph"].tolist() == ["h", "g", "g"]

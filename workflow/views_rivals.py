@@ -1,0 +1,50 @@
+"""The view `rivals`: one variant against every other, a row a graph, the worst first."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from saitan.problem import Metric
+from saitan.workflow.quantities import headline_of
+from saitan.workflow.rows import row_of
+
+# Quantities of the table: how many times as good as the best of the others, and as each of them.
+BEST, EACH = "over the best of the others", "over "
+
+
+def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: list[str]) -> pd.DataFrame:
+    """The rows of a variant in a summary's table, and its ratios to the others with the same graph and backend.
+
+    A variant with several points counts at its best. Where another one is missing (it could not run), its ratio is. The
+    graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
+    """
+    headline, keys = headline_of(problem), ["backend", "graph", "threads", *instance]
+    found = []
+    for _, group in table.groupby(keys, sort=False, dropna=False):
+        own = group[group["variant"] == variant]
+        compared = group[group["quantity"] == headline.quantity]
+        bests = {
+            name: points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
+            for name, points in compared.groupby("variant", sort=False)
+        }
+        if variant not in bests:
+            continue
+        ratios = {
+            name: headline.over(float(bests[variant]["ours"]), float(other["ours"]))
+            for name, other in bests.items()
+            if name != variant and other["ours"] > 0 and bests[variant]["ours"] > 0
+        }
+        shown = list(own.to_dict("records"))
+        said = {BEST: min(ratios.values())} | {EACH + name: ratio for name, ratio in ratios.items()} if ratios else {}
+        point = {name: bests[variant][name] for name in own.columns}
+        for name, ratio in said.items():
+            others = [bests[variant], *(bests[other] for other in ratios if name in (BEST, EACH + other))]
+            noted = {
+                "settled": all(row["settled"] for row in others),
+                "disturbed": "; ".join(dict.fromkeys(row["disturbed"] for row in others if row["disturbed"])),
+                "checked": point["checked"],
+            }
+            shown.append(point | row_of(name, Metric(""), pd.Series([ratio]), noted, point["samples"], clocked=True))
+        found.append((said.get(BEST, float("inf")), shown))
+    found.sort(key=lambda graph: graph[0])
+    return pd.DataFrame([row for _, rows in found for row in rows], columns=table.columns)
