@@ -3,21 +3,26 @@
     from saitan import apsp
     distances = apsp.solve(graph)                           # [n, n]
     distances = apsp.solve(graph, sources=range(100, 200))  # [100, n]
+    centres = apsp.reductions(graph)["closeness"]           # [n], whatever the size of the matrix
+    apsp.slabs(graph, sink)                                 # the matrix to a sink, some rows at a time
 
 The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP), those for dense matrices,
 and other people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Of a
 matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are the calls.
 
 Read instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and
-floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`), dense.py with cpu_dense.py or
-cuda_dense.py, diagonal.cu and dense.cu (dense matrices, on the product of `tropical`), and validate.py. Closures of
-matrices and floats are checked by closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other
-people's solvers. NOTES.md: floors and measurements.
+floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`), sweep.py with cpu_sweep.py or
+cuda_sweep.py and sweep.cu (maps), dense.py with cpu_dense.py or cuda_dense.py, diagonal.cu and dense.cu (dense
+matrices, on the product of `tropical`), and validate.py. Closures of matrices and floats are checked by
+closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and
+measurements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +33,8 @@ from saitan.problem import (
     Metric,
     Parameter,
     Reference,
+    Run,
+    Sink,
     Solver,
     Unavailable,
     Variant,
@@ -46,7 +53,13 @@ INPUTS = {
     "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", optional=True),
 }
 
-OUTPUTS = {"distances": "[sources, n], a row a source"}
+OUTPUTS = {
+    "distances": "[sources, n], a row a source",
+    "eccentricity": "[sources], the largest distance to a vertex reached",
+    "reached": "[sources], vertices reached, the source included",
+    "total": "[sources], sum of the distances to them",
+    "closeness": "[sources], (reached - 1)^2 / ((n - 1) total)",
+}
 
 HEADLINE = "entries_s"
 
@@ -56,6 +69,9 @@ _DENSE = ("dense", "diagonal", "validate", "tropical/fast", "tropical/validate")
 
 # Of a variant that cannot take a matrix.
 _GRAPH = ("graph",)
+
+# Of a variant whose answer does not leave in slabs.
+_WHOLE = {"answer": ("matrix",)}
 
 VARIANTS = {
     "iterated": Variant(
@@ -88,45 +104,66 @@ VARIANTS = {
         cubins=("floyd_warshall", "validate"),
         graph=("integer",),
         inputs=_GRAPH,
+        instance=_WHOLE,
     ),
     "floyd-warshall-blocked": Variant(
         "the whole matrix, blocks of vertices in turn, on the min-plus product of tropical",
         cpu="saitan.apsp.cpu_dense:FloydWarshallBlocked",
         cuda="saitan.apsp.cuda_dense:FloydWarshallBlocked",
         cubins=_DENSE,
+        instance=_WHOLE,
     ),
     "closure": Variant(
         "the whole matrix, squared by the min-plus product of tropical until nothing changes",
         cpu="saitan.apsp.cpu_dense:Closure",
         cuda="saitan.apsp.cuda_dense:Closure",
         cubins=_DENSE,
+        instance=_WHOLE,
     ),
     "fast": Variant(
-        "near-far from one source a block (a core), its distances in shared memory; batched where they do not fit",
-        cpu="saitan.apsp.cpu_fast:Fast",
-        cuda="saitan.apsp.cuda_fast:Fast",
-        cubins=("fast", "batched", "validate"),
+        "sweep on maps; else near-far from one source a block (a core) in shared memory, or batched where too small",
+        cpu="saitan.apsp.cpu_fast:fast",
+        cuda="saitan.apsp.cuda_fast:fast",
+        cubins=("fast", "sweep", "batched", "validate"),
+        inputs=_GRAPH,
+    ),
+    "sweep": Variant(
+        "many sources at once down a contraction hierarchy, prepared apart (prepare_s); integer weights (PHAST)",
+        cpu="saitan.apsp.cpu_sweep:Swept",
+        cuda="saitan.apsp.cuda_sweep:Swept",
+        cubins=("sweep", "validate"),
+        parameters={"core": Parameter(int, 1024, "most vertices left uncontracted", least=1, most=16384)},
+        graph=("integer",),
         inputs=_GRAPH,
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
         cpu="saitan.apsp.peers:Scipy",
         inputs=_GRAPH,
+        instance=_WHOLE,
     ),
     "scipy-floyd-warshall": Variant(
         "SciPy's Floyd-Warshall on the whole matrix, one thread, float64",
         cpu="saitan.apsp.peers:ScipyFloydWarshall",
+        instance=_WHOLE,
     ),
     "networkit": Variant(
         "NetworKit's Dijkstra from every source, a source a thread",
         cpu="saitan.apsp.peers:Networkit",
         peer=("networkit", "peers"),
         inputs=_GRAPH,
+        instance=_WHOLE,
     ),
 }
 
 INSTANCE = {
     "sources": Parameter(int, 0, "how many vertices are sources, from vertex 0 on; 0 for all", least=0),
+    "answer": Parameter(
+        str,
+        "matrix",
+        "the matrix, which must fit memory; in slabs of rows; or reductions alone: a few numbers of every row",
+        ("matrix", "slabs", "reductions"),
+    ),
     "n": Parameter(int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", least=1),
     "infinite": Parameter(float, 0.0, "share of its entries that are infinite: no arc", least=0, most=1),
     "dtype": Parameter(str, "float32", "of its entries", ("float32", "int32", "uint16")),
@@ -142,6 +179,9 @@ METRICS = {
     "resident": Metric(
         "sources worked on at a time in shared memory (in a core's cache); 0 where it takes batched tasks"
     ),
+    "together": Metric("sources of a batch that is swept together, where there is a hierarchy"),
+    "shortcuts": Metric("arcs that the contraction added"),
+    "prepare_s": Metric("seconds that the contraction took, before any query", "s", better="less"),
     "work_bytes": Metric("memory of the graph and the work arrays, without the matrix", "bytes", better="less"),
     "paper_bytes": Metric(
         "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
@@ -162,7 +202,8 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     from saitan.apsp.instances import Instance
 
     chosen = check_parameters("apsp", parameters, INSTANCE)
-    sources, graph, matrix = chosen.pop("sources"), inputs.get("graph"), inputs.get("matrix")
+    sources, answer = chosen.pop("sources"), chosen.pop("answer")
+    graph, matrix = inputs.get("graph"), inputs.get("matrix")
     if matrix is not None:
         matrix = checked_square(matrix)
     elif graph is None:
@@ -172,7 +213,7 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     name, n = (graph.name, graph.n) if matrix is None else ("the matrix", len(matrix))
     if sources > n:
         raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")
-    return Instance(graph, sources or n, matrix)
+    return Instance(graph, sources or n, matrix, answer)
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
@@ -202,11 +243,17 @@ def reference(instance: Instance, query: list[int]) -> Reference:
         rows = np.unique(np.linspace(0, count - 1, min(count, 8)).astype(np.int64))
         distances, hops = expected_rows(instance.graph, first + rows)
         relative, by = 2 * max(1, hops) * np.finfo(np.float32).eps, "SciPy's Dijkstra"
+    if instance.answer == "reductions":
+        from saitan.apsp.slabs import named, reduced_rows
+
+        return Reference(by, named(instance.n, *reduced_rows(distances)) | {"relative": np.array([relative])}, rows)
     return Reference(by, {"distances": distances, "relative": np.array([relative])}, rows)
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     """How the rows of a reference and the same rows of an answer differ; None when they do not. Exact for integers."""
+    if "distances" not in answer:
+        return _reductions_differ(reference, answer)
     got, wanted = answer["distances"], reference.arrays["distances"]
     values = np.where(got == _infinite(got.dtype), np.inf, got.astype(np.float64))
     if np.issubdtype(got.dtype, np.integer):
@@ -223,6 +270,20 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     )
 
 
+def _reductions_differ(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
+    relative = float(reference.arrays["relative"][0])
+    for name, got in answer.items():
+        wanted = reference.arrays[name]
+        # Closeness is rounded once more than the integers it is made of.
+        exact = np.issubdtype(answer["eccentricity"].dtype, np.integer)
+        slack = 4 * np.finfo(np.float64).eps if exact else 2 * relative
+        wrong = np.flatnonzero(~np.isclose(got.astype(np.float64), wanted.astype(np.float64), rtol=slack, atol=0))
+        if len(wrong):
+            row = int(wrong[0]) if reference.rows is None else int(reference.rows[wrong[0]])
+            return f"{len(wrong):,} of {name} differ, the first in row {row}: {got[wrong[0]]}, not {wanted[wrong[0]]}"
+    return None
+
+
 def _infinite(dtype: np.dtype):
     """What stands where a source does not lead: in matrices of int32 and uint16 the infinity of `tropical`."""
     from saitan.sssp import unreachable
@@ -237,9 +298,14 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
     chosen = _variant(variant)
-    if reason := chosen.unfit(backend, {}, inputs=instance.inputs):
+    if reason := chosen.unfit(backend, {"answer": instance.answer}, inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
-    return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
+    make = partial(chosen.load(backend), **check_parameters(variant, parameters, chosen.parameters))
+    if instance.answer == "matrix":
+        return make(instance)
+    from saitan.apsp.slabs import Reductions, Slabs
+
+    return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)
 
 
 def _variant(name: str) -> Variant:
@@ -257,15 +323,56 @@ def solve(
     source does not lead. Raises ValueError for an unknown variant or backend and for sources that are no neighbouring
     vertices, Unavailable where the variant cannot run here.
     """
+    with _solver(graph, sources, "matrix", variant, backend, parameters) as (solver, query, _):
+        solver.run(query)
+        return solver.answer()["distances"]
+
+
+def slabs(
+    graph: Graph,
+    sink: Sink,
+    sources: range | None = None,
+    variant: str = "fast",
+    backend: str = "auto",
+    **parameters: Any,
+) -> Run:
+    """The same distances, when all of them do not fit memory: handed to a sink (saitan.blocks) some rows at a time.
+
+    The sink gets blocks whose arrays are NumPy's, rows in order, and must not keep them. `Digest()` of saitan.blocks is
+    such a sink. Raises as `solve` does.
+    """
+    with _solver(graph, sources, "slabs", variant, backend, parameters) as (solver, query, backend):
+        if backend == "cpu":
+            return solver.run(query, sink)
+        from saitan.cuda.ring import HostRing
+
+        with HostRing(sink) as ring:
+            return solver.run(query, ring)
+
+
+def reductions(
+    graph: Graph, sources: range | None = None, variant: str = "fast", backend: str = "auto", **parameters: Any
+) -> dict[str, np.ndarray]:
+    """A few numbers of every source, whatever the size of the matrix: eccentricity, reached, total, closeness.
+
+    Each an array [sources], as in OUTPUTS. Raises as `solve` does.
+    """
+    with _solver(graph, sources, "reductions", variant, backend, parameters) as (solver, query, _):
+        solver.run(query)
+        return solver.answer()
+
+
+@contextmanager
+def _solver(graph, sources, answer, variant, backend, parameters):
+    """A solver, the query for a range of sources, and the backend."""
     from saitan.apsp.instances import Instance
 
     backend = backend_for(_variant(variant), backend)
     chosen = range(checked_graph(graph).n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
         raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")
-    solver = prepare(Instance(graph, len(chosen)), variant, backend, **parameters)
+    solver = prepare(Instance(graph, len(chosen), answer=answer), variant, backend, **parameters)
     try:
-        solver.run([chosen.start, len(chosen)])
-        return solver.answer()["distances"]
+        yield solver, [chosen.start, len(chosen)], backend
     finally:
         solver.close()

@@ -138,6 +138,19 @@ class CpuSolver(Blockwise):
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", self.distances, rows)
 
+    @property
+    def longest(self) -> float:
+        """No distance is longer."""
+        return self.instance.longest
+
+    def produce(self, query: list[int]) -> Run:
+        """Answer one range of sources."""
+        return self.run(query)
+
+    def slab(self) -> np.ndarray:
+        """The rows of the last answer [sources, n]."""
+        return self.distances
+
     def close(self) -> None:
         """Nothing outside Python's memory is held."""
 

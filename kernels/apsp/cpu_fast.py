@@ -3,7 +3,7 @@
 Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A vertex that comes nearer enters the
 queue of near vertices if it lies below the bound, otherwise the list of far ones, once each; when the queue is empty
 the bound rises and the list is looked through. No heap: a push is one store, and with the bound rising by a good step
-few vertices are relaxed twice.
+few vertices are relaxed twice. Maps of integer weights are swept instead (cpu_sweep.py).
 
 1. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
 """
@@ -18,8 +18,10 @@ from numba import njit, prange
 
 from saitan.apsp.batches import counters, widening
 from saitan.apsp.cpu import CpuSolver
+from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
+from saitan.apsp.sweep import hierarchy_of_map
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.phases import Overflow
@@ -99,7 +101,13 @@ def _sources(offsets, targets, weights, matrix, first, delta, limit, queues, far
             )
 
 
-class Fast(CpuSolver):
+def fast(instance: Instance) -> CpuSolver:
+    """The solver that suits a graph."""
+    hierarchy = hierarchy_of_map(instance.graph)
+    return NearFar(instance) if hierarchy is None else Swept(instance, hierarchy=hierarchy)
+
+
+class NearFar(CpuSolver):
     """One source a core at a time."""
 
     def __init__(self, instance: Instance) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -119,6 +120,7 @@ class CudaSolver(DeviceRows):
             return
         fitting = max(0, free - fixed) // line if self.ranged else 0
         advice = f"; {fitting:,} sources fit" if fitting else ""
+        advice += "; `answer: slabs` (apsp.slabs) takes all of them, some at a time" if self.ranged else ""
         raise Unavailable(
             f"the distances from {self.rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "
             f"{needed / GIB:.2f} GiB of GPU memory, {free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free{advice}"
@@ -144,7 +146,15 @@ class CudaSolver(DeviceRows):
         return self.memory - self.matrix.nbytes
 
     def run(self, query: list[int]) -> Run:
-        """Answer one range of sources."""
+        """Answer one range of sources, and copy the rows to the host."""
+        begin = time.perf_counter()
+        run = self.produce(query)
+        for _ in self.blocks():
+            pass
+        return replace(run, total=time.perf_counter() - begin)
+
+    def produce(self, query: list[int]) -> Run:
+        """Answer one range of sources; the rows stay on the device."""
         first, count = self.instance.range_of(query)
         begin = time.perf_counter()
 
@@ -156,11 +166,19 @@ class CudaSolver(DeviceRows):
         with self.laps:
             counted = widening(attempt, self.dtype)
         self.first, self.count = first, count
-        for _ in self.blocks():
-            pass
-        seconds, total = sum(self.laps.seconds()), time.perf_counter() - begin
+        seconds = sum(self.laps.seconds())
         counted |= counters(self.instance, count, seconds, self.dtype, self.work_bytes)
-        return Run(seconds, total, counted, work={"bytes": count * self.graph.n * self.dtype.itemsize})
+        bytes_written = count * self.graph.n * self.dtype.itemsize
+        return Run(seconds, time.perf_counter() - begin, counted, work={"bytes": bytes_written})
+
+    @property
+    def longest(self) -> float:
+        """No distance is longer."""
+        return self.instance.longest
+
+    def slab(self):
+        """The rows of the last answer, a GPUArray [sources, n]."""
+        return self.matrix[self.row : self.row + self.count]
 
     def close(self) -> None:
         self.buffers.free()

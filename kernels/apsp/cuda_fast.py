@@ -1,6 +1,7 @@
 """`fast` on the GPU: host side of fast.cu, where a block holds all distances from one source in shared memory.
 
-Graphs whose distances do not fit there are left to the batched tasks of paper O.
+Maps of integer weights are swept (cuda_sweep.py); other graphs whose distances do not fit shared memory are left to the
+batched tasks of paper O.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import pycuda.driver as driver
 
 from saitan.apsp.batches import run_batches
 from saitan.apsp.cuda import CudaSolver, Engine
+from saitan.apsp.cuda_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import Layout, arcs_in_fours, fours_of, layout, packed_arcs, step
+from saitan.apsp.sweep import hierarchy_of_map
 from saitan.cuda import device
 from saitan.cuda.buffers import pointer
 from saitan.cuda.module import function
@@ -23,7 +26,13 @@ TYPES = {"u4": "I", "u8": "Q", "f4": "f", "f8": "d"}
 TICKET, OVERFLOW, RELAXED, ROUNDS = range(4)
 
 
-class Fast(CudaSolver):
+def fast(instance: Instance) -> CudaSolver:
+    """The solver that suits a graph."""
+    hierarchy = hierarchy_of_map(instance.graph)
+    return NearFar(instance) if hierarchy is None else Swept(instance, hierarchy=hierarchy)
+
+
+class NearFar(CudaSolver):
     """One source a block, near and far vertices in shared memory; batched tasks where that does not hold a row."""
 
     def __init__(self, instance: Instance) -> None:

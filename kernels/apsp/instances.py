@@ -19,6 +19,8 @@ class Instance:
     """A graph, or a matrix instead, and how many rows an answer has at most. A query is [first source, number].
 
     matrix  [n, n] over (min, +): entry (i, j) is the weight of an arc from i to j, infinity where there is none
+    answer  "matrix": the rows stay where they were computed; "slabs": they leave some at a time; "reductions": a few
+            numbers of every row stay (slabs.py)
 
     Raises Unavailable for a graph without weights or vertices, or with more than MAX_ARCS arcs.
     """
@@ -26,6 +28,7 @@ class Instance:
     graph: Graph | None
     sources: int
     matrix: np.ndarray | None = None
+    answer: str = "matrix"
 
     def __post_init__(self) -> None:
         if self.graph is None:
@@ -59,6 +62,12 @@ class Instance:
                 f"prepared for up to {self.sources:,} sources"
             )
         return first, count
+
+    @property
+    def longest(self) -> float:
+        """No shortest path is longer."""
+        weights = self.graph.weights
+        return 0 if len(weights) == 0 else (self.n - 1) * weights.max().item()
 
 
 def paper_bytes(graph: Graph, tasks: int) -> int:

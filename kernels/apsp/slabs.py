@@ -1,0 +1,218 @@
+"""Answers larger than memory: sources are answered a slab at a time, and each slab goes to a sink or is reduced.
+
+A *slab* holds the rows of neighbouring sources. `Slabs` hands them on; `Reductions` keeps a few numbers of every row:
+
+    reached       vertices reached, the source included
+    total         sum of their distances
+    eccentricity  the largest of them
+    closeness     (reached - 1)^2 / ((n - 1) total): the inverse of the mean distance, times the share reached; 0 where
+                  total is 0 (Wasserman and Faust's, of distances from the source)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saitan.apsp.instances import Instance
+from saitan.apsp.validate import CERTIFIED
+from saitan.blocks import Blockwise, Sink, chosen, on_host
+from saitan.problem import Block, Checked, Invalid, Run
+from saitan.sssp import unreachable
+
+# Bytes of a slab at most on the device, where a quarter of what is free is taken otherwise, and on the host.
+DEVICE_SLAB, HOST_SLAB = 1 << 32, 1 << 28
+# A slab of more rows has a multiple of so many, which fills the batches of a sweep.
+ROWS = 1024
+# Counters that are sums over slabs; of the others the last slab's stands for all.
+SUMS = ("phases", "relaxations")
+
+REDUCTIONS = ("eccentricity", "reached", "total", "closeness")
+
+
+def slab_rows(instance: Instance, backend: str) -> int:
+    """Rows of a slab."""
+    size = HOST_SLAB
+    if backend == "cuda":
+        import pycuda.driver as driver
+
+        from saitan.cuda import device
+
+        device()
+        size = min(DEVICE_SLAB, driver.mem_get_info()[0] // 4)
+    rows = max(1, size // (instance.n * instance.dtype.itemsize))
+    return min(instance.sources, rows if rows < ROWS else rows // ROWS * ROWS)
+
+
+class Slabs:
+    """A solver whose answer leaves in slabs. make: the solver of an instance that holds a whole matrix."""
+
+    streamed = True
+
+    def __init__(self, instance: Instance, backend: str, make: Callable[[Instance], Any]) -> None:
+        self.instance, self.rows = instance, slab_rows(instance, backend)
+        self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
+        self.transfer = self.solver.transfer
+        self._settled = self.solver.longest < unreachable(self.solver.dtype)
+
+    @property
+    def memory(self) -> int:
+        return self.solver.memory
+
+    def run(self, query: list[int], sink: Sink) -> Run:
+        """Answer one range of sources into a sink. The kernel time is without the sink's."""
+        begin = time.perf_counter()
+        runs = []
+        for low, run in self._slabs(query):
+            runs.append(run)
+            sink(Block("distances", low, self.solver.slab()))
+        return self._joined(query, runs, begin)
+
+    def _slabs(self, query: list[int]) -> Iterator[tuple[int, Run]]:
+        """The first row of every slab and its run, while its rows are in the solver's slab."""
+        first, count = self.instance.range_of(query)
+        parts = [(low, [first + low, min(self.rows, count - low)]) for low in range(0, count, self.rows)]
+        if not self._settled:
+            # Distances that do not fit widen those of all slabs, so they are looked for before the first one leaves.
+            for _, part in parts:
+                self.solver.produce(part)
+            self._settled = True
+        for low, part in parts:
+            yield low, self.solver.produce(part)
+
+    def _joined(self, query: list[int], runs: list[Run], begin: float, more: float = 0.0) -> Run:
+        seconds, count = sum(run.kernel for run in runs) + more, query[1]
+        counted = runs[-1].counters | {
+            name: sum(run.counters[name] for run in runs) for name in SUMS if name in runs[-1].counters
+        }
+        counted["entries_s"] = count * self.instance.n / seconds
+        if "launches" in counted:
+            counted["launches"] = counted["phases"] / count
+        work = {name: sum(run.work[name] for run in runs) for name in runs[-1].work}
+        return Run(seconds, time.perf_counter() - begin, counted, work=work)
+
+    def checker(self, query: list[int]) -> SlabChecker:
+        """A sink for `run` that certifies every slab while the solver holds it."""
+        return SlabChecker(self.solver, query)
+
+    def close(self) -> None:
+        self.solver.close()
+
+
+class SlabChecker:
+    """Certifies the slab that a solver holds whenever it is handed on. Raises Invalid."""
+
+    def __init__(self, solver: Any, query: list[int]) -> None:
+        self._solver, self._expected, self._rows = solver, query[1], 0
+
+    def __call__(self, block: Block) -> None:
+        self._solver.validate()
+        if block.first != self._rows:
+            raise Invalid(f"a slab begins at row {block.first:,}, not {self._rows:,}")
+        self._rows += len(block.array)
+
+    def finish(self) -> Checked:
+        if self._rows != self._expected:
+            raise Invalid(f"{self._rows:,} rows came, not {self._expected:,}")
+        return CERTIFIED
+
+
+class Reductions(Slabs, Blockwise):
+    """A solver that keeps a few numbers of every row.
+
+    reduce: the seconds that reducing a solver's slab took, and its eccentricities, numbers reached and totals
+    """
+
+    streamed = False
+
+    def __init__(self, instance: Instance, backend: str, make: Callable[[Instance], Any]) -> None:
+        super().__init__(instance, backend, make)
+        if backend == "cuda":
+            from saitan.apsp.cuda_reduce import DeviceReducer
+
+            self.reduce = DeviceReducer(self.rows)
+        else:
+            self.reduce = reduced_on_host
+        self._answer: dict[str, np.ndarray] = {}
+        self._query: list[int] = []
+        self._certified: dict[str, dict[str, np.ndarray]] = {}
+
+    def run(self, query: list[int]) -> Run:
+        """Answer one range of sources. The kernel time includes the reduction."""
+        begin, seconds = time.perf_counter(), []
+        runs = []
+
+        def each(run: Run, taken: float) -> None:
+            runs.append(run)
+            seconds.append(taken)
+
+        self._answer, self._query = self._reduced(query, each), query
+        return self._joined(query, runs, begin, sum(seconds))
+
+    def _reduced(self, query: list[int], each: Callable[[Run, float], None]) -> dict[str, np.ndarray]:
+        parts = []
+        for _, run in self._slabs(query):
+            taken, part = self.reduce(self.solver)
+            each(run, taken)
+            parts.append(part)
+        eccentricity, reached, total = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return named(self.instance.n, eccentricity, reached, total)
+
+    def validate(self) -> Checked:
+        """Compare with the numbers of a run of its own, once a query, whose every slab is certified; one row of each is
+        reduced again by NumPy.
+        """
+        key = str(self._query)
+        if key not in self._certified:
+            self._certified[key] = self._reduced(self._query, lambda *_: self.solver.validate())
+            for low, _ in self._slabs(self._query):
+                slab = self.solver.slab()
+                row = len(slab) // 2
+                again = named(self.instance.n, *reduced_rows(on_host(slab[row : row + 1])))
+                self._compare(self._certified[key], again, low + row)
+        for name, expected in self._certified[key].items():
+            if not np.array_equal(self._answer[name], expected):
+                raise Invalid(f"{name} differs from that of the certified slabs")
+        return CERTIFIED
+
+    @staticmethod
+    def _compare(found: dict[str, np.ndarray], again: dict[str, np.ndarray], row: int) -> None:
+        for name, [value] in again.items():
+            same = np.isclose(found[name][row], value, rtol=1e-9, atol=0) if value.dtype.kind == "f" else None
+            if not (found[name][row] == value or same):
+                raise Invalid(f"row {row:,}: {name} is {found[name][row]}, NumPy has {value}")
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        for name, values in self._answer.items():
+            yield from chosen(name, values, rows)
+
+    def close(self) -> None:
+        if hasattr(self.reduce, "free"):
+            self.reduce.free()
+        super().close()
+
+
+def reduced_rows(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of rows [rows, n]: eccentricities (their dtype), numbers reached (int64), totals (uint64 or float64)."""
+    there = distances != unreachable(distances.dtype)
+    total = np.float64 if distances.dtype.kind == "f" else np.uint64
+    largest = np.where(there, distances, distances.dtype.type(0)).max(axis=1)
+    return largest, there.sum(axis=1, dtype=np.int64), distances.sum(axis=1, dtype=total, where=there)
+
+
+def reduced_on_host(solver: Any) -> tuple[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """`Reductions.reduce` for a solver on the CPU."""
+    begin = time.perf_counter()
+    rows = reduced_rows(solver.slab())
+    return time.perf_counter() - begin, rows
+
+
+def named(n: int, eccentricity: np.ndarray, reached: np.ndarray, total: np.ndarray) -> dict[str, np.ndarray]:
+    """The outputs by their names."""
+    scale = (n - 1) * total.astype(np.float64)
+    closeness = np.divide((reached - 1.0) ** 2, scale, out=np.zeros(len(total)), where=scale > 0)
+    return {"eccentricity": eccentricity, "reached": reached, "total": total, "closeness": closeness}

@@ -1,0 +1,93 @@
+"""Blocks of the device to a sink of the host through a ring of page-locked buffers."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+
+import numpy as np
+
+from saitan.blocks import Block, Sink
+from saitan.cuda import device
+
+# Bytes of a buffer, where a row is no longer, and how many there are.
+BUFFER, BUFFERS = 1 << 26, 4
+
+
+class HostRing:
+    """A sink for blocks of the device. They reach another sink, in order, as NumPy arrays of some rows each.
+
+        with HostRing(sink) as ring:
+            solver.run(query, ring)
+
+    A call returns once the last of a block's rows is on the host. The other sink is called in a thread of its own, while
+    later rows are copied; it must not keep an array. What it raises is raised here, at the next call or at the end.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        import pycuda.driver as driver
+
+        device()
+        self._sink, self._driver, self._stream = sink, driver, driver.Stream()
+        self._buffers: list[np.ndarray] = []
+        self._free: queue.Queue = queue.Queue()
+        self._filled: queue.Queue = queue.Queue()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._consume, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> HostRing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._filled.put(None)
+        self._thread.join()
+        if error[0] is None and self._error is not None:
+            raise self._error
+
+    def __call__(self, block: Block) -> None:
+        array = block.array
+        row = array.nbytes // max(1, len(array))
+        self._take(row)
+        rows = max(1, len(self._buffers[0]) // max(1, row))
+        under_way: deque = deque()
+        for low in range(0, len(array), rows):
+            count = min(rows, len(array) - low)
+            buffer = self._free.get()
+            if self._error is not None:
+                raise self._error
+            part = buffer[: count * row].view(array.dtype).reshape(count, *array.shape[1:])
+            self._driver.memcpy_dtoh_async(part, int(array.gpudata) + low * row, self._stream)
+            copied = self._driver.Event()
+            copied.record(self._stream)
+            under_way.append((copied, buffer, Block(block.name, block.first + low, part)))
+            if len(under_way) > 1:
+                self._hand_on(under_way.popleft())
+        while under_way:
+            self._hand_on(under_way.popleft())
+
+    def _take(self, row: int) -> None:
+        """Buffers that hold a row. Longer ones replace those there are when all of them are free."""
+        if self._buffers and len(self._buffers[0]) >= row:
+            return
+        for _ in self._buffers:
+            self._free.get()
+        self._buffers = [self._driver.pagelocked_empty(max(row, BUFFER), np.uint8) for _ in range(BUFFERS)]
+        for buffer in self._buffers:
+            self._free.put(buffer)
+
+    def _hand_on(self, copy: tuple) -> None:
+        copied, buffer, block = copy
+        copied.synchronize()
+        self._filled.put((buffer, block))
+
+    def _consume(self) -> None:
+        while (item := self._filled.get()) is not None:
+            buffer, block = item
+            if self._error is None:
+                try:
+                    self._sink(block)
+                except BaseException as error:
+                    self._error = error
+            self._free.put(buffer)
