@@ -122,8 +122,8 @@ VARIANTS = {
     ),
     "fast": Variant(
         "sweep on maps; else near-far from one source a block (a core) in shared memory, or batched where too small",
-        cpu="saitan.apsp.cpu_fast:fast",
-        cuda="saitan.apsp.cuda_fast:fast",
+        cpu="saitan.apsp.cpu_fast:Fast",
+        cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "sweep", "batched", "validate"),
         inputs=_GRAPH,
     ),
@@ -244,7 +244,7 @@ def reference(instance: Instance, query: list[int]) -> Reference:
         distances, hops = expected_rows(instance.graph, first + rows)
         relative, by = 2 * max(1, hops) * np.finfo(np.float32).eps, "SciPy's Dijkstra"
     if instance.answer == "reductions":
-        from saitan.apsp.slabs import named, reduced_rows
+        from saitan.apsp.streaming import named, reduced_rows
 
         return Reference(by, named(instance.n, *reduced_rows(distances)) | {"relative": np.array([relative])}, rows)
     return Reference(by, {"distances": distances, "relative": np.array([relative])}, rows)
@@ -303,7 +303,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     make = partial(chosen.load(backend), **check_parameters(variant, parameters, chosen.parameters))
     if instance.answer == "matrix":
         return make(instance)
-    from saitan.apsp.slabs import Reductions, Slabs
+    from saitan.apsp.streaming import Reductions, Slabs
 
     return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
+import psutil
 from numba import njit, prange
 
 from saitan.apsp.batches import Tasks, counters, run_batches, widening
@@ -125,6 +126,17 @@ class CpuSolver(Blockwise):
         self.certificate = Certificate(self.graph)
         self.first, self.distances = 0, np.empty((0, 0), self.dtype)
 
+    def new_matrix(self, rows: int, dtype: np.dtype) -> np.ndarray:
+        """Room for rows of distances. Raises Unavailable, with the forecast and what would work, if there is none."""
+        needed, available = rows * self.graph.n * np.dtype(dtype).itemsize, psutil.virtual_memory().available
+        if needed > available:
+            raise Unavailable(
+                f"the distances from {rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "
+                f"{needed / 2**30:.2f} GiB of memory, {available / 2**30:.2f} GiB are free; `answer: slabs` "
+                "(apsp.slabs) takes all of them, some at a time"
+            )
+        return np.empty((rows, self.graph.n), dtype)
+
     @property
     def graph_bytes(self) -> int:
         """Bytes of the graph's arrays."""
@@ -164,7 +176,7 @@ class Phased(Tasks, CpuSolver):
         self._prepare(self.dtype)
 
     def _prepare(self, dtype: np.dtype) -> None:
-        self.dtype, self.matrix = dtype, np.empty((self.instance.sources, self.graph.n), dtype)
+        self.dtype, self.matrix = dtype, self.new_matrix(self.instance.sources, dtype)
         self.engine = CpuEngine(self.graph, self.matrix, self.tasks, self.shared)
 
     @property
@@ -249,7 +261,7 @@ class FloydWarshall(CpuSolver):
         super().__init__(instance)
         if self.dtype.kind == "f":
             raise Unavailable("floyd-warshall needs integer weights: floats round in an order of its own")
-        self.matrix = np.empty((self.graph.n, self.graph.n), self.dtype)
+        self.matrix = self.new_matrix(self.graph.n, self.dtype)
 
     @property
     def memory(self) -> int:
@@ -271,7 +283,7 @@ class FloydWarshall(CpuSolver):
 
     def _all_pairs(self, dtype: np.dtype) -> None:
         if dtype != self.dtype:
-            self.dtype, self.matrix = dtype, np.empty(self.matrix.shape, dtype)
+            self.dtype, self.matrix = dtype, self.new_matrix(self.graph.n, dtype)
         graph, limit, overflow = self.graph, unreachable(dtype), np.zeros(1, np.uint8)
         _arcs(graph.offsets, graph.targets, graph.weights, self.matrix, limit, overflow)
         for k in range(graph.n):

@@ -101,12 +101,6 @@ def _sources(offsets, targets, weights, matrix, first, delta, limit, queues, far
             )
 
 
-def fast(instance: Instance) -> CpuSolver:
-    """The solver that suits a graph."""
-    hierarchy = hierarchy_of_map(instance.graph)
-    return NearFar(instance) if hierarchy is None else Swept(instance, hierarchy=hierarchy)
-
-
 class NearFar(CpuSolver):
     """One source a core at a time."""
 
@@ -115,7 +109,7 @@ class NearFar(CpuSolver):
         n, self._workers = self.graph.n, numba.get_num_threads()
         self._queues, self._fars = (np.empty((self._workers, n), np.int32) for _ in range(2))
         self._states = np.zeros((self._workers, n), np.uint8)
-        self.matrix = np.empty((instance.sources, n), self.dtype)
+        self.matrix = self.new_matrix(instance.sources, self.dtype)
 
     @property
     def memory(self) -> int:
@@ -127,7 +121,7 @@ class NearFar(CpuSolver):
 
         def attempt(dtype: np.dtype) -> int:
             if dtype != self.dtype:
-                self.dtype, self.matrix = dtype, np.empty(self.matrix.shape, dtype)
+                self.dtype, self.matrix = dtype, self.new_matrix(len(self.matrix), dtype)
             reports = np.zeros((self._workers, REPORT_WIDTH), np.int64)
             graph, delta, limit = self.graph, step(self.graph, dtype), unreachable(dtype)
             _sources(
@@ -155,3 +149,11 @@ class NearFar(CpuSolver):
         counted = counters(self.instance, count, seconds, self.dtype, work)
         counted |= {"relaxations": relaxations, "step": float(step(self.graph, self.dtype)), "resident": self._workers}
         return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
+
+
+class Fast(NearFar):
+    """The solver that suits a graph: `Swept` for a map, which is then what is made, and this for any other."""
+
+    def __new__(cls, instance: Instance) -> CpuSolver:
+        hierarchy = hierarchy_of_map(instance.graph)
+        return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

@@ -148,7 +148,7 @@ class Swept(CpuSolver):
     integers and for graphs too dense to contract.
     """
 
-    def __init__(self, instance: Instance, *, core: int = CORE, hierarchy: Hierarchy | None = None) -> None:
+    def __init__(self, instance: Instance, hierarchy: Hierarchy | None = None, *, core: int = CORE) -> None:
         super().__init__(instance)
         self.hierarchy = hierarchy or contract(self.graph, core)
         self._prepare(self.dtype)
@@ -159,7 +159,7 @@ class Swept(CpuSolver):
         return longest_path(self.hierarchy)
 
     def _prepare(self, dtype: np.dtype) -> None:
-        self.dtype, self.matrix = dtype, np.empty((self.instance.sources, self.graph.n), dtype)
+        self.dtype, self.matrix = dtype, self.new_matrix(self.instance.sources, dtype)
         self.sweep = Sweep(self.graph, self.hierarchy, dtype)
 
     @property

@@ -26,12 +26,6 @@ TYPES = {"u4": "I", "u8": "Q", "f4": "f", "f8": "d"}
 TICKET, OVERFLOW, RELAXED, ROUNDS = range(4)
 
 
-def fast(instance: Instance) -> CudaSolver:
-    """The solver that suits a graph."""
-    hierarchy = hierarchy_of_map(instance.graph)
-    return NearFar(instance) if hierarchy is None else Swept(instance, hierarchy=hierarchy)
-
-
 class NearFar(CudaSolver):
     """One source a block, near and far vertices in shared memory; batched tasks where that does not hold a row."""
 
@@ -106,3 +100,11 @@ class NearFar(CudaSolver):
             "step": float(self.step),
             "resident": made.blocks,
         }
+
+
+class Fast(NearFar):
+    """The solver that suits a graph: `Swept` for a map, which is then what is made, and this for any other."""
+
+    def __new__(cls, instance: Instance) -> CudaSolver:
+        hierarchy = hierarchy_of_map(instance.graph)
+        return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

@@ -1,4 +1,4 @@
-"""The reductions of slabs.py on the device: host side of reduce.cu."""
+"""The reductions of streaming.py on the device: host side of reduce.cu."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Swept(CudaSolver):
     integers and for graphs too dense to contract.
     """
 
-    def __init__(self, instance: Instance, *, core: int = CORE, hierarchy: Hierarchy | None = None) -> None:
+    def __init__(self, instance: Instance, hierarchy: Hierarchy | None = None, *, core: int = CORE) -> None:
         self.hierarchy = hierarchy or contract(instance.graph, core)
         super().__init__(instance)
 

@@ -20,7 +20,7 @@ class Instance:
 
     matrix  [n, n] over (min, +): entry (i, j) is the weight of an arc from i to j, infinity where there is none
     answer  "matrix": the rows stay where they were computed; "slabs": they leave some at a time; "reductions": a few
-            numbers of every row stay (slabs.py)
+            numbers of every row stay (streaming.py)
 
     Raises Unavailable for a graph without weights or vertices, or with more than MAX_ARCS arcs.
     """

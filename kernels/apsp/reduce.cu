@@ -1,4 +1,4 @@
-// The numbers that slabs.py keeps of every row of a matrix on the device: a block a row.
+// The numbers that streaming.py keeps of every row of a matrix on the device: a block a row.
 #include "types.cuh"
 
 static constexpr int THREADS = 512;

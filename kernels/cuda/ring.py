@@ -21,8 +21,9 @@ class HostRing:
         with HostRing(sink) as ring:
             solver.run(query, ring)
 
-    A call returns once the last of a block's rows is on the host. The other sink is called in a thread of its own, while
-    later rows are copied; it must not keep an array. What it raises is raised here, at the next call or at the end.
+    A call returns once the last of a block's rows is on the host. The other sink is called in a thread of its own,
+    while later rows are copied; it must not keep an array. What it raises is raised here, at the next call or at the
+    end.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -43,6 +44,10 @@ class HostRing:
     def __exit__(self, *error: object) -> None:
         self._filled.put(None)
         self._thread.join()
+        # Page-locked memory is freed in the thread that made it.
+        self._buffers.clear()
+        while not self._free.empty():
+            self._free.get()
         if error[0] is None and self._error is not None:
             raise self._error
 

@@ -57,7 +57,7 @@ class Slabs:
         self.instance, self.rows = instance, slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
         self.transfer = self.solver.transfer
-        self._settled = self.solver.longest < unreachable(self.solver.dtype)
+        self._settled = self.solver.longest < unreachable(self.solver.dtype).item()
 
     @property
     def memory(self) -> int:

@@ -1,0 +1,145 @@
+"""All pairs in slabs and as reductions, on the CPU."""
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_apsp import by_scipy, random_graph
+from test_apsp_sweep import grid
+from test_sssp import graphs
+
+from saitan import apsp
+from saitan.apsp import streaming
+from saitan.blocks import Digest, Rows
+from saitan.graph import Graph
+from saitan.problem import Block, Invalid, Unavailable
+
+VARIANTS = [name for name, variant in apsp.VARIANTS.items() if not variant.instance and variant.cpu]
+
+
+def prepared(graph, answer, variant="fast", sources=0, backend="cpu"):
+    return apsp.prepare(apsp.instance({"graph": graph}, sources=sources, answer=answer), variant, backend)
+
+
+@pytest.fixture(autouse=True)
+def short_slabs(monkeypatch):
+    """A slab of seven rows of 300 vertices."""
+    monkeypatch.setattr(streaming, "HOST_SLAB", 7 * 300 * 4)
+    monkeypatch.setattr(streaming, "DEVICE_SLAB", 7 * 300 * 4)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_slabs_are_the_matrix(variant):
+    graph = random_graph(300, 1200, 0, 50, np.uint32, 2)
+    for sources in (range(300), range(299, 300), range(3, 17)):
+        rows, digest, whole = Rows(), Digest(), Digest()
+        run = apsp.slabs(graph, rows, sources, variant, "cpu")
+        apsp.slabs(graph, digest, sources, variant, "cpu")
+        matrix = apsp.solve(graph, sources, variant, "cpu")
+        whole(Block("distances", 0, matrix))
+        assert np.array_equal(rows.answer()["distances"], matrix) and digest == whole
+        assert run.counters["entries_s"] == pytest.approx(300 * len(sources) / run.kernel)
+
+
+def test_a_run_is_checked_slab_by_slab():
+    graph = random_graph(300, 1200, 0, 50, np.uint32, 2)
+    solver = prepared(graph, "slabs")
+    check = solver.checker([0, 300])
+    solver.run([0, 300], check)
+    assert check.finish().whole
+
+    def spoils(block):
+        block.array[len(block.array) - 1, 5] += 1
+        check(block)
+
+    check = solver.checker([0, 300])
+    with pytest.raises(Invalid, match="vertex 5"):
+        solver.run([0, 300], spoils)
+    check = solver.checker([0, 300])
+    solver.run([0, 100], check)
+    with pytest.raises(Invalid, match="100 rows came, not 300"):
+        check.finish()
+
+
+@given(graphs(), st.sampled_from([1, 2, 50]))
+def test_reductions_are_those_of_scipys_rows(case, rows):
+    graph = case[0]
+    streaming.HOST_SLAB = rows * graph.n * 4
+    found = by_scipy(graph, 0, graph.n)
+    there = np.isfinite(found)
+    got = apsp.reductions(graph, backend="cpu")
+    assert np.array_equal(got["reached"], there.sum(axis=1))
+    exact = graph.weights.dtype == np.uint32
+    slack = 1e-12 if exact else 2 * graph.n * np.finfo(np.float32).eps
+    np.testing.assert_allclose(got["eccentricity"], np.where(there, found, 0).max(axis=1), rtol=0 if exact else slack)
+    np.testing.assert_allclose(got["total"], np.where(there, found, 0).sum(axis=1), rtol=slack)
+
+
+def test_closeness_is_networkx_of_the_graph_turned_round():
+    graph = random_graph(120, 200, 1, 50, np.uint32, 2)
+    theirs = networkx.DiGraph()
+    theirs.add_nodes_from(range(120))
+    for s, t, w in zip(graph.sources.tolist(), graph.targets.tolist(), graph.weights.tolist(), strict=True):
+        theirs.add_edge(t, s, distance=min(w, theirs.get_edge_data(t, s, {"distance": w})["distance"]))
+    wanted = networkx.closeness_centrality(theirs, distance="distance")
+    got = apsp.reductions(graph, backend="cpu")["closeness"]
+    np.testing.assert_allclose(got, [wanted[v] for v in range(120)], rtol=1e-12)
+    assert (got == 0).any()
+
+
+def test_reductions_that_are_wrong_are_refused(monkeypatch):
+    graph = random_graph(300, 1200, 1, 50, np.uint32, 2)
+    solver = prepared(graph, "reductions")
+    solver.run([0, 300])
+    assert solver.validate().whole
+    solver._answer["total"][17] += 1
+    with pytest.raises(Invalid, match="total"):
+        solver.validate()
+    reduce = solver.reduce
+
+    def off_by_one(inner):
+        seconds, (eccentricity, reached, total) = reduce(inner)
+        return seconds, (eccentricity, reached - 1, total)
+
+    solver.reduce, solver._certified = off_by_one, {}
+    solver.run([0, 300])
+    with pytest.raises(Invalid, match="NumPy has"):
+        solver.validate()
+
+
+def test_reductions_have_a_reference():
+    graph = random_graph(300, 1200, 0, 50, np.uint32, 2)
+    instance = apsp.instance({"graph": graph}, answer="reductions")
+    reference = apsp.reference(instance, [0, 300])
+    answer = apsp.reductions(graph, backend="cpu")
+    rows = {name: values[reference.rows] for name, values in answer.items()}
+    assert apsp.differs(reference, rows) is None
+    rows["eccentricity"][3] += 1
+    assert f"row {reference.rows[3]}" in apsp.differs(reference, rows)
+
+
+@pytest.mark.parametrize("answer", ["slabs", "reductions"])
+def test_a_sum_that_needs_64_bits_widens_every_slab(answer):
+    # Only the last sources reach what is too far.
+    graph = Graph.from_arcs(300, [297, 298], [298, 299], np.array([2**32 - 2, 2**32 - 2], np.uint32))
+    if answer == "reductions":
+        found = apsp.reductions(graph, backend="cpu")["eccentricity"]
+        assert found.dtype == np.uint64 and found[297] == 2**33 - 4
+        return
+    rows = Rows()
+    apsp.slabs(graph, rows, backend="cpu")
+    found = rows.answer()["distances"]
+    assert found.dtype == np.uint64 and found[297, 299] == 2**33 - 4 and found[0, 1] == 2**64 - 1
+
+
+def test_what_does_not_leave_in_slabs_says_so():
+    with pytest.raises(Unavailable, match="answers answer matrix only"):
+        prepared(grid(4, 4), "slabs", "floyd-warshall")
+
+
+def test_a_matrix_that_does_not_fit_says_what_would(monkeypatch):
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 2**20}))
+    with pytest.raises(Unavailable, match=r"0\.0\d GiB.*answer: slabs"):
+        prepared(grid(64, 64), "matrix")
+    prepared(grid(64, 64), "reductions")
