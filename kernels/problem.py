@@ -141,6 +141,7 @@ class Variant:
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
     inputs        names of inputs that the variant cannot do without, although the problem can
     ranks         numbers of processes that can answer together (saitan.ranks), in ascending order; empty for one alone
+    parts         whether it takes a graph in parts (saitan.arc_parts), of which each rank reads its own
     """
 
     summary: str
@@ -154,6 +155,7 @@ class Variant:
     instance: Mapping[str, tuple] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     ranks: Sequence[int] = ()
+    parts: bool = False
 
     def backends(self) -> tuple[str, ...]:
         """The backends this variant has an implementation for."""

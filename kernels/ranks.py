@@ -63,6 +63,16 @@ class Ranks:
 
         return MPI.Get_library_version().split(",")[0].strip()
 
+    def among(self, members: list[int]) -> Any:
+        """A communicator of some ranks, in ascending order, which call this together; None for a process alone."""
+        if self.world is None:
+            return None
+        group = self.world.Get_group().Incl(members)
+        try:
+            return self.world.Create_group(group)
+        finally:
+            group.Free()
+
     def abort(self) -> None:
         """End all ranks at once, with status 1; nothing for a process alone."""
         if self.world is not None:

@@ -5,7 +5,10 @@ import shutil
 
 import pytest
 
-LAUNCHER = "mpirun --oversubscribe --bind-to none" + (" --allow-run-as-root" if os.geteuid() == 0 else "")
+# Ranks that wait give their core away.
+LAUNCHER = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1" + (
+    " --allow-run-as-root" if os.geteuid() == 0 else ""
+)
 
 
 def lacking():

@@ -22,14 +22,19 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[ModuleType, Any]:
-    """The problem's package and its instance. Raises Failure for parameters that the problem refuses."""
+    """The problem's package and its instance; the graph in parts where the settings' variant takes it so.
+
+    Raises Failure for parameters that the problem refuses.
+    """
     package = problem(settings["problem"])
     inputs = {}
     for name, declared in package.INPUTS.items():
         if declared.kind == "graph" and arguments.graph is not None:
-            from saitan.workflow.graphs.parquet import read_graph
+            from saitan.workflow.graphs.parquet import FileArcs, read_graph
 
-            inputs[name] = read_graph(arguments.graph)
+            variant = package.VARIANTS.get(settings.get("variant"))
+            read = FileArcs if variant is not None and variant.parts else read_graph
+            inputs[name] = read(arguments.graph)
         elif declared.kind == "array" and arguments.array is not None:
             inputs[name] = read_array(arguments.array)
     try:

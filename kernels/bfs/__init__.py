@@ -9,7 +9,8 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 
 Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
 cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
-GPU together), validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu.
+GPU together), validate.py; over processes partition.py, cluster_blocks.py, cpu_cluster.py with cluster_step.py,
+cluster_validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu.
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ METRICS = {
     "switches": Metric("changes between top-down and bottom-up"),
     "construction_s": Metric("seconds from the graph to what the search needs, upload apart", "s"),
     "search_s": Metric("seconds of the search alone, before the answer is in the graph's own order", "s"),
+    "compute_s": Metric("seconds of the slowest rank's computation", "s"),
+    "communication_s": Metric("seconds in which the slowest rank's messages moved", "s"),
+    "waiting_s": Metric("seconds that a rank waited for the others, of the one that waited longest", "s"),
+    "sent_bytes": Metric("bytes that all ranks sent to others, as the collectives are given them", "bytes"),
     "cpu_share": Metric("share of the vertices that the CPU took, all levels together"),
 }
 
@@ -53,6 +58,10 @@ TRACES = {
     "direction": "top-down or bottom-up",
     "frontier": "vertices of the level",
     "inspected": "arcs looked at",
+    "compute": "seconds of the slowest rank's computation",
+    "communication": "seconds in which the slowest rank's messages moved",
+    "waiting": "seconds of the rank that waited longest",
+    "sent": "bytes that all ranks sent",
 }
 
 HEADLINE = "teps"
@@ -94,6 +103,14 @@ VARIANTS = {
                 choices=("0:1", "1:3", "1:1", "measured"),
             ),
         },
+    ),
+    "cluster": Variant(
+        "The hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
+        cpu="saitan.bfs.cpu_cluster:Cluster",
+        parameters={"alpha": _ALPHA, "beta": _BETA},
+        peer=("mpi4py", "mpi"),
+        ranks=(1, 2, 8, 32, 128, 512, 2048, 8192),
+        parts=True,
     ),
     "fast": Variant(
         "Vertices by falling degree, a resident grid for the whole search; roads by one block or a queue",

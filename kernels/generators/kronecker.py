@@ -32,14 +32,22 @@ def kronecker(
     draw.require("edge_factor", edge_factor, 1, 2**10)
     draw.require_pair(weight_low, weight_high)
     edges = edge_factor << scale
-    sources, targets = np.empty(2 * edges, np.int32), np.empty(2 * edges, np.int32)
-    _fill_ends(sources, targets, scale, *(draw.key(seed, stream) for stream in range(3)))
+    sources, targets = ends(scale, seed, edge_factor, 0, edges)
     weights = None
     if weight_low is not None:
         draw.require_weights(weight_low, weight_high)
         weights = np.empty(2 * edges, np.uint32)
         _fill_weights(weights, draw.key(seed, 3), np.uint64(weight_low), np.uint64(weight_high - weight_low + 1))
     return Graph.from_arcs(1 << scale, sources, targets, weights, metadata={"directed": False})
+
+
+def ends(scale: int, seed: int, edge_factor: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Tails and heads, int32 [2 (last - first)], of edges first .. last - 1: each one way, then each the other way."""
+    if not 0 <= first <= last <= edge_factor << scale:
+        raise ValueError(f"edges {first:,} to {last:,} are not among {edge_factor << scale:,}")
+    sources, targets = np.empty(2 * (last - first), np.int32), np.empty(2 * (last - first), np.int32)
+    _fill_ends(sources, targets, scale, first, *(draw.key(seed, stream) for stream in range(3)))
+    return sources, targets
 
 
 @njit(cache=True)
@@ -63,10 +71,10 @@ def _scrambled(v, scale, first, second):
 
 
 @njit(parallel=True, cache=True)
-def _fill_ends(sources, targets, scale, edge_key, first, second):
+def _fill_ends(sources, targets, scale, begin, edge_key, first, second):
     edges = len(sources) // 2
     for edge in prange(edges):
-        state = _mix(edge_key + np.uint64(edge))
+        state = _mix(edge_key + np.uint64(begin + edge))
         u, v = np.uint64(0), np.uint64(0)
         for level in range(scale):
             drawn = _mix(state + np.uint64(level + 1) * np.uint64(0x9E3779B97F4A7C15))

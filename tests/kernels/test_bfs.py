@@ -40,8 +40,9 @@ def test_nothing_is_left_of_the_answer_before(variant, case):
     for other in [*bfs.queries(graph, 3, 1), root]:
         run = solver.run(other)
         solver.validate()
-    for name in ("levels", "parents"):
-        getattr(solver, name).fill(77)
+    for holder in solver.parts.values() if variant == "cluster" else [solver]:
+        for name in ("levels", "parents"):
+            getattr(holder, name).fill(77)
     again = solver.run(root)
     solver.validate()
     assert again.counters["edges"] == run.counters["edges"]

@@ -118,10 +118,19 @@ def measured(sums, tmp_path):
     return run
 
 
+@pytest.mark.timeout(300)
 def test_ranks_are_swept_and_one_writes(sums):
-    sums.configure({"sums": EXPERIMENT | {"variants": ["right", "alone"]}}, launcher=LAUNCHER)
+    searched = {"title": "Ours", "problem": "bfs", "graphs": ["tiny-grid"], "variants": ["cluster"], "ranks": [2, 3]}
+    searched |= {"quantities": ["teps", "sent_bytes"], "queries": 2}
+    searched |= {"figure": {"mark": "line", "x": "ranks", "y": "sent_bytes"}}
+    swept = EXPERIMENT | {"variants": ["right", "alone"]}
+    sums.configure({"sums": swept, "searched": searched}, launcher=LAUNCHER)
     done = sums.snakemake()
     assert done.returncode == 0, done.stderr
+    assert "skipped: cluster on cpu in searched (tiny-grid, ranks 3): cluster runs on 1, 2, 8, 32, " in done.stderr
+    rows = pq.read_table(sums.folder / "results/tiny/samples/searched").to_pylist()
+    assert {row["checked"] for row in rows} == {"every vertex and arc, by Graph500's rules"}
+    assert all(row["counters"]["sent_bytes"] > 0 for row in rows)
     folder = sums.folder / "results/tiny/samples/sums/cpu/no-graph"
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet")) == [
         "alone/default.parquet",
@@ -140,7 +149,7 @@ def test_ranks_are_swept_and_one_writes(sums):
     table = pq.read_table(sums.folder / "results/tiny/tables/sums.parquet").to_pylist()
     assert [row["ranks"] for row in table if row["quantity"] == "ranks_seen"] == [1, 2, 4, None]
     assert sums.planned() == {}
-    sums.configure({"sums": EXPERIMENT | {"variants": ["right", "alone"], "ranks": [1, 2, 3, 4]}}, launcher=LAUNCHER)
+    sums.configure({"sums": swept | {"ranks": [1, 2, 3, 4]}, "searched": searched}, launcher=LAUNCHER)
     assert sums.planned()["measure"] == 1
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from saitan.arc_parts import BATCH, Arcs, tails_of
 from saitan.graph import Graph
 from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
@@ -62,10 +63,7 @@ def read_graph(folder: Path) -> Graph:
     folder = Path(folder)
     metadata = read_metadata(folder)
     with _opened(folder / VERTICES) as vertices, _opened(folder / EDGES) as edges:
-        if (vertices.metadata.num_rows - 1, edges.metadata.num_rows) != (metadata["vertices"], metadata["arcs"]):
-            raise Failure(
-                f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again"
-            )
+        _check_counts(folder, vertices, edges, metadata)
         names, weighted = vertices.schema_arrow.names, "weight" in edges.schema_arrow.names
         coordinates = labels = None
         if "x" in names:
@@ -103,6 +101,11 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
         raise _unreadable(path) from error
 
 
+def _check_counts(folder: Path, vertices: pq.ParquetFile, edges: pq.ParquetFile, metadata: dict[str, Any]) -> None:
+    if (vertices.metadata.num_rows - 1, edges.metadata.num_rows) != (metadata["vertices"], metadata["arcs"]):
+        raise Failure(f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again")
+
+
 def _unreadable(path: Path) -> Failure:
     return Failure(f"{path}: not a graph written by saitan: delete it and convert again")
 
@@ -136,3 +139,41 @@ def _labels(file: pq.ParquetFile) -> np.ndarray:
     if pa.types.is_integer(file.schema_arrow.field("label").type):
         return _column(file, "label")[:-1]
     return np.array(file.read(columns=["label"])["label"].to_pylist()[:-1], dtype=str)
+
+
+class FileArcs:
+    """The arcs of a folder's graph in parts (saitan.arc_parts): neighbouring vertices, row groups that hold their arcs.
+
+    Raises Failure as read_graph does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, metadata = Path(folder), read_metadata(folder)
+        self.n, self.m = metadata["vertices"], metadata["arcs"]
+        self.name, self.directed = str(metadata.get("name", "unnamed")), bool(metadata.get("directed", True))
+
+    def arcs(self, part: int, parts: int) -> Iterator[Arcs]:
+        first, last = self.n * part // parts, self.n * (part + 1) // parts
+        with _opened(self._folder / VERTICES) as vertices, _opened(self._folder / EDGES) as edges:
+            _check_counts(self._folder, vertices, edges, {"vertices": self.n, "arcs": self.m})
+            offsets = np.concatenate([values for _, values in _stretch(vertices, "offset", first, last + 1)])
+            for low, targets in _stretch(edges, "target", int(offsets[0]), int(offsets[-1])):
+                yield tails_of(offsets, low, low + len(targets)) + np.int32(first), targets
+
+
+def _stretch(file: pq.ParquetFile, name: str, first: int, last: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Rows first .. last - 1 of a column, at most BATCH at once, with the number of the first of them."""
+    low = 0
+    for group in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if low < last and first < low + rows:
+            begin = low
+            for batch in file.iter_batches(BATCH, row_groups=[group], columns=[name]):
+                if begin >= last:
+                    break
+                skipped = max(0, first - begin)
+                values = batch.column(0).to_numpy(zero_copy_only=False)[skipped : max(0, last - begin)]
+                if len(values):
+                    yield begin + skipped, values
+                begin += len(batch)
+        low += rows

@@ -1,0 +1,110 @@
+"""What a member of a part does with what all its members found in a level: merge, choose who sends parents, write them.
+
+gathered: uint32 [R, words], each member's bitmap of the part; a slice is slice_words of them. The parent of a vertex
+that several found comes from one: the first with its bit, counted from the member that owns the vertex, whose own bit
+costs no message.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from saitan.bfs.cpu_step import WORD
+
+
+@njit(cache=True)
+def merge(gathered, visited, frontier):
+    """The next frontier of the part: what anybody found. Marks it visited."""
+    for w in range(gathered.shape[1]):
+        found = np.uint32(0)
+        for member in range(gathered.shape[0]):
+            found |= gathered[member, w]
+        frontier[w] = found
+        visited[w] |= found
+
+
+@njit(cache=True)
+def _sent_by(gathered, owner, member, w):
+    """Bits of word w, which `owner` owns, whose parents `member` sends."""
+    before = np.uint32(0)
+    place = owner
+    while place != member:
+        before |= gathered[place, w]
+        place = (place + 1) % gathered.shape[0]
+    return gathered[member, w] & ~before
+
+
+@njit(cache=True)
+def pick(gathered, member, slice_words, parents, out, counts):
+    """Parents that a member sends, one owner's after another's, in the order of the vertices, into `out`.
+
+    counts: int64 [R], how many to each owner. Returns how many there are.
+    """
+    total = 0
+    for owner in range(gathered.shape[0]):
+        begin = total
+        for w in range(owner * slice_words, (owner + 1) * slice_words):
+            bits = _sent_by(gathered, owner, member, w)
+            if bits:
+                for b in range(WORD):
+                    if (bits >> b) & 1:
+                        out[total] = parents[w * WORD + b]
+                        total += 1
+        counts[owner] = total - begin
+    return total
+
+
+@njit(cache=True)
+def awaited(gathered, owner, slice_words, counts):
+    """How many parents an owner gets of every member, int64 [R]. Returns the sum."""
+    total = 0
+    for member in range(gathered.shape[0]):
+        counts[member] = 0
+        for w in range(owner * slice_words, (owner + 1) * slice_words):
+            bits = _sent_by(gathered, owner, member, w)
+            while bits:
+                bits &= bits - np.uint32(1)
+                counts[member] += 1
+        total += counts[member]
+    return total
+
+
+@njit(cache=True)
+def write(gathered, owner, slice_words, arrived, level, levels, parents, degrees):
+    """Put what arrived, in the order of `pick`, into the owner's slice. Returns its vertices and their arcs."""
+    place, arcs = 0, 0
+    for member in range(gathered.shape[0]):
+        for w in range(slice_words):
+            bits = _sent_by(gathered, owner, member, owner * slice_words + w)
+            if bits:
+                for b in range(WORD):
+                    if (bits >> b) & 1:
+                        v = w * WORD + b
+                        levels[v], parents[v] = level, arrived[place]
+                        arcs += degrees[v]
+                        place += 1
+    return place, arcs
+
+
+@njit(cache=True)
+def loops(offsets, targets):
+    """Arcs from every vertex of a block of the diagonal to itself, int64 [rows]."""
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for v in range(len(found)):
+        for i in range(offsets[v], offsets[v + 1]):
+            found[v] += targets[i] == v
+    return found
+
+
+@njit(cache=True)
+def route(tails, heads, part, holders, counts, out):
+    """Arcs as pairs (tail, head), int32 [k, 2], by the process that holds their block; counts: int64 [processes]."""
+    counts[:] = 0
+    for i in range(len(tails)):
+        counts[holders[heads[i] // part, tails[i] // part]] += 1
+    ends = np.cumsum(counts) - counts
+    for i in range(len(tails)):
+        holder = holders[heads[i] // part, tails[i] // part]
+        out[ends[holder], 0], out[ends[holder], 1] = tails[i], heads[i]
+        ends[holder] += 1

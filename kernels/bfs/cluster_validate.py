@@ -1,0 +1,94 @@
+"""Graph500's rules over many processes: each checks the arcs of its blocks and the vertices of its slices.
+
+The members of a part gather its levels and parents from their owners. Every arc (u, v) of a block is looked at: v is
+reached at most one level below a reached u, and where u is the parent of v it is one level above. Owners then ask that
+the parent's arc was seen by somebody, and that root and unreached vertices are what they must be: rules (1) to (4) of
+validate.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from saitan.bfs.validate import CHECKED
+from saitan.problem import Checked, Invalid
+
+if TYPE_CHECKING:
+    from saitan.bfs.cpu_cluster import Cluster, Part
+
+
+@njit(cache=True)
+def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs):
+    """Marks heads whose parent is a tail one level above. Returns the first (tail, head) that breaks rule (4)."""
+    for u in range(len(offsets) - 1):
+        level = tail_levels[u]
+        if level < 0:
+            continue
+        for i in range(offsets[u], offsets[u + 1]):
+            v = heads[i]
+            if head_levels[v] < 0 or head_levels[v] > level + 1:
+                return u, v
+            if head_parents[v] == first_tail + u and head_levels[v] == level + 1:
+                hangs[v] = 1
+    return -1, -1
+
+
+@njit(cache=True)
+def _check_slice(levels, parents, hangs, first, n, root):
+    """The first vertex of a slice that breaks rules (1) to (3), from 0 in the slice; -1 where none does."""
+    for i in range(len(levels)):
+        v, level, parent = first + i, levels[i], parents[i]
+        if v == root:
+            right = level == 0 and parent == v
+        elif level == -1 or v >= n:
+            right = level == -1 and parent == -1
+        else:
+            right = level > 0 and 0 <= parent < n and hangs[i] == 1
+        if not right:
+            return i
+    return -1
+
+
+def check(solver: Cluster) -> Checked:
+    """Check the last answer, on all ranks together. Raises Invalid on every rank, with the first one's finding."""
+    levels = {number: _gathered(part, part.levels) for number, part in solver.parts.items()}
+    parents = {number: _gathered(part, part.parents) for number, part in solver.parts.items()}
+    hangs = {number: np.zeros(solver.partition.part, np.uint8) for number in solver.parts}
+    wrong = None
+    for block in solver.blocks_held:
+        first_tail = block.column * solver.partition.part
+        ends = levels[block.column], levels[block.row], parents[block.row]
+        u, v = _check_arcs(block.forward.offsets, block.forward.ends, *ends, first_tail, hangs[block.row])
+        if u >= 0 and wrong is None:
+            tail, head = first_tail + u, block.row * solver.partition.part + v
+            below = _on(int(levels[block.row][v]))
+            wrong = f"an arc leads from vertex {tail}, {_on(int(levels[block.column][u]))}, to vertex {head}, {below}"
+    for number, part in solver.parts.items():
+        seen = part.own(part.members.largest(hangs[number]))
+        i = _check_slice(part.levels, part.parents, seen, part.first, solver.partition.n, solver.root)
+        if i >= 0 and wrong is None:
+            wrong = _explained(part, i, solver.root)
+    if first := next(filter(None, solver.ranks.each(wrong)), None):
+        raise Invalid(first)
+    return CHECKED
+
+
+def _gathered(part: Part, own: np.ndarray) -> np.ndarray:
+    """An array of slices, [slice], as that of the whole part."""
+    whole = np.empty((part.partition.parts, part.partition.slice), own.dtype)
+    part.members.gather(own, whole)
+    return whole.ravel()
+
+
+def _on(level: int) -> str:
+    return f"on level {level}" if level != -1 else "not reached"
+
+
+def _explained(part: Part, i: int, root: int) -> str:
+    v, level, parent = part.first + i, int(part.levels[i]), int(part.parents[i])
+    if v == root:
+        return f"the root {root} is {_on(level)} with the parent {parent}, not on level 0 and its own parent"
+    return f"vertex {v} is {_on(level)} and has the parent {parent}, from which no arc leads to it one level down"

@@ -1,0 +1,117 @@
+"""Run under a launcher by test_bfs_cluster.py: the search over ranks against SciPy, the validator on wrong answers.
+
+    mpirun -n 2 python cluster_ranks.py 2 8
+
+on two ranks, with eight graphs. Whatever is wrong on a rank ends all of them.
+"""
+
+import itertools
+import sys
+import traceback
+
+import numpy as np
+from bfs_cases import directed, path, spoiled, star, undirected
+
+from saitan import bfs, exchange, ranks
+from saitan.arc_parts import KroneckerArcs
+from saitan.bfs.cpu_cluster import Cluster
+from saitan.bfs.validate import check
+from saitan.generators import GENERATORS
+from saitan.problem import Invalid
+
+
+def graphs():
+    draw = np.random.default_rng(5)
+    yield GENERATORS["kronecker"](scale=9, seed=3)
+    yield GENERATORS["road_rail"](vertices=120, arcs=390, seed=2)
+    yield path(41)
+    yield star(700)
+    yield undirected(2, [(0, 1)])
+    yield undirected(333, draw.integers(0, 150, (200, 2)))  # most are reached by nobody
+    yield undirected(65, draw.integers(0, 65, (90, 2)), once=True)
+    yield directed(517, draw.integers(0, 517, (1500, 2)))
+
+
+def searches(graph):
+    """Levels by SciPy, all by the validator of one process, edges and directions by the hybrid of one process."""
+    solver, alone = Cluster(graph), bfs.prepare(graph, "hybrid", "cpu")
+    for root in bfs.queries(graph, 2, 7):
+        run, expected = solver.run(root), alone.run(root)
+        solver.validate()
+        answer = solver.answer()
+        assert bfs.differs(bfs.reference(graph, root), answer) is None
+        check(graph, root, answer["levels"], answer["parents"])
+        for name in ("edges", "levels", "switches"):
+            assert run.counters[name] == expected.counters[name], name
+        assert run.phases["direction"].tolist() == expected.phases["direction"].tolist()
+        assert run.phases["frontier"].tolist() == expected.phases["frontier"].tolist()
+        assert (run.counters["sent_bytes"] > 0) == (ranks.current().size > 1)
+        assert run.phases["sent"].sum() == run.counters["sent_bytes"]
+        rows = np.array([0, graph.n // 2, graph.n - 1])
+        some = {name: [] for name in ("levels", "parents")}
+        for name, row, values in solver.blocks(np.unique(rows)):
+            some[name].append((row, values[0]))
+        for name, values in some.items():
+            assert values == [(row, answer[name][row]) for row in np.unique(rows)], name
+    solver.close()
+
+
+def wrong_answers():
+    """Every wrong answer is refused, by every rank in the same words."""
+    graph = undirected(70, np.random.default_rng(1).integers(0, 70, (120, 2)))
+    solver, root = Cluster(graph), bfs.queries(graph, 1, 1)[0]
+    solver.run(root)
+    answer = solver.answer()
+    for what, levels, parents in spoiled(graph, root, answer["levels"], answer["parents"]):
+        for part in solver.parts.values():
+            size = max(0, min(solver.partition.slice, graph.n - part.first))
+            part.levels[:size] = levels[part.first : part.first + size]
+            part.parents[:size] = parents[part.first : part.first + size]
+        try:
+            solver.validate()
+        except Invalid as error:
+            assert len(set(ranks.current().each(str(error)))) == 1
+        else:
+            raise AssertionError(f"{what} passed")
+
+
+def generated_in_parts():
+    whole = GENERATORS["kronecker"](scale=10, seed=4)
+    solver = Cluster(KroneckerArcs(10, 4))
+    root = bfs.queries(whole, 1, 1)[0]
+    solver.run(root)
+    assert bfs.differs(bfs.reference(whole, root), solver.answer()) is None
+    held = sum(len(block.forward.ends) for block in solver.blocks_held)
+    assert sum(ranks.current().each(held)) == whole.m and (held < whole.m or ranks.current().size == 1)
+    isolated = int(np.flatnonzero(whole.degrees == 0)[0])
+    try:
+        solver.run(isolated)
+    except ValueError as error:
+        assert "is isolated" in str(error)
+    else:
+        raise AssertionError("an isolated root passed")
+
+
+def short_messages():
+    """As where an exchange takes more than one message."""
+    exchange.Exchange.__init__.__defaults__ = (64,)
+    searches(GENERATORS["kronecker"](scale=6, seed=1))
+
+
+def main():
+    joined = ranks.join(int(sys.argv[1]))
+    try:
+        for graph in itertools.islice(graphs(), int(sys.argv[2])):
+            searches(graph)
+        wrong_answers()
+        generated_in_parts()
+        short_messages()
+    except BaseException:
+        traceback.print_exc()
+        joined.abort()
+        raise
+    print(f"{joined.rank} right")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Paper H's cluster variant on several ranks: see cluster_ranks.py, which they run; partition and messages here."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi import LAUNCHER, needs_ranks
+
+from saitan import bfs
+from saitan.arc_parts import GraphArcs, KroneckerArcs
+from saitan.bfs.partition import PROCESSES, Partition
+from saitan.generators import GENERATORS
+from saitan.workflow.graphs import parquet
+
+SCRIPT = Path(__file__).with_name("cluster_ranks.py")
+
+
+@needs_ranks
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("number", "graphs"), [(1, 8), (2, 8), (8, 2)])
+def test_ranks_equal_one_process(number, graphs):
+    command = [*shlex.split(LAUNCHER), "-n", str(number), sys.executable, str(SCRIPT), str(number), str(graphs)]
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert done.stdout.count("right") == number
+
+
+@pytest.mark.parametrize("processes", PROCESSES[:5])
+@pytest.mark.parametrize("n", [1, 31, 1000, 4096])
+def test_the_partition_covers_the_matrix(n, processes):
+    made = Partition(n, processes)
+    parts = range(made.parts)
+    held = sorted(block for process in range(processes) for block in made.blocks(process))
+    assert held == [(row, column) for row in parts for column in parts]
+    assert made.part * made.parts >= n and made.slice % 32 == 0
+    for process in range(processes):
+        blocks = made.blocks(process)
+        assert {(column, row) for row, column in blocks} == set(blocks) or all(row == column for row, column in blocks)
+        assert [row for row, _ in blocks] == sorted(row for row, _ in blocks)
+    for part in parts:
+        # Those who hold a block of a row hold one of the column of the same number.
+        assert made.members(part) == sorted(made.holder(row, part) for row in parts)
+        assert len(set(made.members(part))) == made.parts and part in made.pair(made.members(part)[0])
+
+
+@pytest.mark.parametrize("processes", [3, 4, 16])
+def test_a_number_of_processes_that_does_not_fit_is_one_line(processes):
+    with pytest.raises(ValueError, match=f"pairs of transposed blocks are for 1, 2, 8, 32, .* not {processes}$"):
+        Partition(100, processes)
+    assert bfs.VARIANTS["cluster"].unranked(processes).endswith(f", not {processes}")
+    assert bfs.VARIANTS["cluster"].ranks == PROCESSES
+
+
+def joined(source, parts):
+    """All arcs, sorted."""
+    found = [arcs for part in range(parts) for arcs in source.arcs(part, parts)]
+    tails, heads = (np.concatenate([arcs[end] for arcs in found]) for end in (0, 1))
+    assert tails.dtype == heads.dtype == np.int32
+    order = np.lexsort((heads, tails))
+    return tails[order].tolist(), heads[order].tolist()
+
+
+@pytest.mark.parametrize("parts", [1, 3, 8])
+def test_parts_are_the_whole_graph(tmp_path, monkeypatch, parts):
+    graph = GENERATORS["kronecker"](scale=7, seed=3)
+    order = np.lexsort((graph.targets, graph.sources))
+    wanted = graph.sources[order].tolist(), graph.targets[order].tolist()
+    monkeypatch.setattr("saitan.arc_parts.BATCH", 100)
+    monkeypatch.setattr(parquet, "BATCH", 100)
+    monkeypatch.setattr(parquet, "_ROWS", 700)
+    parquet.write_graph(graph, tmp_path / "g")
+    for source in (GraphArcs(graph), KroneckerArcs(7, 3), parquet.FileArcs(tmp_path / "g")):
+        assert (source.n, source.m, source.directed) == (graph.n, graph.m, False)
+        assert joined(source, parts) == wanted
+        assert all(len(tails) <= 100 for part in range(parts) for tails, _ in source.arcs(part, parts))
+
+
+def test_a_file_of_another_graph_is_one_line(tmp_path):
+    for name, scale in (("g", 5), ("h", 6)):
+        parquet.write_graph(GENERATORS["kronecker"](scale=scale, seed=3), tmp_path / name)
+    (tmp_path / "h/edges.parquet").replace(tmp_path / "g/edges.parquet")
+    with pytest.raises(parquet.Failure, match="are of different graphs"):
+        list(parquet.FileArcs(tmp_path / "g").arcs(0, 2))
