@@ -113,10 +113,16 @@ VARIANTS = {
         parts=True,
     ),
     "fast": Variant(
-        "Vertices by falling degree, a resident grid for the whole search; roads by one block or a queue",
+        "Vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
         cpu="saitan.bfs.cpu_fast:Fast",
         cuda="saitan.bfs.cuda_fast:Fast",
-        cubins=("fast", "road", "validate"),
+        cubins=("fast", "road", "tree", "validate", "sssp/fast"),
+    ),
+    "phast": Variant(
+        "One sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",
+        cpu="saitan.bfs.cpu_phast:Phast",
+        cuda="saitan.bfs.cuda_phast:Phast",
+        cubins=("tree", "validate", "sssp/phast"),
     ),
     "scipy": Variant("SciPy's breadth-first order, one thread", cpu="saitan.bfs.peers:Scipy"),
     "networkit": Variant(

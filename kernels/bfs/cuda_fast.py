@@ -13,6 +13,7 @@ import pycuda.driver as driver
 
 from saitan.bfs import check_root
 from saitan.bfs.cuda import Checker, CudaSolver, described
+from saitan.bfs.cuda_hops import Hops
 from saitan.bfs.cuda_step import Rows, words
 from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
@@ -47,19 +48,22 @@ def _attribute(name: str) -> int:
 
 
 class Grid:
-    """The search of fast.cu. levels, parents: device arrays with room for a multiple of four entries."""
+    """The search of fast.cu. into: the layout's rows of the arcs into a vertex."""
 
-    def __init__(self, graph: Graph, layout: Layout, buffers: Buffers, levels, parents) -> None:
+    def __init__(self, graph: Graph, layout: Layout, buffers: Buffers) -> None:
         self.graph, self._new = graph, layout.new
         forward, backward = layout.forward, layout.backward
         k, width = forward.n, words(forward.n)
         out = Rows(forward, buffers)
-        into = out if backward is forward else Rows(backward, buffers)
+        self.into = into = out if backward is forward else Rows(backward, buffers)
         starts = backward.offsets[:-1]
         first = np.full(k, -1, np.int32)
         rows = starts < backward.offsets[1:]
         first[rows] = backward.targets[starts[rows]]
-        place = np.full(-(-graph.n // 4) * 4, -1, np.int32)
+        room = -(-graph.n // 4) * 4
+        answer = [buffers.empty(room, np.int32) for _ in range(2)]
+        self.levels, self.parents = (array[: graph.n] for array in answer)
+        place = np.full(room, -1, np.int32)
         place[: graph.n] = layout.new
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
@@ -73,7 +77,7 @@ class Grid:
         ]
         self._head = (k, forward.m)
         self._arrays = [pointer(array) for array in (*arrays, self._control)]
-        outside = (buffers.upload(place), buffers.upload(layout.old), levels, parents, self._trace)
+        outside = (buffers.upload(place), buffers.upload(layout.old), *answer, self._trace)
         self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._patience_ms)
         self._blocks = RESIDENT * _attribute("MULTIPROCESSOR_COUNT")
         self._reset()
@@ -84,7 +88,7 @@ class Grid:
         forward, backward = layout.forward, layout.backward
         rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
         own = 4 * forward.n + 12 * words(forward.n) + 8 * forward.n + 16 * (forward.n + forward.m // PIECE + 1)
-        return rows + own + 4 * (graph.n + 3) + 4 * forward.n + CONTROL.itemsize + TRACED * LEVEL.itemsize
+        return rows + own + 12 * (graph.n + 3) + 4 * forward.n + CONTROL.itemsize + TRACED * LEVEL.itemsize
 
     def _reset(self) -> None:
         driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
@@ -126,10 +130,11 @@ class Grid:
 class Road:
     """The search of road.cu."""
 
-    def __init__(self, graph: Graph, rows: np.ndarray, buffers: Buffers, levels, parents) -> None:
+    def __init__(self, graph: Graph, rows: np.ndarray, buffers: Buffers) -> None:
         n = graph.n
+        self.levels, self.parents = (buffers.empty(n, np.int32) for _ in range(2))
         self._record, self._read = buffers.empty(1, RECORD), driver.pagelocked_empty(1, RECORD)
-        arrays = (pointer(levels), pointer(parents))
+        arrays = (pointer(self.levels), pointer(self.parents))
         self._clear = function("bfs", "road", "clear", "IPP")
         self._cleared = (n, *arrays)
         self._kernel = function("bfs", "road", "search", "IPiPPIP")
@@ -152,7 +157,7 @@ class Road:
     @staticmethod
     def forecast(graph: Graph, rows: np.ndarray) -> int:
         """Bytes of the arrays."""
-        return rows.nbytes + 12 * graph.n + RECORD.itemsize
+        return rows.nbytes + 20 * graph.n + RECORD.itemsize
 
     def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
         """Answer one root; returns seconds, counters and no phases."""
@@ -169,7 +174,7 @@ class Road:
 
 
 class Fast(CudaSolver):
-    """One root at a time, by the resident grid or by one block."""
+    """One root at a time, by the resident grid, by hops or by one block."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
@@ -181,36 +186,42 @@ class Fast(CudaSolver):
         one_block = roads and Road.spare(graph) >= 8 * LEAST_QUEUED
         rows = rows_of_four(graph.offsets, graph.targets) if one_block else None
         self.construction = time.perf_counter() - begin
-        room = -(-graph.n // 4) * 4
-        needed = 8 * room + Grid.forecast(graph, layout) + (Road.forecast(graph, rows) if one_block else 0)
-        self.buffers = Buffers(needed, described(graph))
-        self._answer = [self.buffers.empty(room, np.int32) for _ in range(2)]
-        self.levels, self.parents = (array[: graph.n] for array in self._answer)
-        self.engine = Grid(graph, layout, self.buffers, *self._answer)
+        needed = Grid.forecast(graph, layout)
+        if roads:
+            needed += Hops.forecast(graph)
         if one_block:
-            self._choose(Road(graph, rows, self.buffers, *self._answer), int(graph.degrees.argmax()))
+            needed += Road.forecast(graph, rows)
+        self.buffers = Buffers(needed, described(graph))
+        grid = Grid(graph, layout, self.buffers)
+        self.engines = [grid]
+        if roads:
+            # In the graph's order the grid's rows are the graph's.
+            self.engines.append(Hops(graph, grid.into, self.buffers))
+        if one_block:
+            self.engines.append(Road(graph, rows, self.buffers))
+        self.engine = self._fastest()
         self.transfer = self.buffers.upload_time
         self.checker = Checker(graph)
 
-    def _choose(self, other: Road, root: int) -> None:
-        """Take the other engine if it is the faster one, second search each."""
-        if self.graph.m == 0:
-            return
+    def _fastest(self) -> Grid | Hops | Road:
+        """By the second searches from a few roots, that of most arcs among them."""
+        if len(self.engines) == 1 or self.graph.m == 0:
+            return self.engines[0]
+        drawn = np.random.default_rng(1).choice(np.flatnonzero(self.graph.degrees), 2)
+        roots = [int(self.graph.degrees.argmax()), *drawn.tolist()]
         took = []
-        for engine in (self.engine, other):
-            for _ in range(2):
-                seconds, *_ = engine.run(root, self._gated)
-            took.append(seconds)
-        if took[1] < took[0]:
-            self.engine = other
+        for engine in self.engines:
+            engine.run(roots[0], self._gated)
+            took.append(sum(engine.run(root, self._gated)[0] for root in roots))
+        return self.engines[int(np.argmin(took))]
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""
         root = check_root(self.graph, root)
         begin = time.perf_counter()
         seconds, counters, phases = self.engine.run(root, self._gated)
-        self.root = root
+        self.root, self.levels, self.parents = root, self.engine.levels, self.engine.parents
         levels = self.deliver()
         total = time.perf_counter() - begin
-        counters["construction_s"] = self.construction
+        counters |= {"construction_s": self.construction, "levels": int(levels.max()) + 1}
         return self.edges.run(levels, Run(seconds, total, counters, phases, disturbed=self._gated.disturbed))

@@ -8,17 +8,18 @@
 // entries are read only where it is not. Words are owned, so that nothing is atomic. Words are dealt out one by one, as
 // neighbouring ones hold vertices of like degree.
 //
-// Between levels: one barrier of all blocks bottom-up, two top-down (the first level's row needs no list). Every block takes the same decisions from the same
-// counts. Counts have three slots: one is written, one is read by slow blocks, one is cleared for the next level.
+// Between levels: one barrier of all blocks bottom-up, two top-down (the first level's row needs no list). Every block
+// takes the same decisions from the same counts. Counts have three slots: one is written, one is read by slow blocks,
+// one is cleared for the next level.
 //
 // 1. Beamer, Asanovic, Patterson: Direction-optimizing breadth-first search. SC 2012.
 // 2. Yasui, Fujisawa: Fast and scalable NUMA-based thread parallel breadth-first search (vertices by degree). HPCS 2015.
 #include "grid.cuh"
+#include "pieces.cuh"
 
 using Count = unsigned long long;
 
 static constexpr int THREADS = 1024, RESIDENT = 1;
-static constexpr uint32_t EVERY = 0xFFFFFFFFu, PIECE = 128, FEW = 4;
 // Words whose first entries a warp has under way at once; entries that a lane reads by itself before the warp helps.
 static constexpr int BATCH = 4, OWN = 16;
 // A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
@@ -63,23 +64,6 @@ static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong
     }
 }
 
-// Where a warp stands in the grid: neighbouring numbers are of different blocks.
-struct Place {
-    uint32_t lane, warp, warps;
-};
-
-// At most PIECE arcs of a row, by the offset of the first.
-struct alignas(16) Piece {
-    uint32_t tail, count;
-    Count first;
-};
-
-template <typename O>
-static __device__ Piece piece_of(uint32_t tail, O row, O degree, uint32_t number) {
-    O before = O(number) * PIECE;
-    return {tail, uint32_t(min(degree - before, O(PIECE))), row + before};
-}
-
 template <typename O>
 static __device__ Count list_pieces(Place at, uint32_t words, const O *__restrict__ offsets, const uint32_t *frontier,
                                     Piece *pieces, uint32_t *count) {
@@ -92,22 +76,7 @@ static __device__ Count list_pieces(Place at, uint32_t words, const O *__restric
             bool listed = __shfl_sync(EVERY, bits, from) >> at.lane & 1;
             O row = listed ? offsets[v] : 0, degree = listed ? offsets[v + 1] - row : 0;
             leaving += degree;
-            uint32_t mine = uint32_t((degree + PIECE - 1) / PIECE), upto = mine;
-            for (int step = 1; step < 32; step *= 2) {
-                uint32_t below = __shfl_up_sync(EVERY, upto, step);
-                if (at.lane >= step) upto += below;
-            }
-            uint32_t place = at.lane == 31 ? atomicAdd(count, upto) : 0;
-            place = __shfl_sync(EVERY, place, 31) + upto - mine;
-            if (mine <= FEW)
-                for (uint32_t i = 0; i < mine; i++) pieces[place + i] = piece_of(v, row, degree, i);
-            for (uint32_t many = __ballot_sync(EVERY, mine > FEW); many; many &= many - 1) {
-                int whose = __ffs(many) - 1;
-                uint32_t theirs = __shfl_sync(EVERY, mine, whose), first = __shfl_sync(EVERY, place, whose);
-                uint32_t tail = __shfl_sync(EVERY, v, whose);
-                O start = __shfl_sync(EVERY, row, whose), length = __shfl_sync(EVERY, degree, whose);
-                for (uint32_t i = at.lane; i < theirs; i += 32) pieces[first + i] = piece_of(tail, start, length, i);
-            }
+            append_pieces(at.lane, v, row, degree, pieces, count);
         }
     }
     return leaving;

@@ -153,6 +153,9 @@ class Resident:
         )
         return sum(laps.seconds()), records
 
+    def _finish(self) -> None:
+        """Queue what belongs to the answer beside the distances; nothing here."""
+
     def _grow(self) -> None:
         self.spill *= 2
         self._take(self.dtype)
@@ -172,6 +175,7 @@ class Resident:
                 self.n_rows, self._queue, self.spill, MOST_DONATED, self.blocks, self._hops, int(self.adapts),
                 timeout_ms, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
             )  # fmt: skip
+            self._finish()
         records = self.records.get()
         self._round = int(records["last_round"].max())
         return int(np.bitwise_or.reduce(records["ended"])), records

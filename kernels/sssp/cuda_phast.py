@@ -113,6 +113,9 @@ class Phast(CudaSolver):
         self._arrivals.fill(0)
         self._arrived = 0
 
+    def _finish(self) -> None:
+        """Queue what belongs to the answer beside the distances; nothing here."""
+
     def _grow(self) -> None:
         self.spill *= 2
         self._take_spill()
@@ -121,6 +124,7 @@ class Phast(CudaSolver):
         """How the query from a slot ended, and its record."""
         with self.laps:
             self._launch(slot, self._arrived)
+            self._finish()
         self._arrived = (self._arrived + self._blocks * (1 + self.hierarchy.levels)) % 2**32
         record = self._record.get()[0]
         if record["ended"]:
