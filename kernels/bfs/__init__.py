@@ -10,38 +10,56 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
 cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
 GPU together), validate.py; over processes partition.py, cluster_blocks.py, cpu_cluster.py with cluster_step.py,
-cluster_validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu.
+cluster_validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu (`fast`), hops.py, cuda_hops.py
+with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu and many_answer.cu
+(`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saitan.calls import checked_graph, checked_vertex
-from saitan.problem import Input, Metric, Parameter, Reference, Run, Unavailable, Variant, backend_for, check_parameters
+from saitan.problem import (
+    Input,
+    Metric,
+    Parameter,
+    Reference,
+    Run,
+    Solver,
+    Unavailable,
+    Variant,
+    backend_for,
+    check_parameters,
+)
 
 if TYPE_CHECKING:
+    from saitan.bfs.many import AllVertices
     from saitan.graph import Graph
 
 TITLE = "Breadth-first search"
 
 INPUTS = {"graph": Input("graph", "weights are not read")}
 
-INSTANCE: dict[str, Parameter] = {}
+INSTANCE = {"task": Parameter(str, "search", "what is asked", ("search", "closeness"))}
 
 OUTPUTS = {
     "levels": "int32 [n], arcs from the root, -1 where it does not lead",
     "parents": "int32 [n], the vertex before; the root is its own, -1 where it does not lead",
+    "closeness": "float64 [n], of all vertices along the arcs, after Wasserman and Faust",
 }
 
 METRICS = {
     "teps": Metric("input edges within what was reached, a second (Graph500)", "TEPS", over="harmonic", better="more"),
     "teps_median": Metric("the same, of which paper H gives the median", "TEPS", better="more"),
-    "levels": Metric("levels, the root's included"),
+    "teps_many": Metric("edges within what was reached, all searches together, a second", "TEPS", better="more"),
+    "searches": Metric("searches that share the time"),
+    "levels": Metric("levels, the root's included; the most of several searches"),
     "edges": Metric("input edges within what was reached, duplicates and loops included"),
     "inspected": Metric("arcs looked at, all levels together"),
     "switches": Metric("changes between top-down and bottom-up"),
@@ -69,6 +87,9 @@ HEADLINE = "teps"
 _ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)
 _BETA = Parameter(float, 14.0, "back to top-down when n_f < |V|^2 / (beta |E|), |E| in arcs", above=0)
 
+_SEARCH, _CLOSENESS = {"task": ("search",)}, {"task": ("closeness",)}
+_SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
+
 VARIANTS = {
     "hybrid": Variant(
         "Top-down or bottom-up, chosen every level (paper H, sections 2 and 3)",
@@ -76,18 +97,21 @@ VARIANTS = {
         cuda="saitan.bfs.cuda:Hybrid",
         cubins=("level", "validate"),
         parameters={"alpha": _ALPHA, "beta": _BETA},
+        instance=_SEARCH,
     ),
     "top-down": Variant(
         "Every level from the frontier's vertices (paper H, Fig 1; expand and contract on the GPU)",
         cpu="saitan.bfs.cpu:TopDown",
         cuda="saitan.bfs.cuda:TopDown",
         cubins=("level", "validate"),
+        instance=_SEARCH,
     ),
     "bottom-up": Variant(
         "Every level from the vertices not yet reached (paper H, Figs 2, 4 and 6)",
         cpu="saitan.bfs.cpu:BottomUp",
         cuda="saitan.bfs.cuda:BottomUp",
         cubins=("level", "validate"),
+        instance=_SEARCH,
     ),
     "cpu-gpu": Variant(
         "The hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
@@ -103,6 +127,7 @@ VARIANTS = {
                 choices=("0:1", "1:3", "1:1", "measured"),
             ),
         },
+        instance=_SEARCH,
     ),
     "cluster": Variant(
         "The hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
@@ -111,29 +136,59 @@ VARIANTS = {
         peer=("mpi4py", "mpi"),
         ranks=(1, 2, 8, 32, 128, 512, 2048, 8192),
         parts=True,
+        instance=_SEARCH,
     ),
     "fast": Variant(
         "Vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
         cpu="saitan.bfs.cpu_fast:Fast",
         cuda="saitan.bfs.cuda_fast:Fast",
         cubins=("fast", "road", "tree", "validate", "sssp/fast"),
+        instance=_SEARCH,
     ),
     "phast": Variant(
         "One sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",
         cpu="saitan.bfs.cpu_phast:Phast",
         cuda="saitan.bfs.cuda_phast:Phast",
         cubins=("tree", "validate", "sssp/phast"),
+        instance=_SEARCH,
     ),
-    "scipy": Variant("SciPy's breadth-first order, one thread", cpu="saitan.bfs.peers:Scipy"),
+    "fast-many": Variant(
+        "Many searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
+        cpu="saitan.bfs.cpu_many:FastMany",
+        cuda="saitan.bfs.cuda_many:FastMany",
+        cubins=("many", "many_answer", "tree", "validate"),
+        parameters={
+            "searches": _SEARCHES,
+            "parents": Parameter(bool, False, "parents of all searches within the time, too"),
+        },
+        instance=_SEARCH,
+    ),
+    "closeness": Variant(
+        "closeness: searches from all vertices by fast-many",
+        cpu="saitan.bfs.cpu_many:Closeness",
+        cuda="saitan.bfs.cuda_many:Closeness",
+        cubins=("many", "many_answer"),
+        parameters={"searches": _SEARCHES},
+        instance=_CLOSENESS,
+    ),
+    "scipy": Variant("SciPy's breadth-first order, one thread", cpu="saitan.bfs.peers:Scipy", instance=_SEARCH),
     "networkit": Variant(
         "NetworKit's BFS, one thread; levels only, parents are derived after the time",
         cpu="saitan.bfs.peers:Networkit",
         peer=("networkit", "peers"),
+        instance=_SEARCH,
+    ),
+    "networkit-closeness": Variant(
+        "closeness: NetworKit's, generalised, a search a vertex on all cores",
+        cpu="saitan.bfs.peers:NetworkitCloseness",
+        peer=("networkit", "peers"),
+        instance=_CLOSENESS,
     ),
     "cugraph": Variant(
         "cuGraph's direction-optimising BFS, levels and parents",
         cuda="saitan.bfs.peers:Cugraph",
         peer=("pylibcugraph", "cugraph"),
+        instance=_SEARCH,
     ),
 }
 
@@ -152,19 +207,47 @@ class Result:
     run: Run
 
 
-def instance(inputs: Mapping[str, Any]) -> Graph:
-    """The graph itself. Raises Unavailable for one without vertices."""
-    graph = inputs["graph"]
+@dataclass(frozen=True)
+class ManyResult:
+    """What `solve_many` returns.
+
+    levels   int8 [roots, n], int16 or int32 where there are more levels; -1 where a root does not lead
+    parents  int32 [roots, n] as of `Result`; None unless asked for
+    runs     times and counts, a launch each
+    """
+
+    levels: np.ndarray
+    parents: np.ndarray | None
+    runs: list[Run]
+
+
+def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | AllVertices:
+    """The graph itself, or AllVertices of it where closeness is asked for; parameters as in INSTANCE.
+
+    Raises ValueError for a parameter that is off, Unavailable for a graph without vertices.
+    """
+    graph, task = inputs["graph"], check_parameters("bfs", parameters, INSTANCE)["task"]
     if graph.n == 0:
         raise Unavailable(f"graph {graph.name} has no vertices")
-    return graph
+    if task == "search":
+        return graph
+    from saitan.bfs.many import AllVertices
+
+    return AllVertices(graph)
 
 
-def queries(graph: Graph, count: int, seed: int) -> list[int]:
+def _task(instance: Graph | AllVertices) -> str:
+    return "closeness" if hasattr(instance, "graph") else "search"
+
+
+def queries(instance: Graph | AllVertices, count: int, seed: int) -> list[int]:
     """`count` distinct roots that have an arc to another vertex, or all of them where there are fewer.
 
-    Raises Unavailable where there is none.
+    One query that says nothing where closeness is asked for. Raises Unavailable where there is no such root.
     """
+    if _task(instance) == "closeness":
+        return [0]
+    graph = instance
     others = graph.degrees.copy()
     np.subtract.at(others, graph.targets[graph.sources == graph.targets], 1)
     candidates = np.flatnonzero(others)
@@ -183,15 +266,29 @@ def check_root(graph: Graph, root: Any) -> int:
     return number
 
 
-def reference(graph: Graph, root: int) -> Reference:
-    """Levels by SciPy's breadth_first_order."""
-    from saitan.bfs.peers import scipy_levels
+def reference(instance: Graph | AllVertices, query: int) -> Reference:
+    """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices."""
+    from saitan.bfs.peers import scipy_closeness, scipy_levels
 
-    return Reference("SciPy's breadth_first_order", {"levels": scipy_levels(graph, root)})
+    by = "SciPy's breadth_first_order"
+    if _task(instance) == "search":
+        return Reference(by, {"levels": scipy_levels(instance, query)})
+    rows = np.unique(np.linspace(0, instance.graph.n - 1, min(instance.graph.n, 8)).astype(np.int64))
+    return Reference(by, {"closeness": scipy_closeness(instance.graph, rows)}, rows)
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    """How levels differ from the reference's; parents are the validator's concern, as several are right."""
+    """How levels differ from the reference's; parents are the validator's concern, as several are right.
+
+    Closeness may differ by the rounding of a few operations.
+    """
+    if "closeness" in reference.arrays:
+        wanted, got = reference.arrays["closeness"], answer["closeness"]
+        wrong = np.flatnonzero(~np.isclose(got, wanted, rtol=1e-12, atol=0))
+        if not len(wrong):
+            return None
+        row = int(wrong[0])
+        return f"the closeness of vertex {reference.rows[row]} is {got[row]}, not {wanted[row]}"
     wanted, got = reference.arrays["levels"], answer["levels"]
     if got.shape != wanted.shape:
         return f"{got.shape} levels, not {wanted.shape}"
@@ -202,26 +299,62 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     return f"{len(wrong):,} levels differ, the first at vertex {vertex}: {got[vertex]}, not {wanted[vertex]}"
 
 
-def prepare(graph: Graph, variant: str, backend: str, **parameters):
+def prepare(asked: Graph | AllVertices, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant, uploaded. Raises KeyError, ValueError for parameters that are off, Unavailable."""
     made = VARIANTS[variant]
     given = check_parameters(f"bfs {variant}", parameters, made.parameters)
-    return made.load(backend)(instance({"graph": graph}), **given)
+    task = _task(asked)
+    if reason := made.unfit(backend, {"task": task}):
+        raise Unavailable(f"{variant} {reason}")
+    graph = asked.graph if task == "closeness" else asked
+    return made.load(backend)(instance({"graph": graph}, task=task), **given)
 
 
-def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters) -> Result:
+def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
     """Levels and parents from one root.
 
     Raises ValueError for an unknown variant or backend, for a parameter or a root that is off, Unavailable where the
     variant cannot run here.
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
+    made = _known(variant, "search")
     root = check_root(instance({"graph": checked_graph(graph)}), root)
-    solver = prepare(graph, variant, backend_for(VARIANTS[variant], backend), **parameters)
-    try:
+    with closing(prepare(graph, variant, backend_for(made, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()
         return Result(answer["levels"], answer["parents"], run)
-    finally:
-        solver.close()
+
+
+def solve_many(
+    graph: Graph, roots: Sequence[int] | np.ndarray, backend: str = "auto", *, parents: bool = False
+) -> ManyResult:
+    """Levels from many roots, and parents if asked for, by searches that go on 256 at a time.
+
+    Raises ValueError for roots that are off, which it names, or an unknown backend; Unavailable where it cannot run.
+    """
+    from saitan.bfs.many import answer_all
+
+    searches = next(bits for bits in _SEARCHES.choices if bits >= min(len(roots), _SEARCHES.choices[-1]))
+    chosen = backend_for(VARIANTS["fast-many"], backend)
+    with closing(prepare(graph, "fast-many", chosen, searches=searches, parents=parents)) as solver:
+        return ManyResult(*answer_all(solver, roots, searches))
+
+
+def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", **parameters: Any) -> np.ndarray:
+    """Closeness of all vertices, float64 [n]: (r - 1)^2 / ((n - 1) s) for a vertex that reaches r vertices, itself
+    included, whose levels have the sum s; arcs are followed outwards; 0 where a vertex reaches no other.
+
+    Wasserman, Faust: Social network analysis. 1994. Raises as `solve` does.
+    """
+    made = _known(variant, "closeness")
+    asked = instance({"graph": graph}, task="closeness")
+    with closing(prepare(asked, variant, backend_for(made, backend), **parameters)) as solver:
+        solver.run(0)
+        return solver.answer()["closeness"]
+
+
+def _known(variant: str, task: str) -> Variant:
+    """Raises ValueError for a variant that there is not."""
+    there = [name for name, made in VARIANTS.items() if task in made.instance["task"]]
+    if variant not in there:
+        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(there)})")
+    return VARIANTS[variant]

@@ -1,4 +1,4 @@
-"""PHAST on arcs of length 1, on the CPU: sssp's sweep down a contraction hierarchy gives the levels, then the parents."""
+"""PHAST on arcs of length 1, on the CPU: sssp's sweep down a hierarchy gives the levels, from which parents follow."""
 
 from __future__ import annotations
 

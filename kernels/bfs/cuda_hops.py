@@ -1,7 +1,7 @@
 """Levels as shortest paths whose arcs all have length 1, by sssp's solvers on the GPU; parents follow (tree.cu).
 
-On roads a level is a chain of latencies. sssp's persistent kernel makes several hops between two exchanges of its blocks,
-each a barrier of one block; a distance that a hop of another block would have made smaller is corrected later.
+On roads a level is a chain of latencies. sssp's persistent kernel makes several hops between two exchanges of its
+blocks, each a barrier of one block; a distance that another block's hop would have made smaller is corrected later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PHAST on arcs of length 1, on the GPU: sssp's sweep down a contraction hierarchy gives the levels, tree.cu the parents."""
+"""PHAST on arcs of length 1, on the GPU: sssp's sweep down a hierarchy gives the levels, tree.cu the parents."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from numba import njit, prange
@@ -10,8 +11,11 @@ from scipy.sparse import csgraph, csr_array
 
 from saitan.bfs import check_root
 from saitan.bfs.cpu import CpuSolver
+from saitan.bfs.many import AllVertices, closeness
+from saitan.bfs.validate import check_closeness
+from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
-from saitan.problem import Run
+from saitan.problem import Block, Checked, Run
 
 
 def _matrix(graph: Graph) -> csr_array:
@@ -34,6 +38,13 @@ def scipy_levels(graph: Graph, root: int) -> np.ndarray:
     levels = np.empty(graph.n, np.int32)
     _levels_from(order, before, levels)
     return levels
+
+
+def scipy_closeness(graph: Graph, vertices: np.ndarray) -> np.ndarray:
+    """Closeness of some vertices from SciPy's levels, float64."""
+    levels = [scipy_levels(graph, int(v)) for v in vertices]
+    sums, reached = (np.array([of(x[x >= 0]) for x in levels]) for of in (np.sum, len))
+    return closeness(graph.n, sums, reached)
 
 
 class Scipy(CpuSolver):
@@ -70,6 +81,14 @@ def _hang(offsets, targets, levels, parents):
                     parents[targets[i]] = u
 
 
+def _networkit_graph(graph: Graph):
+    import networkit
+
+    # 64-bit ids: with int32 ones its reader walks past the end.
+    ends = (graph.sources.astype(np.int64), graph.targets.astype(np.int64))
+    return networkit.GraphFromCoo((np.ones(graph.m), ends), n=graph.n, weighted=False, directed=True)
+
+
 class Networkit(CpuSolver):
     """networkit.distance.BFS, its graph made beforehand; levels only, so the parents are derived outside the time."""
 
@@ -77,9 +96,7 @@ class Networkit(CpuSolver):
         import networkit
 
         super().__init__(graph)
-        # 64-bit ids: with int32 ones its reader walks past the end.
-        ends = (graph.sources.astype(np.int64), graph.targets.astype(np.int64))
-        self.peer = networkit.GraphFromCoo((np.ones(graph.m), ends), n=graph.n, weighted=False, directed=True)
+        self.peer = _networkit_graph(graph)
         self.solver = networkit.distance.BFS
         # Its own arrays are hidden; these are what it was given.
         self.memory = graph.m * 24
@@ -99,6 +116,38 @@ class Networkit(CpuSolver):
         _hang(self.graph.offsets, self.graph.targets, self.levels, self.parents)
         self.parents[root] = root
         return self.edges.run(self.levels, Run(kernel, total))
+
+
+class NetworkitCloseness(Blockwise):
+    """networkit.centrality.Closeness, generalised to graphs in parts, its graph made beforehand; all its threads."""
+
+    transfer = 0.0
+
+    def __init__(self, instance: AllVertices) -> None:
+        self.graph = instance.graph
+        self.peer, self.memory = _networkit_graph(self.graph), self.graph.m * 24
+        self._closeness = np.empty(0)
+
+    def run(self, query: int) -> Run:
+        """Answer; the query says nothing."""
+        from networkit.centrality import Closeness, ClosenessVariant
+
+        begin = time.perf_counter()
+        solver = Closeness(self.peer, True, ClosenessVariant.GENERALIZED)
+        solver.run()
+        kernel = time.perf_counter() - begin
+        # A vertex that reaches no other is 0 / 0 there.
+        self._closeness = np.nan_to_num(np.array(solver.scores()))
+        return Run(kernel, time.perf_counter() - begin, {"searches": self.graph.n})
+
+    def validate(self) -> Checked:
+        return check_closeness(self.graph, self._closeness, relative=1e-12)
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("closeness", self._closeness, rows)
+
+    def close(self) -> None:
+        """Its memory goes with it."""
 
 
 class Cugraph(CpuSolver):

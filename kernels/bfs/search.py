@@ -119,15 +119,18 @@ class EdgeCount:
 
     def __init__(self, graph: Graph) -> None:
         self._halved = not graph.metadata.get("directed", True)
-        self._ends = graph.degrees
+        self.ends = graph.degrees
         if self._halved:
             loops = _loops(graph.offsets, graph.targets)
             if (loops % 2).any():
-                self._ends = self._ends + loops
+                self.ends = self.ends + loops
 
     def __call__(self, levels: np.ndarray) -> int:
         """levels: int32 [n], -1 where not reached."""
-        ends = int(_reached(levels, self._ends))
+        return self.whole(int(_reached(levels, self.ends)))
+
+    def whole(self, ends: int) -> int:
+        """Edges of so many ends, the sum of `ends` [n] over the vertices reached."""
         return ends // 2 if self._halved else ends
 
     def run(self, levels: np.ndarray, run: Run) -> Run:

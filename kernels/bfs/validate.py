@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.atomics import atomic_min
+from saitan.bfs.many import closeness
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 
@@ -96,3 +97,41 @@ def explain(graph: Graph, root: int, levels: np.ndarray, parents: np.ndarray, re
         v = int(record[TREE])
         return f"vertex {v} has the parent {parents[v]}, from which no arc leads to it"
     return None
+
+
+# Vertices whose closeness is computed again.
+DRAWN = 256
+
+
+@njit(parallel=True, cache=True)
+def _sums_by_queue(offsets, targets, roots, sums, reached):
+    """Of every root: the sum of the levels of what it reaches, and the number of vertices, itself included."""
+    n = len(offsets) - 1
+    for i in prange(len(roots)):
+        levels, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
+        levels[roots[i]], queue[0] = 0, roots[i]
+        taken, found, total = 0, 1, 0
+        while taken < found:
+            u = queue[taken]
+            taken += 1
+            total += levels[u]
+            for a in range(offsets[u], offsets[u + 1]):
+                v = targets[a]
+                if levels[v] < 0:
+                    levels[v], queue[found] = levels[u] + 1, v
+                    found += 1
+        sums[i], reached[i] = total, found
+
+
+def check_closeness(graph: Graph, values: np.ndarray, relative: float = 0.0) -> Checked:
+    """Closeness of drawn vertices, float64 [n], by a queue a vertex, to a relative difference. Raises Invalid."""
+    if values.shape != (graph.n,) or values.dtype != np.float64:
+        raise Invalid(f"closeness is {values.dtype} {values.shape}, not float64 ({graph.n},)")
+    drawn = np.random.default_rng(graph.n).permutation(graph.n)[:DRAWN]
+    sums, reached = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.int64)
+    _sums_by_queue(graph.offsets, graph.targets, drawn, sums, reached)
+    wanted = closeness(graph.n, sums, reached)
+    for v, right in zip(drawn.tolist(), wanted.tolist(), strict=True):
+        if not abs(values[v] - right) <= relative * right:
+            raise Invalid(f"the closeness of vertex {v} is {values[v]!r}, not {right!r}")
+    return Checked(f"{len(drawn)} vertices by a queue each", whole=len(drawn) == graph.n)

@@ -12,9 +12,11 @@ from saitan.problem import Invalid, Unavailable
 
 pytestmark = pytest.mark.gpu
 
-GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign]
+GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign and "search" in v.instance["task"]]
+# Any graph at all; the others refuse what is too dense.
+ANY = [name for name in GPU if name != "phast"]
 # Their answer is on the device, where their validator looks.
-THERE = [name for name in GPU if name != "cpu-gpu"]
+THERE = [name for name in GPU if name not in ("cpu-gpu", "fast-many")]
 PAPERS = ["hybrid", "top-down", "bottom-up"]
 
 
@@ -68,7 +70,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("variant", GPU)
+@pytest.mark.parametrize("variant", ANY)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_levels_are_the_cpu_twins_and_parents_valid(variant, name):
     graph = GRAPHS[name]()
@@ -163,7 +165,7 @@ def test_a_path_of_200_000_vertices():
     check(graph, 0, result.levels, result.parents)
 
 
-@pytest.mark.parametrize("variant", GPU)
+@pytest.mark.parametrize("variant", ANY)
 def test_a_star_of_a_million_leaves(variant):
     graph = star(1_000_000)
     for root in (0, 1_000_000):
@@ -193,15 +195,15 @@ def test_memory_is_given_back():
     assert driver.mem_get_info()[0] == before
 
 
-@pytest.mark.parametrize("one_block", [False, True])
+@pytest.mark.parametrize("engine", ["Grid", "Hops", "Road"])
 @pytest.mark.parametrize("shared", [8192, 40])
-def test_either_way_of_fast_on_roads(one_block, shared, monkeypatch):
-    """By the grid, and by one block with queues that end in shared memory or go on in device memory."""
+def test_every_way_of_fast_on_roads(engine, shared, monkeypatch):
+    """By the grid, by hops, and by one block with queues that end in shared memory or go on in device memory."""
     from saitan.bfs import cuda_fast
 
     monkeypatch.setattr(cuda_fast, "MOST_QUEUED", shared)
     monkeypatch.setattr(
-        cuda_fast.Fast, "_choose", lambda fast, road, _: setattr(fast, "engine", road if one_block else fast.engine)
+        cuda_fast.Fast, "_fastest", lambda fast: next(e for e in fast.engines if type(e).__name__ == engine)
     )
     rng = np.random.default_rng(3)
     graphs = [
@@ -214,7 +216,6 @@ def test_either_way_of_fast_on_roads(one_block, shared, monkeypatch):
     ]
     for graph in graphs:
         solver = bfs.prepare(graph, "fast", "cuda")
-        assert isinstance(solver.engine, cuda_fast.Road if one_block else cuda_fast.Grid)
         for root in bfs.queries(graph, 3, 1):
             solver.run(root)
             poison(solver)
@@ -223,7 +224,7 @@ def test_either_way_of_fast_on_roads(one_block, shared, monkeypatch):
             expected = bfs.reference(graph, root)
             assert bfs.differs(expected, solver.answer()) is None
             assert run.counters["levels"] == expected.arrays["levels"].max() + 1
-            if one_block:
+            if engine == "Road":
                 assert run.counters["inspected"] == graph.degrees[expected.arrays["levels"] >= 0].sum()
         solver.close()
 
@@ -250,3 +251,83 @@ def test_a_grid_that_is_not_resident_gives_up(monkeypatch):
     with pytest.raises(Unavailable, match="fast gave up on"):
         solver.run(bfs.queries(graph, 1, 1)[0])
     solver.close()
+
+
+MANY_GRAPHS = {
+    **GRAPHS,
+    "parts": lambda: undirected(5000, np.random.default_rng(9).integers(0, 5000, (3500, 2))),
+    "long path": lambda: path(40_000),
+}
+
+
+@pytest.mark.parametrize("searches", [32, 64, 128, 256])
+@pytest.mark.parametrize("name", MANY_GRAPHS)
+def test_many_searches_equal_scipy_and_are_valid(name, searches):
+    """The same roots on all sides, fewer of them than searches, twice over in the same memory."""
+    graph = MANY_GRAPHS[name]()
+    solver = bfs.prepare(graph, "fast-many", "cuda", searches=searches, parents=True)
+    roots = bfs.queries(graph, searches - 3, 4)
+    solver.run(roots[-1])
+    solver.many.levels.fill(77)
+    solver.all_parents.fill(77)
+    run = solver.run_all(np.array(roots))
+    solver.validate()
+    levels, parents = solver.many.levels.get(), solver.all_parents.get()
+    assert run.counters["levels"] == levels[: len(roots)].max() + 1
+    edges = 0
+    for search in range(0, len(roots), 9):
+        wide = levels[search].astype(np.int32)
+        assert bfs.differs(bfs.reference(graph, roots[search]), {"levels": wide}) is None
+        check(graph, roots[search], wide, parents[search])
+    for search in range(len(roots)):
+        edges += solver.many.edges(levels[search].astype(np.int32))
+    assert run.counters["edges"] == edges
+    solver.close()
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e9])
+@pytest.mark.parametrize("wide", [False, True])
+def test_many_searches_each_way(alpha, wide, monkeypatch):
+    """Small frontiers always top-down, never top-down; offsets of 32 and of 64 bits."""
+    from saitan.bfs import cuda_many, cuda_step
+
+    monkeypatch.setattr(cuda_many, "ALPHA", alpha)
+    if wide:
+        monkeypatch.setattr(cuda_step, "WIDE_ARCS", 1000)
+    for graph in (kronecker(12), random_directed(3000, 40_000, 5)):
+        result = bfs.solve_many(graph, bfs.queries(graph, 40, 2), "cuda")
+        for levels, root in zip(result.levels, bfs.queries(graph, 40, 2), strict=True):
+            assert bfs.differs(bfs.reference(graph, root), {"levels": levels.astype(np.int32)}) is None
+
+
+def test_the_same_root_in_many_searches():
+    graph = kronecker(10)
+    [root] = bfs.queries(graph, 1, 1)
+    result = bfs.solve_many(graph, [root] * 300, "cuda", parents=True)
+    assert result.levels.shape == (300, graph.n) and len(result.runs) == 2
+    assert (result.levels == bfs.solve(graph, root, "hybrid", "cuda").levels).all()
+    for parents in result.parents[::37]:
+        check(graph, root, result.levels[0].astype(np.int32), parents)
+
+
+def test_many_searches_with_one_wrong_level_are_refused():
+    graph = kronecker(10)
+    solver = bfs.prepare(graph, "fast-many", "cuda", searches=64)
+    solver.run(bfs.queries(graph, 1, 1)[0])
+    solver.validate()
+    right = solver.many.levels.get()
+    for search in (0, 63):
+        wrong = right.copy()
+        vertex = int(np.flatnonzero(wrong[search] > 0)[-1])
+        wrong[search, vertex] += 1
+        solver.many.levels.set(wrong)
+        with pytest.raises(Invalid):
+            solver.validate()
+    solver.close()
+
+
+@pytest.mark.parametrize("searches", [32, 256])
+def test_closeness_is_the_twins(searches):
+    for graph in (kronecker(11), random_directed(3000, 9000, 8), path(400)):
+        ours = bfs.closeness(graph, backend="cuda", searches=searches)
+        assert np.array_equal(ours, bfs.closeness(graph, backend="cpu"))

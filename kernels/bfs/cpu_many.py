@@ -1,0 +1,288 @@
+"""Many searches at once on the CPU, by Numba on all cores: the twin of many.cu in words of 64 bits.
+
+A level goes one way for all searches: top-down where the rows of all frontiers together have few arcs, otherwise
+bottom-up, where a vertex takes the frontier sets along its row until every search that lacks it has found it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from saitan.atomics import atomic_add, atomic_or
+from saitan.bfs import check_root
+from saitan.bfs.cpu import CpuSolver
+from saitan.bfs.hops import hang
+from saitan.bfs.layout import Layout
+from saitan.bfs.many import PLANES, AllVertices, check_roots, closeness, drawn_roots, usable_roots
+from saitan.bfs.search import EdgeCount, reverse
+from saitan.bfs.validate import CHECKED, check, check_closeness
+from saitan.blocks import Blockwise, chosen
+from saitan.graph import Graph
+from saitan.problem import Block, Checked, Run
+
+# Top-down only where the frontier's arcs are no more than m / ALPHA.
+ALPHA = 4
+PIECE = 256  # vertices that a ticket stands for
+
+_ONE, _BITS = np.uint64(1), np.uint64(63)
+
+
+@njit(cache=True, nogil=True)
+def _expand(offsets, targets, frontier, visited, following, ticket):
+    """A thread's part of a top-down level. Returns arcs looked at."""
+    words, inspected = frontier.shape[1], 0
+    flat = following.reshape(-1)
+    while True:
+        low = atomic_add(ticket, 0, 1) * PIECE
+        if low >= len(frontier):
+            return inspected
+        for v in range(low, min(low + PIECE, len(frontier))):
+            some = np.uint64(0)
+            for w in range(words):
+                some |= frontier[v, w]
+            if some == 0:
+                continue
+            inspected += offsets[v + 1] - offsets[v]
+            for i in range(offsets[v], offsets[v + 1]):
+                u = targets[i]
+                for w in range(words):
+                    fresh = frontier[v, w] & ~(visited[u, w] | following[u, w])
+                    if fresh:
+                        atomic_or(flat, u * words + w, fresh)
+
+
+@njit(cache=True, nogil=True)
+def _pull(offsets, sources, frontier, visited, following, alive, ticket):
+    """A thread's part of a bottom-up level. Returns arcs looked at."""
+    words, inspected = frontier.shape[1], 0
+    while True:
+        low = atomic_add(ticket, 0, 1) * PIECE
+        if low >= len(frontier):
+            return inspected
+        for v in range(low, min(low + PIECE, len(frontier))):
+            for i in range(offsets[v], offsets[v + 1]):
+                lacking = np.uint64(0)
+                for w in range(words):
+                    lacking |= alive[w] & ~(visited[v, w] | following[v, w])
+                if lacking == 0:
+                    break
+                inspected += 1
+                for w in range(words):
+                    following[v, w] |= frontier[sources[i], w] & ~visited[v, w]
+
+
+@njit(cache=True, nogil=True)
+def _commit(following, visited, frontier, old, level, levels, ends, sums, alive, degrees, ticket):
+    """A thread's part of the end of a level: what it found is visited, numbered and counted. Returns arcs that leave.
+
+    sums: [3, searches], of levels, vertices and their ends; alive: searches that found something; frontier: cleared.
+    """
+    words, leaving = following.shape[1], 0
+    while True:
+        low = atomic_add(ticket, 0, 1) * PIECE
+        if low >= len(following):
+            return leaving
+        for v in range(low, min(low + PIECE, len(following))):
+            some = np.uint64(0)
+            for w in range(words):
+                frontier[v, w] = 0
+                fresh = following[v, w]
+                if fresh == 0:
+                    continue
+                some |= fresh
+                visited[v, w] |= fresh
+                alive[w] |= fresh
+                for b in range(64):
+                    if (fresh >> np.uint64(b)) & _ONE:
+                        s = w * 64 + b
+                        sums[0, s] += level
+                        sums[1, s] += 1
+                        sums[2, s] += ends[v]
+                        if len(levels):
+                            levels[s, old[v]] = level
+            if some:
+                leaving += degrees[v]
+
+
+@njit(parallel=True, cache=True)
+def _level(out, into, sets, alive, old, level, levels, ends, sums, degrees, up, tickets):
+    """One level; sets: frontier, visited, following, which is cleared. Returns arcs looked at, and that leave."""
+    frontier, visited, following = sets
+    threads = len(sums)
+    counts, found = np.zeros((2, threads), np.int64), np.zeros((threads, len(alive)), np.uint64)
+    for t in prange(threads):
+        if up:
+            counts[0, t] = _pull(into[0], into[1], frontier, visited, following, alive, tickets[0])
+        else:
+            counts[0, t] = _expand(out[0], out[1], frontier, visited, following, tickets[0])
+    for t in prange(threads):
+        counts[1, t] = _commit(
+            following, visited, frontier, old, level, levels, ends, sums[t], found[t], degrees, tickets[1]
+        )
+    alive[:] = 0
+    for t in range(threads):
+        alive |= found[t]
+    return counts[0].sum(), counts[1].sum()
+
+
+class Many:
+    """Up to `searches` roots at a time.
+
+    levels  int8 [searches, n], or the wider type that they need, -1 where not reached; empty unless wanted
+    sums    int64 [3, searches] of the last roots: of their levels, the vertices reached and those vertices' edge ends
+    """
+
+    def __init__(self, graph: Graph, searches: int, levels: bool = True) -> None:
+        self.graph, self.searches, self.wanted = graph, searches, levels
+        begin = time.perf_counter()
+        self.layout = Layout.of(graph)
+        self.construction = time.perf_counter() - begin
+        self.edges = EdgeCount(graph)
+        k = self.layout.forward.n
+        self._sets = [np.empty((k, -(-searches // 64)), np.uint64) for _ in range(3)]
+        self._ends = self.edges.ends[self.layout.old]
+        self.levels, self.sums = np.empty((0, graph.n), np.int8), np.zeros((3, searches), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        rows = {
+            id(array): array.nbytes
+            for g in (self.layout.forward, self.layout.backward)
+            for array in (g.offsets, g.targets)
+        }
+        return sum(rows.values()) + 3 * self._sets[0].nbytes + self._ends.nbytes + self.levels.nbytes
+
+    def run(self, roots: np.ndarray) -> tuple[float, int, int]:
+        """Answer so many roots of the graph; returns seconds, the levels there are, and the arcs looked at."""
+        begin = time.perf_counter()
+        layout, (frontier, visited, following) = self.layout, self._sets
+        forward, backward = layout.forward, layout.backward
+        starts, count = layout.new[roots], len(roots)
+        for bits in self._sets:
+            bits.fill(0)
+        word, bit = np.arange(count) // 64, _ONE << (np.arange(count).astype(np.uint64) & _BITS)
+        np.bitwise_or.at(frontier, (starts, word), bit)
+        np.bitwise_or.at(visited, (starts, word), bit)
+        alive = np.bitwise_or.reduceat(bit, np.arange(0, count, 64))
+        alive = np.concatenate([alive, np.zeros(frontier.shape[1] - len(alive), np.uint64)])
+        if self.wanted:
+            self.levels = np.full((self.searches, self.graph.n), -1, PLANES[0][1])
+            self.levels[np.arange(count), roots] = 0
+        sums = np.zeros((get_num_threads(), 3, self.searches), np.int64)
+        sums[0, 1, :count], sums[0, 2, :count] = 1, self._ends[starts]
+        leaving, level, inspected = int(forward.degrees[np.unique(starts)].sum()), 0, 0
+        while alive.any():
+            level += 1
+            if self.wanted and level > np.iinfo(self.levels.dtype).max:
+                wider = next(dtype for _, dtype in PLANES if level <= np.iinfo(dtype).max)
+                self.levels = self.levels.astype(wider)
+            looked, leaving = _level(
+                (forward.offsets, forward.targets), (backward.offsets, backward.targets),
+                (frontier, visited, following), alive, layout.old, level, self.levels, self._ends, sums,
+                forward.degrees, leaving * ALPHA > forward.m, np.zeros((2, 1), np.int64),
+            )  # fmt: skip
+            inspected += looked
+            frontier, following = following, frontier
+        self.sums = sums.sum(axis=0)
+        # The last level found nothing.
+        return time.perf_counter() - begin, level, inspected
+
+    def counters(self, seconds: float, count: int) -> dict[str, float]:
+        """searches, edges and TEPS of all of them together."""
+        edges = sum(self.edges.whole(int(ends)) for ends in self.sums[2, :count])
+        return {"searches": count, "edges": edges, "teps_many": edges / seconds, "construction_s": self.construction}
+
+
+class FastMany(CpuSolver):
+    """`searches` roots at once: the given one, and others drawn with it as the seed; times are for all of them.
+
+    Levels and parents of the given root are what `blocks` gives; all levels are in many.levels, parents, if asked for,
+    in all_parents, int32 [searches, n].
+    """
+
+    def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
+        super().__init__(graph)
+        self.many, self._backward = Many(graph, searches), reverse(graph)
+        self._usable = usable_roots(self.many.layout)
+        self.all_parents = np.empty((searches, graph.n), np.int32) if parents else None
+        self.memory = self.many.nbytes + searches * graph.n * (5 if parents else 1)
+        self._roots = np.empty(0, np.int64)
+
+    def run(self, root: int) -> Run:
+        """Answer the root and the others."""
+        root = check_root(self.graph, root)
+        return self.run_all(drawn_roots(self._usable, root, self.many.searches))
+
+    def run_all(self, roots: np.ndarray) -> Run:
+        """Answer these roots, as many as there are searches or fewer. Raises ValueError for one without arcs."""
+        self._roots = check_roots(self.many.layout, roots)
+        seconds, levels, inspected = self.many.run(self._roots)
+        begin = time.perf_counter()
+        if self.all_parents is not None:
+            for search in range(len(roots)):
+                self._hang(search, self.all_parents[search])
+        seconds += time.perf_counter() - begin
+        self._take(0)
+        counters = {"levels": levels, "inspected": inspected} | self.many.counters(seconds, len(roots))
+        return Run(seconds, seconds, counters)
+
+    def _hang(self, search: int, parents: np.ndarray) -> None:
+        hang(self._backward.offsets, self._backward.targets, self._roots[search], self.many.levels[search], parents)
+
+    def _take(self, search: int) -> None:
+        """Levels and parents of one search, int32 [n] each."""
+        self.root, self.levels = int(self._roots[search]), self.many.levels[search].astype(np.int32)
+        if self.all_parents is not None:
+            self.parents = self.all_parents[search]
+        else:
+            self.parents = np.empty(self.graph.n, np.int32)
+            self._hang(search, self.parents)
+
+    def validate(self) -> Checked:
+        """Graph500's rules for every search; parents that were not asked for are derived from the levels."""
+        for search in reversed(range(len(self._roots))):
+            self._take(search)
+            check(self.graph, self.root, self.levels, self.parents)
+        return CHECKED
+
+
+class Closeness(Blockwise):
+    """Closeness of all vertices, `searches` of them at a time, vertices of like degree together."""
+
+    transfer = 0.0
+
+    def __init__(self, instance: AllVertices, *, searches: int = 256) -> None:
+        self.graph = instance.graph
+        self._many = Many(self.graph, searches, levels=False)
+        self.memory = self._many.nbytes
+        self._closeness = np.empty(0)
+
+    def run(self, query: int) -> Run:
+        """Answer; the query says nothing."""
+        begin = time.perf_counter()
+        many, n = self._many, self.graph.n
+        sums, reached = np.zeros(n, np.int64), np.ones(n, np.int64)
+        roots, inspected, ends = usable_roots(many.layout), 0, []
+        for first in range(0, len(roots), many.searches):
+            batch = roots[first : first + many.searches]
+            inspected += many.run(batch)[2]
+            sums[batch], reached[batch] = many.sums[:2, : len(batch)]
+            ends += many.sums[2, : len(batch)].tolist()
+        self._closeness = closeness(n, sums, reached)
+        seconds = time.perf_counter() - begin
+        edges = sum(map(many.edges.whole, ends))
+        counters = {"searches": len(roots), "edges": edges, "inspected": inspected, "teps_many": edges / seconds}
+        return Run(seconds, seconds, counters | {"construction_s": many.construction})
+
+    def validate(self) -> Checked:
+        return check_closeness(self.graph, self._closeness)
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("closeness", self._closeness, rows)
+
+    def close(self) -> None:
+        """Nothing outside Python's memory is held."""

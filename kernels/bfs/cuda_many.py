@@ -1,0 +1,300 @@
+"""Many searches at once on the GPU: host side of many.cu and many_answer.cu.
+
+A launch answers up to 256 roots; the host reads one record at the end. Never to be compared with one root's figures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pycuda.driver as driver
+from numba import njit
+
+from saitan.bfs import check_root
+from saitan.bfs.cuda import Checker, CudaSolver, described
+from saitan.bfs.cuda_hops import Tree
+from saitan.bfs.cuda_step import Rows, words
+from saitan.bfs.layout import Layout
+from saitan.bfs.many import PLANES, AllVertices, check_roots, closeness, drawn_roots, usable_roots
+from saitan.bfs.search import EdgeCount, reverse
+from saitan.bfs.validate import CHECKED, check_closeness
+from saitan.blocks import Blockwise, chosen
+from saitan.cuda import device
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
+from saitan.cuda.module import function
+from saitan.cuda.timing import Laps
+from saitan.graph import Graph
+from saitan.problem import Block, Checked, Run, Unavailable
+
+_MANY, _ANSWER = constants("bfs", "many.cu"), constants("bfs", "many_answer.cu")
+THREADS, MOST, PIECE = _MANY["THREADS"], _MANY["MOST"], constants("bfs", "pieces.cuh")["PIECE"]
+# Top-down only where the arcs of all searches that would go there are no more than m / ALPHA; see NOTES.md.
+ALPHA = 4.0
+PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
+CONTROL = np.dtype(
+    [(name, np.uint32) for name in ("arrived", "late", "deep", "levels")]
+    + [("inspected", np.uint64), ("leaving", np.uint64, 3), ("pieces", np.uint32, 3), ("unused", np.uint32)]
+    + [("alive", np.uint32, (3, MOST // 32)), ("sampled", np.uint32, (3, MOST))]
+)
+LEVELS_AT = CONTROL.fields["levels"][1]
+HUB = np.dtype([("tail", np.uint32), ("count", np.uint32), ("first", np.uint64)])
+
+
+@njit(cache=True)
+def _cut(offsets, longest, size, tails, counts, firsts):
+    """The pieces of rows of more than `longest` arcs, all first ones before all second ones; returns their number.
+
+    Fills nothing where the arrays are empty.
+    """
+    rows = np.flatnonzero(np.diff(offsets) > longest)
+    made, number = 0, 0
+    while len(rows):
+        left = 0
+        for row in rows:
+            first = offsets[row] + number * size
+            if first >= offsets[row + 1]:
+                continue
+            rows[left] = row
+            left += 1
+            if len(tails):
+                tails[made], firsts[made], counts[made] = row, first, min(size, offsets[row + 1] - first)
+            made += 1
+        rows, number = rows[:left], number + 1
+    return made
+
+
+def hub_pieces(offsets: np.ndarray) -> np.ndarray:
+    """HUB [pieces] of the rows of more than HUB arcs of many.cu."""
+    none = np.empty(0, HUB)
+    cut = (offsets, _MANY["HUB"], _MANY["HUB_PIECE"])
+    pieces = np.empty(_cut(*cut, *(none[name] for name in ("tail", "count", "first"))), HUB)
+    _cut(*cut, *(pieces[name] for name in ("tail", "count", "first")))
+    return pieces
+
+
+class Many:
+    """Up to `searches` roots a launch.
+
+    levels   device array [searches, n] of int8, or the wider type that they need; -1 where not reached
+    parents  device array int32 [searches, n], -1 where not reached; None unless asked for
+    layout   vertices by falling degree
+    into     the layout's rows of the arcs into a vertex
+    """
+
+    def __init__(self, graph: Graph, searches: int, parents: bool, levels: bool = True) -> None:
+        self.graph, self.searches, self.wanted = graph, searches, levels
+        begin = time.perf_counter()
+        self.layout = layout = Layout.of(graph)
+        forward, backward = layout.forward, layout.backward
+        hubs = hub_pieces(backward.offsets)
+        self.construction = time.perf_counter() - begin
+        self.edges = EdgeCount(graph)
+        k, width = forward.n, searches // 32
+        self.k, self.width = k, width
+        fixed = 12 * k * width + 16 * (k + forward.m // PIECE + 1) + hubs.nbytes + 4 * (graph.n + 2 * k) + 16 * words(k)
+        answer = searches * graph.n * (levels + 4 * parents)
+        rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
+        self.buffers = Buffers(rows + fixed + 4 * PLANES[0][0] * k * width + answer, described(graph))
+        empty, upload = self.buffers.empty, self.buffers.upload
+        out = Rows(forward, self.buffers)
+        self.into = out if backward is forward else Rows(backward, self.buffers)
+        self._place, self._old = upload(layout.new), upload(layout.old)
+        self._ends = upload(self.edges.ends[layout.old].astype(np.uint32))
+        self._sets, self._roots = empty(3 * k * width, np.uint32), empty(searches, np.uint32)
+        self._control, self._sums = empty(1, CONTROL), empty((3, MOST), np.uint64)
+        self._read = driver.pagelocked_empty(1, CONTROL)
+        self.parents = empty((searches, graph.n), np.int32) if parents else None
+        self._head = (k, forward.m, *map(pointer, (out.offsets, out.ends, self.into.offsets, self.into.ends)))
+        pieces = empty((k + forward.m // PIECE + 1, 2), np.uint64)
+        self._arrays = (pointer(self._roots), pointer(empty(4 * words(k), np.uint32)), pointer(self._sets))
+        self._tail = (pointer(pieces), pointer(upload(hubs)), len(hubs), pointer(self._control))
+        self._search = function("bfs", "many", f"search_{searches}_{out.suffix}", "IQPPPPPIPPPIPPIPIdI")
+        self._tally = function("bfs", "many_answer", "tally_sums", "IIIPPPPP")
+        self._attach = function("bfs", "many_answer", f"attach_{out.suffix}", "IIIPPPIPPPP")
+        processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
+        self._blocks = (_MANY["RESIDENT"] * processors, 1)
+        self._wide = (8 * processors, 1), (_ANSWER["THREADS"], 1, 1), None
+        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * k // 1000
+        self._typed, self._depth = (), -1
+        self._deepen()
+        self._reset()
+
+    def _deepen(self) -> None:
+        """Planes, levels and kernel for more levels than before."""
+        self._depth += 1
+        self._plane_count, dtype = PLANES[self._depth]
+        self.buffers.release(*self._typed)
+        self._planes = self.buffers.empty(self._plane_count * self.k * self.width, np.uint32)
+        self.levels = self.buffers.empty((self.searches if self.wanted else 0, self.graph.n), dtype)
+        self._typed = (self._planes, self.levels)
+        self._unpack = function("bfs", "many_answer", f"unpack_{dtype.str[1:]}", "IIIPPPIPP")
+        self._widen = function("bfs", "many_answer", f"widen_{dtype.str[1:]}", "IPP")
+
+    def _reset(self) -> None:
+        driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
+        self._arrived = 0
+
+    def _found(self, count: int) -> tuple:
+        sets = (pointer(self._sets), pointer(self._planes), pointer(self._control) + LEVELS_AT)
+        return self.k, self.width, count, *sets
+
+    def run(self, roots: np.ndarray, laps: Laps) -> float:
+        """Answer so many roots of the graph, in its numbers, all with arcs; returns the seconds of the device."""
+        starts = np.zeros(self.searches, np.uint32)
+        starts[: len(roots)] = self.layout.new[roots]
+        self._roots.set(starts)
+        while True:
+            with laps:
+                self.queue(len(roots))
+            [seconds] = laps.seconds()
+            seen = self.seen()
+            if not seen["deep"]:
+                return seconds
+            self._deepen()
+
+    def seen(self) -> np.void:
+        """CONTROL after a launch. Raises Unavailable where the search did not end."""
+        driver.memcpy_dtoh(self._read, pointer(self._control))
+        seen = self._read[0]
+        if seen["late"]:
+            self._reset()
+            raise Unavailable(f"fast-many gave up on {self.graph.name} after {self._patience_ms / 1000:g} s")
+        self._arrived = int(seen["arrived"])
+        return seen
+
+    def queue(self, count: int) -> None:
+        """Queue the search and its answer."""
+        self._search.prepared_async_call(
+            self._blocks, (THREADS, 1, 1), None,
+            *self._head, self._arrays[0], count, *self._arrays[1:], pointer(self._planes), self._plane_count,
+            *self._tail, self._arrived, ALPHA, self._patience_ms,
+        )  # fmt: skip
+        found, n = self._found(count), self.graph.n
+        if self.wanted:
+            self._unpack.prepared_async_call(*self._wide, *found, n, pointer(self._place), pointer(self.levels))
+        if self.parents is not None:
+            driver.memset_d32_async(pointer(self.parents), 0xFFFFFFFF, self.parents.size)
+            arcs = (pointer(self._old), pointer(self.into.offsets), pointer(self.into.ends))
+            self._attach.prepared_async_call(*self._wide, *found, n, *arcs, pointer(self.parents))
+
+    def sums(self, count: int) -> np.ndarray:
+        """Of the last launch, uint64 [3, count]: sums of levels, vertices reached, their edges' ends."""
+        driver.memset_d32(pointer(self._sums), 0, 2 * self._sums.size)
+        self._tally.prepared_async_call(*self._wide, *self._found(count), pointer(self._ends), pointer(self._sums))
+        return self._sums.get()[:, :count]
+
+    def levels_of(self, search: int, wide) -> None:
+        """Levels of a search into `wide`, a device array int32 [n]."""
+        row = pointer(self.levels) + search * self.graph.n * self.levels.dtype.itemsize
+        self._widen.prepared_async_call(*self._wide, self.graph.n, row, pointer(wide))
+
+
+class FastMany(CudaSolver):
+    """`searches` roots in one launch: the given one, and others drawn with it as the seed.
+
+    Times are of the launch, for all of them. Levels and parents of the given root are what `blocks` gives; all levels
+    are in many.levels, parents, if asked for, in all_parents.
+    """
+
+    def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
+        super().__init__(graph)
+        self.many = Many(graph, searches, parents)
+        self.all_parents = self.many.parents
+        self.transfer, self._usable = self.many.buffers.upload_time, usable_roots(self.many.layout)
+        self._gated = Laps(gated=True)
+        backward = reverse(graph)
+        rows = Rows.forecast(backward)
+        self.buffers = Buffers(rows + 8 * graph.n, f"checking answers of graph {graph.name}")
+        rows = Rows(backward, self.buffers)
+        self._tree, self.levels = Tree(rows, self.buffers), self.buffers.empty(graph.n, np.int32)
+        self.checker = Checker(graph, rows if backward is graph else None)
+        self._roots = np.empty(0, np.int64)
+
+    @property
+    def memory(self) -> int:
+        return self.many.buffers.nbytes
+
+    def run(self, root: int) -> Run:
+        """Answer the root and the others."""
+        root = check_root(self.graph, root)
+        return self.run_all(drawn_roots(self._usable, root, self.many.searches))
+
+    def run_all(self, roots: np.ndarray) -> Run:
+        """Answer these roots, as many as there are searches or fewer. Raises ValueError for one without arcs."""
+        begin = time.perf_counter()
+        self._roots = roots = check_roots(self.many.layout, roots)
+        self.root = int(roots[0])
+        seconds = self.many.run(roots, self._gated)
+        self._take(0)
+        self.deliver()
+        total = time.perf_counter() - begin
+        seen, ends = self.many.seen(), self.many.sums(len(roots))[2]
+        edges = sum(self.many.edges.whole(int(count)) for count in ends)
+        counters = {name: int(seen[name]) for name in ("levels", "inspected")}
+        counters |= {"edges": edges, "searches": len(roots), "teps_many": edges / seconds}
+        counters |= {"construction_s": self.many.construction}
+        return Run(seconds, total, counters, disturbed=self._gated.disturbed)
+
+    def _take(self, search: int) -> None:
+        """Levels and parents of one search, int32 [n] each."""
+        self.many.levels_of(search, self.levels)
+        if self.all_parents is None:
+            self._tree.hang(int(self._roots[search]), pointer(self.levels))
+            self.parents = self._tree.parents
+        else:
+            self.parents = self.all_parents[search]
+
+    def validate(self) -> Checked:
+        """Graph500's rules for every search; parents that were not asked for are derived from the levels."""
+        for search, root in enumerate(self._roots.tolist()):
+            self._take(search)
+            self.checker(root, self.levels, self.parents)
+        return CHECKED
+
+    def close(self) -> None:
+        super().close()
+        self.many.buffers.free()
+
+
+class Closeness(Blockwise):
+    """Closeness of all vertices, `searches` of them a launch, vertices of like degree together."""
+
+    def __init__(self, instance: AllVertices, *, searches: int = 256) -> None:
+        self.graph = graph = instance.graph
+        self._many = Many(graph, searches, parents=False, levels=False)
+        self.memory, self.transfer = self._many.buffers.nbytes, self._many.buffers.upload_time
+        self._laps = Laps()
+        self._closeness = np.empty(0)
+
+    def run(self, query: int) -> Run:
+        """Answer; the query says nothing."""
+        begin = time.perf_counter()
+        many, graph = self._many, self.graph
+        sums, reached = np.zeros(graph.n, np.int64), np.ones(graph.n, np.int64)
+        roots = usable_roots(many.layout)
+        seconds, inspected, edges = 0.0, 0, 0
+        for first in range(0, len(roots), many.searches):
+            batch = roots[first : first + many.searches]
+            seconds += many.run(batch, self._laps)
+            inspected += int(many.seen()["inspected"])
+            with self._laps:
+                found = many.sums(len(batch))
+            seconds += self._laps.seconds()[0]
+            sums[batch], reached[batch] = found[0], found[1]
+            edges += sum(many.edges.whole(int(count)) for count in found[2])
+        self._closeness = closeness(graph.n, sums, reached)
+        counters = {"searches": len(roots), "edges": edges, "inspected": inspected}
+        counters |= {"teps_many": edges / seconds if seconds else 0.0, "construction_s": many.construction}
+        return Run(seconds, time.perf_counter() - begin, counters)
+
+    def validate(self) -> Checked:
+        return check_closeness(self.graph, self._closeness)
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("closeness", self._closeness, rows)
+
+    def close(self) -> None:
+        self._many.buffers.free()

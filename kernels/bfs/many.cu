@@ -1,0 +1,417 @@
+// Many searches at once: bit s of a vertex's set is search s, so that one look at an arc serves them all. One launch of a
+// resident grid over the layout of layout.py.
+//
+// A vertex has three sets of SEARCHES bits: the searches that have visited it, those whose frontier it is in, and those
+// that it is found by in this level. LANES lanes of a warp hold a set in parts of 16 bytes at most. Levels are kept as
+// bit planes: bit i of a vertex's level in search s is bit s of its set in plane i.
+//
+// Every level, each search goes one way. Those of small frontiers go top-down: the rows of the vertices that any of them
+// has in its frontier, in pieces (`expand`), set bits by atomics. Those of large ones go bottom-up: a vertex ORs the
+// frontier sets of the tails of its row until all searches that lack it have found it (`pull`, four lanes of arcs and
+// two arcs each at a time). Rows beyond HUB arcs are cut into pieces that any warp takes (`pull_hubs`), all first pieces
+// before all second ones, as the first ones mostly suffice. `pull` also ends the level: it owns the vertices, so that
+// nothing there is atomic. What a search found is counted in one of SAMPLE words only, as the count just decides the way.
+//
+// 1. Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo: The more the merrier: efficient multi-source graph
+//    traversal. VLDB 2014.
+// 2. Liu, Huang, Hu: iBFS: concurrent breadth-first search on GPUs. SIGMOD 2016.
+// 3. Beamer, Asanovic, Patterson: Direction-optimizing breadth-first search. SC 2012.
+#include "grid.cuh"
+#include "pieces.cuh"
+
+using Count = unsigned long long;
+
+static constexpr int THREADS = 1024, RESIDENT = 1, MOST = 256;
+// Rows of more arcs are pulled in pieces of HUB_PIECE (cuda_many.py makes them).
+static constexpr uint32_t HUB = 128, HUB_PIECE = 64;
+static constexpr uint32_t SAMPLE = 16;
+// A frontier of more than one vertex in so many, and more than a few, is large.
+static constexpr uint32_t CROWD = 256, HANDFUL = 32;
+
+// Mirrored in cuda_many.py. alive: the searches that found something; sampled: what each found, in the sampled words.
+struct Control {
+    uint32_t arrived, late, deep, levels;
+    Count inspected, leaving[3];
+    uint32_t pieces[3], unused;
+    uint32_t alive[3][MOST / 32], sampled[3][MOST];
+};
+
+template <int N>
+struct alignas(4 * N) Part {
+    uint32_t w[N];
+
+    __device__ bool any() const {
+        uint32_t all = 0;
+        for (int i = 0; i < N; i++) all |= w[i];
+        return all;
+    }
+    __device__ Part operator&(const Part &b) const { return each(b, [](uint32_t x, uint32_t y) { return x & y; }); }
+    __device__ Part operator|(const Part &b) const { return each(b, [](uint32_t x, uint32_t y) { return x | y; }); }
+    __device__ Part operator-(const Part &b) const { return each(b, [](uint32_t x, uint32_t y) { return x & ~y; }); }
+    template <typename F>
+    __device__ Part each(const Part &b, F of) const {
+        Part c;
+        for (int i = 0; i < N; i++) c.w[i] = of(w[i], b.w[i]);
+        return c;
+    }
+    // ORed over the lanes whose numbers differ in the given bits.
+    __device__ Part over(uint32_t low, uint32_t high) const {
+        Part all = *this;
+        for (uint32_t step = low; step < high; step *= 2)
+            for (int i = 0; i < N; i++) all.w[i] |= __shfl_xor_sync(EVERY, all.w[i], step);
+        return all;
+    }
+};
+
+template <int SEARCHES>
+struct Sets {
+    static constexpr int WORDS = SEARCHES / 32, LANES = WORDS > 4 ? WORDS / 4 : 1, WIDTH = WORDS / LANES;
+    using Mine = Part<WIDTH>;
+
+    Mine *at;  // [vertices, LANES]
+
+    __device__ Mine &operator()(uint32_t v, uint32_t side) const { return at[size_t(v) * LANES + side]; }
+    // Not from L1, which atomics do not change.
+    __device__ Mine latest(uint32_t v, uint32_t side) const {
+        Mine now;
+        const uint32_t *from = operator()(v, side).w;
+        for (int i = 0; i < WIDTH; i++) now.w[i] = __ldcg(from + i);
+        return now;
+    }
+    __device__ void add(uint32_t v, uint32_t side, const Mine &bits) const {
+        uint32_t *to = operator()(v, side).w;
+        for (int i = 0; i < WIDTH; i++)
+            if (bits.w[i]) atomicOr(to + i, bits.w[i]);
+    }
+};
+
+template <typename O>
+struct Rows {
+    const O *__restrict__ offsets;
+    const int *__restrict__ ends;
+};
+
+// Which searches go on, and which way, the same in all blocks.
+struct Ways {
+    uint32_t alive[MOST / 32], down[MOST / 32], sampled[MOST], found[MOST / 32];
+};
+
+template <int N>
+static __device__ Part<N> part_of(const uint32_t *words, uint32_t side) {
+    Part<N> part;
+    for (int i = 0; i < N; i++) part.w[i] = words[side * N + i];
+    return part;
+}
+
+// The pieces of the rows of the frontier's vertices that a search on its way down has there; returns their arcs.
+template <int SEARCHES, typename O>
+static __device__ Count list(Place at, uint32_t words, const O *__restrict__ offsets, const uint32_t *front,
+                             Sets<SEARCHES> frontier, const Ways &ways, Piece *pieces, uint32_t *count) {
+    using S = Sets<SEARCHES>;
+    Count leaving = 0;
+    for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
+        uint32_t w = base + at.lane * at.warps, bits = w < words ? front[w] : 0;
+        for (uint32_t left = __ballot_sync(EVERY, bits != 0); left; left &= left - 1) {
+            int from = __ffs(left) - 1;
+            uint32_t v = (base + from * at.warps) * 32 + at.lane;
+            bool listed = false;
+            if (__shfl_sync(EVERY, bits, from) >> at.lane & 1)
+                for (int side = 0; side < S::LANES; side++)
+                    listed |= (frontier(v, side) & part_of<S::WIDTH>(ways.down, side)).any();
+            O row = listed ? offsets[v] : 0, degree = listed ? offsets[v + 1] - row : 0;
+            leaving += degree;
+            append_pieces(at.lane, v, row, degree, pieces, count);
+        }
+    }
+    return leaving;
+}
+
+// Empty the sets of the vertices of a bitmap.
+template <int SEARCHES>
+static __device__ void empty(Place at, uint32_t words, const uint32_t *full, Sets<SEARCHES> sets) {
+    using S = Sets<SEARCHES>;
+    for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
+        uint32_t w = base + at.lane * at.warps, bits = w < words ? full[w] : 0;
+        for (uint32_t left = __ballot_sync(EVERY, bits != 0); left; left &= left - 1) {
+            int from = __ffs(left) - 1;
+            uint32_t these = __shfl_sync(EVERY, bits, from), first = (base + from * at.warps) * 32;
+            for (uint32_t i = at.lane; i < 32 * S::LANES; i += 32)
+                if (these >> i / S::LANES & 1) sets(first + i / S::LANES, i % S::LANES) = {};
+        }
+    }
+}
+
+template <int SEARCHES, typename O>
+static __device__ void expand(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, const Ways &ways,
+                              Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
+                              Count &inspected) {
+    using S = Sets<SEARCHES>;
+    constexpr int AT_ONCE = 2, STRIDE = 32 / S::LANES;
+    const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES;
+    const auto down = part_of<S::WIDTH>(ways.down, side);
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece = pieces[p];
+        const auto bits = frontier(piece.tail, side) & down;
+        if (at.lane == 0) inspected += piece.count;
+        for (uint32_t i = arc; i < piece.count; i += AT_ONCE * STRIDE) {
+            int head[AT_ONCE];
+            typename S::Mine fresh[AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++)
+                head[j] = i + j * STRIDE < piece.count ? __ldg(&rows.ends[piece.first + i + j * STRIDE]) : -1;
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++) fresh[j] = head[j] < 0 ? typename S::Mine{} : bits - visited(head[j], side);
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++)
+                if (fresh[j].any()) following.add(head[j], side, fresh[j] - following.latest(head[j], side));
+        }
+    }
+}
+
+// A warp a piece: searches on their way up that lack its vertex look at its arcs.
+template <int SEARCHES, typename O>
+static __device__ void pull_hubs(Place at, Rows<O> in, const Piece *hubs, uint32_t count, const Ways &ways,
+                                 Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
+                                 Count &inspected) {
+    using S = Sets<SEARCHES>;
+    constexpr int STRIDE = 32 / S::LANES, AT_ONCE = HUB_PIECE / STRIDE < 4 ? HUB_PIECE / STRIDE : 4;
+    const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES;
+    const auto up = part_of<S::WIDTH>(ways.alive, side) - part_of<S::WIDTH>(ways.down, side);
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece = hubs[p];
+        const auto wanted = up - (visited(piece.tail, side) | following.latest(piece.tail, side));
+        if (!__any_sync(EVERY, wanted.any())) continue;
+        if (at.lane == 0) inspected += piece.count;
+        typename S::Mine got{};
+        for (uint32_t i = arc; i < piece.count; i += AT_ONCE * STRIDE) {
+            int tail[AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++)
+                tail[j] = i + j * STRIDE < piece.count ? in.ends[piece.first + i + j * STRIDE] : -1;
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; j++)
+                if (tail[j] >= 0) got = got | frontier(tail[j], side);
+        }
+        got = got.over(S::LANES, 32) & wanted;
+        if (arc == 0) following.add(piece.tail, side, got);
+    }
+}
+
+// For every vertex that some search lacks: look at the arcs of a short row for the searches on their way up, then take
+// what was found by all ways. open: vertices that a search lacks; next: those found by any, written whole.
+template <int SEARCHES, typename O>
+static __device__ void pull(Place at, uint32_t k, uint32_t words, Rows<O> in, Ways &ways, bool given, uint32_t *open,
+                            uint32_t *next, Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
+                            uint32_t *planes, uint32_t level, Count &inspected) {
+    using S = Sets<SEARCHES>;
+    using Mine = typename S::Mine;
+    constexpr uint32_t ARCS = 4, GROUP = ARCS * S::LANES, GROUPS = 32 / GROUP;
+    const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES % ARCS, group = at.lane / GROUP;
+    const Mine alive = part_of<S::WIDTH>(ways.alive, side), up = alive - part_of<S::WIDTH>(ways.down, side);
+    const bool pulls = __any_sync(EVERY, up.any());
+    Mine all{};
+    for (uint32_t w = at.warp; w < words; w += at.warps) {
+        uint32_t lacking = open[w], found = 0;
+        if (!lacking) {
+            if (at.lane == 0) next[w] = 0;
+            continue;
+        }
+        uint32_t closed = 0;
+        for (uint32_t turn = 0; turn < GROUP; turn++) {
+            uint32_t bit = turn * GROUPS + group, v = w * 32 + bit;
+            if (!(lacking >> turn * GROUPS & ((1u << GROUPS) - 1))) continue;
+            const bool here = lacking >> bit & 1;
+            Mine before{}, got{};
+            if (here) before = visited(v, side);
+            if (here && given) got = following.latest(v, side);
+            const Mine given_here = got;
+            if (pulls) {
+                O from = 0, end = 0;
+                if (here) from = in.offsets[v], end = in.offsets[v + 1];
+                if (end - from > HUB) end = from;
+                Mine wanted = up - (before | got);
+                bool wants = here && wanted.any();
+                // A group goes on as long as one of its lanes wants something.
+                auto goes_on = [&] {
+                    uint32_t all_that_want = __ballot_sync(EVERY, wants);
+                    return (all_that_want >> group * GROUP & ((1ull << GROUP) - 1)) && from < end;
+                };
+                for (bool goes = goes_on(); __any_sync(EVERY, goes); goes = goes_on()) {
+                    int tail[2];
+#pragma unroll
+                    for (int j = 0; j < 2; j++)
+                        tail[j] = goes && from + j * ARCS + arc < end ? in.ends[from + j * ARCS + arc] : -1;
+                    Mine seen{};
+#pragma unroll
+                    for (int j = 0; j < 2; j++)
+                        if (tail[j] >= 0) seen = seen | frontier(tail[j], side), inspected += side == 0;
+                    seen = seen.over(S::LANES, GROUP) & wanted;
+                    got = got | seen;
+                    wanted = wanted - seen;
+                    wants = goes && wanted.any();
+                    from += 2 * ARCS;
+                }
+            }
+            const Mine fresh = got - before, now = before | fresh;
+            const bool owner = here && arc == 0;
+            if (owner && fresh.any()) {
+                visited(v, side) = now;
+                for (int i = 0; level >> i; i++)
+                    if (level >> i & 1) {
+                        Mine &plane = Sets<SEARCHES>{(Mine *)planes + size_t(i) * k * S::LANES}(v, side);
+                        plane = plane | fresh;
+                    }
+            }
+            if (owner && (fresh - given_here).any()) following(v, side) = fresh;
+            all = all | fresh;
+            // Bits by vertex from ballots by lane.
+            uint32_t any_found = __ballot_sync(EVERY, owner && fresh.any());
+            uint32_t any_open = __ballot_sync(EVERY, owner && (alive - now).any());
+            for (uint32_t g = 0; g < GROUPS; g++) {
+                uint32_t lanes = uint32_t((1ull << S::LANES) - 1) << g * GROUP, place = turn * GROUPS + g;
+                found |= uint32_t((any_found & lanes) != 0) << place;
+                closed |= uint32_t((lacking >> place & 1) && !(any_open & lanes)) << place;
+            }
+            if (w % SAMPLE == 0 && any_found)
+                for (int i = 0; i < S::WIDTH; i++)
+                    for (int s = 0; s < S::LANES; s++) {
+                        uint32_t mine = 0;
+                        for (int b = 0; b < 32; b++) {
+                            uint32_t who = __ballot_sync(EVERY, owner && side == s && fresh.w[i] >> b & 1);
+                            if (at.lane == b) mine = __popc(who);
+                        }
+                        if (mine) atomicAdd(&ways.sampled[(s * S::WIDTH + i) * 32 + at.lane], mine);
+                    }
+        }
+        if (at.lane == 0) {
+            next[w] = found;
+            open[w] = lacking & ~closed;
+        }
+    }
+    all = all.over(S::LANES, 32);
+    if (at.lane < S::LANES)
+        for (int i = 0; i < S::WIDTH; i++)
+            if (all.w[i]) atomicOr(&ways.found[side * S::WIDTH + i], all.w[i]);
+}
+
+// The searches from roots[0 .. count), vertices of the layout. k: its vertices, m: arcs out. bitmaps: [4, words], sets:
+// [3, k] sets, planes: [plane_count, k] sets, hubs: [hub_count] pieces of long rows of `in`. alpha: top-down only where
+// all its arcs are no more than m / alpha.
+template <int SEARCHES, typename O>
+static __device__ void search(uint32_t k, Count m, Rows<O> out, Rows<O> in, const uint32_t *roots, uint32_t count,
+                              uint32_t *bitmaps, uint32_t *sets, uint32_t *planes, uint32_t plane_count, Piece *pieces,
+                              const Piece *hubs, uint32_t hub_count, Control *control, uint32_t target, double alpha,
+                              uint32_t patience_ms) {
+    using S = Sets<SEARCHES>;
+    using Mine = typename S::Mine;
+    __shared__ Ways ways;
+    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
+    const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
+    const size_t parts = size_t(k) * S::LANES;
+    uint32_t *open = bitmaps, *front = open + words, *next = front + words, *old = next + words;
+    S visited{(Mine *)sets}, frontier{visited.at + parts}, following{frontier.at + parts};
+    for (size_t i = thread; i < 3 * parts; i += threads) visited.at[i] = {};
+    for (uint32_t w = thread; w < words; w += threads) {
+        open[w] = w == words - 1 && k % 32 ? ~(EVERY << k % 32) : EVERY;
+        front[w] = old[w] = 0;
+    }
+    if (thread == 0) {
+        control->late = control->deep = control->levels = 0;
+        control->inspected = 0;
+        for (int i = 0; i < 3; i++) control->leaving[i] = control->pieces[i] = 0;
+    }
+    if (blockIdx.x == 0)
+        for (uint32_t i = threadIdx.x; i < 3 * MOST; i += THREADS) {
+            // What level 0 found: the roots.
+            ((uint32_t *)control->sampled)[i] = 0;
+            if (i < 3 * MOST / 32) {
+                uint32_t first = i * 32, all = first + 32 <= count ? EVERY : first < count ? ~(EVERY << (count - first)) : 0;
+                ((uint32_t *)control->alive)[i] = i < MOST / 32 ? all : 0;
+            }
+        }
+    Count inspected = 0;
+    uint32_t level = 1;
+    if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+    if (thread < count) {
+        uint32_t v = roots[thread], bit = 1u << thread % 32;
+        for (S own : {visited, frontier})
+            atomicOr((uint32_t *)own.at + size_t(v) * S::WORDS + thread / 32, bit);
+        atomicOr(&front[v / 32], 1u << v % 32);
+    }
+    if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+    for (;; level++) {
+        const uint32_t slot = level % 3, before = (level - 1) % 3, after = (level + 1) % 3;
+        if (threadIdx.x < SEARCHES) {
+            uint32_t s = threadIdx.x, found = *(volatile uint32_t *)&control->sampled[before][s] * SAMPLE;
+            uint32_t small = __ballot_sync(EVERY, found <= max(k / CROWD, HANDFUL));
+            if (s % 32 == 0) {
+                ways.alive[s / 32] = *(volatile uint32_t *)&control->alive[before][s / 32];
+                ways.down[s / 32] = small & ways.alive[s / 32];
+                ways.found[s / 32] = 0;
+            }
+            ways.sampled[s] = 0;
+        }
+        __syncthreads();
+        if (!__syncthreads_or(threadIdx.x < S::WORDS && ways.alive[threadIdx.x])) break;
+        if (plane_count < 32 && level >> plane_count) {
+            if (thread == 0) control->deep = 1;
+            break;
+        }
+        if (blockIdx.x == 0) {
+            if (threadIdx.x == 0) control->leaving[after] = control->pieces[after] = 0;
+            if (threadIdx.x < S::WORDS) control->alive[after][threadIdx.x] = 0;
+            if (threadIdx.x < SEARCHES) control->sampled[after][threadIdx.x] = 0;
+        }
+        // A plane is emptied when the first level that has its bit begins.
+        if ((level & (level - 1)) == 0) {
+            Mine *plane = (Mine *)planes + (31 - __clz(level)) * parts;
+            for (size_t i = thread; i < parts; i += threads) plane[i] = {};
+        }
+        empty<SEARCHES>(at, words, old, following);
+        Count leaving = list<SEARCHES>(at, words, out.offsets, front, frontier, ways, pieces, &control->pieces[slot]);
+        for (int step = 16; step; step /= 2) leaving += __shfl_xor_sync(EVERY, leaving, step);
+        if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
+        if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+        const bool all_up = *(volatile Count *)&control->leaving[slot] * alpha > m;
+        const uint32_t listed = all_up ? 0 : *(volatile uint32_t *)&control->pieces[slot];
+        if (threadIdx.x < S::WORDS && all_up) ways.down[threadIdx.x] = 0;
+        __syncthreads();
+        expand<SEARCHES>(at, out, pieces, listed, ways, visited, frontier, following, inspected);
+        pull_hubs<SEARCHES>(at, in, hubs, hub_count, ways, visited, frontier, following, inspected);
+        if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+        pull<SEARCHES>(at, k, words, in, ways, listed || hub_count, open, next, visited, frontier, following, planes,
+                       level, inspected);
+        __syncthreads();
+        if (threadIdx.x < S::WORDS && ways.found[threadIdx.x])
+            atomicOr(&control->alive[slot][threadIdx.x], ways.found[threadIdx.x]);
+        if (threadIdx.x < SEARCHES && ways.sampled[threadIdx.x])
+            atomicAdd(&control->sampled[slot][threadIdx.x], ways.sampled[threadIdx.x]);
+        if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+        uint32_t *emptied = old;
+        old = front, front = next, next = emptied;
+        S taken = frontier;
+        frontier = following, following = taken;
+    }
+    if (thread == 0) control->levels = level - 1;
+    if (inspected) atomicAdd(&control->inspected, inspected);
+    return;
+late:
+    if (threadIdx.x == 0) control->late = 1;
+}
+
+#define KERNEL(SEARCHES, O, SUFFIX)                                                                                    \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SEARCHES##_##SUFFIX(                      \
+        uint32_t k, Count m, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends,               \
+        const uint32_t *roots, uint32_t count, uint32_t *bitmaps, uint32_t *sets, uint32_t *planes, uint32_t plane_count, \
+        Piece *pieces, const Piece *hubs, uint32_t hub_count, Control *control, uint32_t target, double alpha,         \
+        uint32_t patience_ms) {                                                                                        \
+        search<SEARCHES, O>(k, m, {offsets, ends}, {in_offsets, in_ends}, roots, count, bitmaps, sets, planes,         \
+                            plane_count, pieces, hubs, hub_count, control, target, alpha, patience_ms);                \
+    }
+#define KERNELS(SEARCHES) KERNEL(SEARCHES, uint32_t, u4) KERNEL(SEARCHES, uint64_t, u8)
+
+KERNELS(32)
+KERNELS(64)
+KERNELS(128)
+KERNELS(256)
