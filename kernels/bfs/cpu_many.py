@@ -140,6 +140,7 @@ class Many:
         self.graph, self.searches, self.wanted = graph, searches, levels
         begin = time.perf_counter()
         self.layout = Layout.of(graph)
+        self.vertices = self.layout.numbering
         self.construction = time.perf_counter() - begin
         self.edges = EdgeCount(graph)
         k = self.layout.forward.n
@@ -207,7 +208,7 @@ class FastMany(CpuSolver):
     def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
         super().__init__(graph)
         self.many, self._backward = Many(graph, searches), reverse(graph)
-        self._usable = usable_roots(self.many.layout)
+        self._usable = usable_roots(self.many.vertices)
         self.all_parents = np.empty((searches, graph.n), np.int32) if parents else None
         self.memory = self.many.nbytes + searches * graph.n * (5 if parents else 1)
         self._roots = np.empty(0, np.int64)
@@ -219,7 +220,7 @@ class FastMany(CpuSolver):
 
     def run_all(self, roots: np.ndarray) -> Run:
         """Answer these roots, as many as there are searches or fewer. Raises ValueError for one without arcs."""
-        self._roots = check_roots(self.many.layout, roots)
+        self._roots = check_roots(self.many.vertices, roots)
         seconds, levels, inspected = self.many.run(self._roots)
         begin = time.perf_counter()
         if self.all_parents is not None:
@@ -266,7 +267,7 @@ class Closeness(Blockwise):
         begin = time.perf_counter()
         many, n = self._many, self.graph.n
         sums, reached = np.zeros(n, np.int64), np.ones(n, np.int64)
-        roots, inspected, ends = usable_roots(many.layout), 0, []
+        roots, inspected, ends = usable_roots(many.vertices), 0, []
         for first in range(0, len(roots), many.searches):
             batch = roots[first : first + many.searches]
             inspected += many.run(batch)[2]

@@ -61,17 +61,22 @@ class DeviceLevels:
 
 
 class Checker:
-    """validate.py's rules on the device. What it needs beyond the rows is its own, not the variant's."""
+    """validate.py's rules on the device. What it needs beyond the rows is its own, not the variant's.
+
+    rows      the graph's, on the device
+    transfer  seconds that uploading them took, 0 where they were there
+    """
 
     def __init__(self, graph: Graph, rows: Rows | None = None) -> None:
         """rows: the graph's, where the variant has them on the device."""
         self.graph = graph
         needed = graph.n + 24 + (0 if rows else Rows.forecast(graph))
         self._buffers = Buffers(needed, f"checking answers of graph {graph.name}")
-        self._rows = rows or Rows(graph, self._buffers)
+        self.rows = rows or Rows.upload(graph, self._buffers)
+        self.transfer = self._buffers.upload_time
         self._hangs, self._record = self._buffers.empty(graph.n, np.uint8), self._buffers.empty(3, np.uint64)
         self._vertices = function("bfs", "validate", "check_vertices", "iPPiPP")
-        self._arcs = function("bfs", "validate", f"check_arcs_{self._rows.suffix}", "iPPPPPP")
+        self._arcs = function("bfs", "validate", f"check_arcs_{self.rows.suffix}", "iPPPPPP")
         self._tree = function("bfs", "validate", "check_tree", "iPPiP")
 
     def __call__(self, root: int, levels, parents) -> Checked:
@@ -81,7 +86,7 @@ class Checker:
         launch(self._vertices, blocks(n), n, levels, parents, root, hangs, record)
         # A parent that is no vertex ends the check: the other rules would look beyond the arrays.
         if record.get()[0] == NONE:
-            rows = (self._rows.offsets, self._rows.ends)
+            rows = (self.rows.offsets, self.rows.ends)
             launch(self._arcs, blocks(32 * n), n, *rows, levels, parents, hangs, record)
             launch(self._tree, blocks(n), n, levels, hangs, root, record)
         found = record.get()

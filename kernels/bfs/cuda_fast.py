@@ -12,9 +12,10 @@ import numpy as np
 import pycuda.driver as driver
 
 from saitan.bfs import check_root
+from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Hops
-from saitan.bfs.cuda_step import Rows, words
+from saitan.bfs.cuda_step import words
 from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 from saitan.cuda import device
@@ -48,47 +49,33 @@ def _attribute(name: str) -> int:
 
 
 class Grid:
-    """The search of fast.cu. into: the layout's rows of the arcs into a vertex."""
+    """The search of fast.cu over a layout."""
 
-    def __init__(self, graph: Graph, layout: Layout, buffers: Buffers) -> None:
-        self.graph, self._new = graph, layout.new
-        forward, backward = layout.forward, layout.backward
-        k, width = forward.n, words(forward.n)
-        out = Rows(forward, buffers)
-        self.into = into = out if backward is forward else Rows(backward, buffers)
-        starts = backward.offsets[:-1]
-        first = np.full(k, -1, np.int32)
-        rows = starts < backward.offsets[1:]
-        first[rows] = backward.targets[starts[rows]]
-        room = -(-graph.n // 4) * 4
-        answer = [buffers.empty(room, np.int32) for _ in range(2)]
+    def __init__(self, graph: Graph, layout: DeviceLayout, buffers: Buffers) -> None:
+        self.graph, self.layout = graph, layout
+        out, into, k = layout.forward, layout.backward, layout.k
+        width = words(k)
+        answer = [buffers.empty(padded(graph.n), np.int32) for _ in range(2)]
         self.levels, self.parents = (array[: graph.n] for array in answer)
-        place = np.full(room, -1, np.int32)
-        place[: graph.n] = layout.new
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
         self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * k // 1000
         self._kernel = function("bfs", "fast", f"search_{out.suffix}", "IQI" + 11 * "P" + "II" + 5 * "P" + "IddI")
         sets = [buffers.empty(width, np.uint32) for _ in range(3)]
-        arrays = [
-            *(out.offsets, out.ends, into.offsets, into.ends),
-            *(buffers.upload(first), *sets),
-            *(buffers.empty(k, np.uint64), buffers.empty((k + forward.m // PIECE + 1, 2), np.uint64)),
-        ]
-        self._head = (k, forward.m)
-        self._arrays = [pointer(array) for array in (*arrays, self._control)]
-        outside = (buffers.upload(place), buffers.upload(layout.old), *answer, self._trace)
+        found, pieces = buffers.empty(k, np.uint64), buffers.empty((k + out.m // PIECE + 1, 2), np.uint64)
+        arrays = (out.offsets, out.ends, into.offsets, into.ends, layout.first, *sets, found, pieces, self._control)
+        self._head = (k, out.m)
+        self._arrays = [pointer(array) for array in arrays]
+        outside = (layout.place, layout.old, *answer, self._trace)
         self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._patience_ms)
         self._blocks = RESIDENT * _attribute("MULTIPROCESSOR_COUNT")
         self._reset()
 
     @staticmethod
-    def forecast(graph: Graph, layout: Layout) -> int:
-        """Bytes of the arrays."""
-        forward, backward = layout.forward, layout.backward
-        rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
-        own = 4 * forward.n + 12 * words(forward.n) + 8 * forward.n + 16 * (forward.n + forward.m // PIECE + 1)
-        return rows + own + 12 * (graph.n + 3) + 4 * forward.n + CONTROL.itemsize + TRACED * LEVEL.itemsize
+    def forecast(n: int, m: int) -> int:
+        """Bytes of the arrays for n vertices and m arcs, the layout apart, at most."""
+        own = 12 * words(n) + 8 * n + 16 * (n + m // PIECE + 1) + CONTROL.itemsize + TRACED * LEVEL.itemsize
+        return own + 8 * padded(n)
 
     def _reset(self) -> None:
         driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
@@ -96,7 +83,7 @@ class Grid:
 
     def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
         """Answer one root; returns seconds, counters and phases. Raises Unavailable when the search does not end."""
-        start = int(self._new[root])
+        start = self.layout.number(root)
         with laps:
             self._kernel.prepared_async_call(
                 (self._blocks, 1), (THREADS, 1, 1), None,
@@ -154,11 +141,6 @@ class Road:
         """Bytes of shared memory for queues; too few, or less than none, where the bitmap leaves none."""
         return _attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN") - 64 - 4 * words(graph.n)
 
-    @staticmethod
-    def forecast(graph: Graph, rows: np.ndarray) -> int:
-        """Bytes of the arrays."""
-        return rows.nbytes + 20 * graph.n + RECORD.itemsize
-
     def run(self, root: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
         """Answer one root; returns seconds, counters and no phases."""
         with laps:
@@ -179,29 +161,26 @@ class Fast(CudaSolver):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._gated = Laps(gated=True)
-        begin = time.perf_counter()
-        longest = int(graph.degrees.max())
-        roads = not small_world(graph) and longest <= LONGEST_ROW
-        layout = Layout.of(graph, by_degree=not roads)
+        self.checker = Checker(graph)
+        roads = not small_world(graph) and int(graph.degrees.max()) <= LONGEST_ROW
         one_block = roads and Road.spare(graph) >= 8 * LEAST_QUEUED
-        rows = rows_of_four(graph.offsets, graph.targets) if one_block else None
-        self.construction = time.perf_counter() - begin
-        needed = Grid.forecast(graph, layout)
+        self.buffers = Buffers(Grid.forecast(graph.n, graph.m) + roads * Hops.forecast(graph), described(graph))
         if roads:
-            needed += Hops.forecast(graph)
-        if one_block:
-            needed += Road.forecast(graph, rows)
-        self.buffers = Buffers(needed, described(graph))
-        grid = Grid(graph, layout, self.buffers)
-        self.engines = [grid]
+            begin = time.perf_counter()
+            made = Layout.of(graph, by_degree=False)
+            rows = rows_of_four(graph.offsets, graph.targets) if one_block else None
+            self.construction = time.perf_counter() - begin
+            layout = DeviceLayout.uploaded(made, self.buffers)
+        else:
+            layout, self.construction = arrange(graph, self.checker.rows, self.buffers)
+        self.engines = [Grid(graph, layout, self.buffers)]
         if roads:
-            # In the graph's order the grid's rows are the graph's.
-            self.engines.append(Hops(graph, grid.into, self.buffers))
+            # In the graph's order the layout's rows are the graph's.
+            self.engines.append(Hops(graph, layout.backward, self.buffers))
         if one_block:
             self.engines.append(Road(graph, rows, self.buffers))
         self.engine = self._fastest()
-        self.transfer = self.buffers.upload_time
-        self.checker = Checker(graph)
+        self.transfer = self.checker.transfer + self.buffers.upload_time
 
     def _fastest(self) -> Grid | Hops | Road:
         """By the second searches from a few roots, that of most arcs among them."""

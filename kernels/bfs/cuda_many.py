@@ -13,10 +13,10 @@ import pycuda.driver as driver
 from numba import njit
 
 from saitan.bfs import check_root
+from saitan.bfs.arrange import arrange
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Tree
 from saitan.bfs.cuda_step import Rows, words
-from saitan.bfs.layout import Layout
 from saitan.bfs.many import PLANES, AllVertices, check_roots, closeness, drawn_roots, usable_roots
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check_closeness
@@ -80,40 +80,40 @@ class Many:
 
     levels   device array [searches, n] of int8, or the wider type that they need; -1 where not reached
     parents  device array int32 [searches, n], -1 where not reached; None unless asked for
-    layout   vertices by falling degree
-    into     the layout's rows of the arcs into a vertex
+    layout   vertices by falling degree, on the device; vertices: its numbers, on the host
     """
 
-    def __init__(self, graph: Graph, searches: int, parents: bool, levels: bool = True) -> None:
+    def __init__(self, graph: Graph, rows: Rows, searches: int, parents: bool, levels: bool = True) -> None:
+        """rows: the graph's, on the device."""
         self.graph, self.searches, self.wanted = graph, searches, levels
-        begin = time.perf_counter()
-        self.layout = layout = Layout.of(graph)
-        forward, backward = layout.forward, layout.backward
-        hubs = hub_pieces(backward.offsets)
-        self.construction = time.perf_counter() - begin
         self.edges = EdgeCount(graph)
-        k, width = forward.n, searches // 32
-        self.k, self.width = k, width
-        fixed = 12 * k * width + 16 * (k + forward.m // PIECE + 1) + hubs.nbytes + 4 * (graph.n + 2 * k) + 16 * words(k)
+        self._kept = Buffers(0, described(graph))
+        self.layout, self.construction = arrange(graph, rows, self._kept)
+        layout, begin = self.layout, time.perf_counter()
+        self.vertices = layout.numbering(graph.n)
+        out, into = layout.forward, layout.backward
+        hubs = hub_pieces(into.offsets.get().astype(np.int64))
+        self.construction += time.perf_counter() - begin
+        self.k, self.width = k, width = layout.k, searches // 32
+        pieces = k + out.m // PIECE + 1
+        fixed = 12 * k * width + 16 * pieces + hubs.nbytes + 4 * k + 20 * words(k)
         answer = searches * graph.n * (levels + 4 * parents)
-        rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
-        self.buffers = Buffers(rows + fixed + 4 * PLANES[0][0] * k * width + answer, described(graph))
+        self.buffers = Buffers(fixed + 4 * PLANES[0][0] * k * width + answer, described(graph))
         empty, upload = self.buffers.empty, self.buffers.upload
-        out = Rows(forward, self.buffers)
-        self.into = out if backward is forward else Rows(backward, self.buffers)
-        self._place, self._old = upload(layout.new), upload(layout.old)
-        self._ends = upload(self.edges.ends[layout.old].astype(np.uint32))
+        self._ends = upload(self.edges.ends[self.vertices.old].astype(np.uint32))
         self._sets, self._roots = empty(3 * k * width, np.uint32), empty(searches, np.uint32)
         self._control, self._sums = empty(1, CONTROL), empty((3, MOST), np.uint64)
         self._read = driver.pagelocked_empty(1, CONTROL)
         self.parents = empty((searches, graph.n), np.int32) if parents else None
-        self._head = (k, forward.m, *map(pointer, (out.offsets, out.ends, self.into.offsets, self.into.ends)))
-        pieces = empty((k + forward.m // PIECE + 1, 2), np.uint64)
-        self._arrays = (pointer(self._roots), pointer(empty(4 * words(k), np.uint32)), pointer(self._sets))
-        self._tail = (pointer(pieces), pointer(upload(hubs)), len(hubs), pointer(self._control))
+        self._head = (k, out.m, *map(pointer, (out.offsets, out.ends, into.offsets, into.ends)))
+        self._arrays = (pointer(self._roots), pointer(empty(5 * words(k), np.uint32)), pointer(self._sets))
+        self._tail = (pointer(empty((pieces, 2), np.uint64)), pointer(upload(hubs)), len(hubs), pointer(self._control))
         self._search = function("bfs", "many", f"search_{searches}_{out.suffix}", "IQPPPPPIPPPIPPIPIdI")
+        # Two sets for each of a warp's 32 vertices.
+        self._shared = THREADS // 32 * 64 * searches // 8
+        self._search.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared)
         self._tally = function("bfs", "many_answer", "tally_sums", "IIIPPPPP")
-        self._attach = function("bfs", "many_answer", f"attach_{out.suffix}", "IIIPPPIPPPP")
+        self._attach = function("bfs", "many_answer", f"attach_{into.suffix}", "IIIPPPIPPPP")
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         self._blocks = (_MANY["RESIDENT"] * processors, 1)
         self._wide = (8 * processors, 1), (_ANSWER["THREADS"], 1, 1), None
@@ -121,6 +121,14 @@ class Many:
         self._typed, self._depth = (), -1
         self._deepen()
         self._reset()
+
+    @property
+    def nbytes(self) -> int:
+        return self._kept.nbytes + self.buffers.nbytes
+
+    def free(self) -> None:
+        self.buffers.free()
+        self._kept.free()
 
     def _deepen(self) -> None:
         """Planes, levels and kernel for more levels than before."""
@@ -144,7 +152,7 @@ class Many:
     def run(self, roots: np.ndarray, laps: Laps) -> float:
         """Answer so many roots of the graph, in its numbers, all with arcs; returns the seconds of the device."""
         starts = np.zeros(self.searches, np.uint32)
-        starts[: len(roots)] = self.layout.new[roots]
+        starts[: len(roots)] = self.vertices.new[roots]
         self._roots.set(starts)
         while True:
             with laps:
@@ -170,14 +178,16 @@ class Many:
         self._search.prepared_async_call(
             self._blocks, (THREADS, 1, 1), None,
             *self._head, self._arrays[0], count, *self._arrays[1:], pointer(self._planes), self._plane_count,
-            *self._tail, self._arrived, ALPHA, self._patience_ms,
+            *self._tail, self._arrived, ALPHA, self._patience_ms, shared_size=self._shared,
         )  # fmt: skip
         found, n = self._found(count), self.graph.n
         if self.wanted:
-            self._unpack.prepared_async_call(*self._wide, *found, n, pointer(self._place), pointer(self.levels))
+            place = pointer(self.layout.place)
+            self._unpack.prepared_async_call(*self._wide, *found, n, place, pointer(self.levels))
         if self.parents is not None:
             driver.memset_d32_async(pointer(self.parents), 0xFFFFFFFF, self.parents.size)
-            arcs = (pointer(self._old), pointer(self.into.offsets), pointer(self.into.ends))
+            into = self.layout.backward
+            arcs = (pointer(self.layout.old), pointer(into.offsets), pointer(into.ends))
             self._attach.prepared_async_call(*self._wide, *found, n, *arcs, pointer(self.parents))
 
     def sums(self, count: int) -> np.ndarray:
@@ -201,21 +211,22 @@ class FastMany(CudaSolver):
 
     def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
         super().__init__(graph)
-        self.many = Many(graph, searches, parents)
-        self.all_parents = self.many.parents
-        self.transfer, self._usable = self.many.buffers.upload_time, usable_roots(self.many.layout)
+        self.checker = Checker(graph)
+        self.many = Many(graph, self.checker.rows, searches, parents)
+        self.all_parents, self._usable = self.many.parents, usable_roots(self.many.vertices)
+        self.transfer = self.checker.transfer + self.many.buffers.upload_time
         self._gated = Laps(gated=True)
+        # For the check alone: one search at a time as int32, and the arcs into a vertex of the graph.
         backward = reverse(graph)
-        rows = Rows.forecast(backward)
-        self.buffers = Buffers(rows + 8 * graph.n, f"checking answers of graph {graph.name}")
-        rows = Rows(backward, self.buffers)
-        self._tree, self.levels = Tree(rows, self.buffers), self.buffers.empty(graph.n, np.int32)
-        self.checker = Checker(graph, rows if backward is graph else None)
+        there = backward is graph
+        self.buffers = Buffers(8 * graph.n + (0 if there else Rows.forecast(backward)), described(graph))
+        self._tree = Tree(self.checker.rows if there else Rows.upload(backward, self.buffers), self.buffers)
+        self.levels = self.buffers.empty(graph.n, np.int32)
         self._roots = np.empty(0, np.int64)
 
     @property
     def memory(self) -> int:
-        return self.many.buffers.nbytes
+        return self.many.nbytes
 
     def run(self, root: int) -> Run:
         """Answer the root and the others."""
@@ -225,7 +236,7 @@ class FastMany(CudaSolver):
     def run_all(self, roots: np.ndarray) -> Run:
         """Answer these roots, as many as there are searches or fewer. Raises ValueError for one without arcs."""
         begin = time.perf_counter()
-        self._roots = roots = check_roots(self.many.layout, roots)
+        self._roots = roots = check_roots(self.many.vertices, roots)
         self.root = int(roots[0])
         seconds = self.many.run(roots, self._gated)
         self._take(0)
@@ -256,7 +267,7 @@ class FastMany(CudaSolver):
 
     def close(self) -> None:
         super().close()
-        self.many.buffers.free()
+        self.many.free()
 
 
 class Closeness(Blockwise):
@@ -264,8 +275,12 @@ class Closeness(Blockwise):
 
     def __init__(self, instance: AllVertices, *, searches: int = 256) -> None:
         self.graph = graph = instance.graph
-        self._many = Many(graph, searches, parents=False, levels=False)
-        self.memory, self.transfer = self._many.buffers.nbytes, self._many.buffers.upload_time
+        rows = Buffers(Rows.forecast(graph), described(graph))
+        try:
+            self._many = Many(graph, Rows.upload(graph, rows), searches, parents=False, levels=False)
+        finally:
+            rows.free()
+        self.memory, self.transfer = self._many.nbytes, rows.upload_time + self._many.buffers.upload_time
         self._laps = Laps()
         self._closeness = np.empty(0)
 
@@ -274,7 +289,7 @@ class Closeness(Blockwise):
         begin = time.perf_counter()
         many, graph = self._many, self.graph
         sums, reached = np.zeros(graph.n, np.int64), np.ones(graph.n, np.int64)
-        roots = usable_roots(many.layout)
+        roots = usable_roots(many.vertices)
         seconds, inspected, edges = 0.0, 0, 0
         for first in range(0, len(roots), many.searches):
             batch = roots[first : first + many.searches]
@@ -297,4 +312,4 @@ class Closeness(Blockwise):
         yield from chosen("closeness", self._closeness, rows)
 
     def close(self) -> None:
-        self._many.buffers.free()
+        self._many.free()

@@ -45,7 +45,7 @@ class Phast(CudaSolver):
         self._sweep.laps = Laps(gated=True)
         self.construction = time.perf_counter() - begin - self._sweep.transfer
         self.buffers = Buffers(Rows.forecast(backward) + 4 * graph.n, described(graph))
-        rows = Rows(backward, self.buffers)
+        rows = Rows.upload(backward, self.buffers)
         self._tree = Tree(rows, self.buffers)
         self.transfer = self.buffers.upload_time + self._sweep.transfer
         self.checker = Checker(graph, rows if backward is graph else None)

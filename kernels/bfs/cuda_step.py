@@ -41,23 +41,36 @@ def launch(kernel, grid: tuple[int, int], *arguments) -> None:
 
 
 class Rows:
-    """The offsets and ends of a graph's rows on the device."""
+    """Rows on the device: offsets [n + 1] of 32 or 64 bits, ends int32 [m]."""
 
-    def __init__(self, graph: Graph, buffers: Buffers) -> None:
-        self.n, self.m = graph.n, graph.m
-        self.dtype = offset_dtype(graph.m)
-        self.offsets = buffers.upload(graph.offsets.astype(self.dtype))
-        self.ends = buffers.upload(graph.targets)
+    def __init__(self, n: int, offsets, ends) -> None:
+        self.n, self.m = n, ends.size
+        self.offsets, self.ends = offsets, ends
+
+    @classmethod
+    def upload(cls, graph: Graph, buffers: Buffers) -> Rows:
+        """A graph's."""
+        return cls(graph.n, buffers.upload(graph.offsets.astype(offset_dtype(graph.m))), buffers.upload(graph.targets))
 
     @staticmethod
-    def forecast(graph: Graph) -> int:
+    def bytes_of(n: int, m: int) -> int:
         """Bytes of the two arrays."""
-        return (graph.n + 1) * offset_dtype(graph.m).itemsize + 4 * graph.m
+        return (n + 1) * offset_dtype(m).itemsize + 4 * m
+
+    @classmethod
+    def forecast(cls, graph: Graph) -> int:
+        """Bytes of a graph's."""
+        return cls.bytes_of(graph.n, graph.m)
+
+    @property
+    def wide(self) -> bool:
+        """Whether offsets have 64 bits."""
+        return self.offsets.dtype.itemsize == 8
 
     @property
     def suffix(self) -> str:
         """Which instance of a kernel."""
-        return self.dtype.str[1:]
+        return self.offsets.dtype.str[1:]
 
 
 class DeviceStep:
@@ -68,8 +81,8 @@ class DeviceStep:
     """
 
     def __init__(self, forward: Graph, backward: Graph, buffers: Buffers, first_tail: int = 0) -> None:
-        self.forward = Rows(forward, buffers)
-        self.backward = self.forward if backward is forward else Rows(backward, buffers)
+        self.forward = Rows.upload(forward, buffers)
+        self.backward = self.forward if backward is forward else Rows.upload(backward, buffers)
         self.first_tail = first_tail
         self.record = buffers.empty(1, RECORD)
         self._width = words(backward.n)

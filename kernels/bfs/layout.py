@@ -28,6 +28,20 @@ def small_world(graph: Graph) -> bool:
 
 
 @dataclass(frozen=True)
+class Numbering:
+    """The vertices of a layout, on the host.
+
+    old      int32 [k]: the graph's number of every vertex of the layout
+    new      int32 [n]: the layout's number of every vertex of the graph, -1 for those left out
+    degrees  [k]: arcs that leave every vertex of the layout
+    """
+
+    old: np.ndarray
+    new: np.ndarray
+    degrees: np.ndarray
+
+
+@dataclass(frozen=True)
 class Layout:
     """A graph in the order of falling degree.
 
@@ -40,6 +54,10 @@ class Layout:
     backward: Graph
     old: np.ndarray
     new: np.ndarray
+
+    @property
+    def numbering(self) -> Numbering:
+        return Numbering(self.old, self.new, self.forward.degrees)
 
     @classmethod
     def of(cls, graph: Graph, by_degree: bool = True) -> Layout:

@@ -7,10 +7,12 @@
 //
 // Every level, each search goes one way. Those of small frontiers go top-down: the rows of the vertices that any of them
 // has in its frontier, in pieces (`expand`), set bits by atomics. Those of large ones go bottom-up: a vertex ORs the
-// frontier sets of the tails of its row until all searches that lack it have found it (`pull`, four lanes of arcs and
-// two arcs each at a time). Rows beyond HUB arcs are cut into pieces that any warp takes (`pull_hubs`), all first pieces
-// before all second ones, as the first ones mostly suffice. `pull` also ends the level: it owns the vertices, so that
-// nothing there is atomic. What a search found is counted in one of SAMPLE words only, as the count just decides the way.
+// frontier sets of the tails of its row until all searches that lack it have found it. Rows beyond HUB arcs are cut into
+// pieces that any warp takes (`pull_hubs`), all first pieces before all second ones, as the first ones mostly suffice.
+// `pull` looks at the other rows and ends the level. A warp owns the 32 vertices of a word of a bitmap, so that nothing
+// there is atomic: it brings their sets into shared memory side by side, gives each vertex that lacks something four
+// lanes of arcs, two and then four arcs each at a time, and puts what was found back side by side. What a search found
+// is counted in one of SAMPLE words only, as the count just decides the way.
 //
 // 1. Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo: The more the merrier: efficient multi-source graph
 //    traversal. VLDB 2014.
@@ -21,10 +23,11 @@
 
 using Count = unsigned long long;
 
-static constexpr int THREADS = 1024, RESIDENT = 1, MOST = 256;
+static constexpr int THREADS = 768, RESIDENT = 1, MOST = 256;
 // Rows of more arcs are pulled in pieces of HUB_PIECE (cuda_many.py makes them).
 static constexpr uint32_t HUB = 128, HUB_PIECE = 64;
-static constexpr uint32_t SAMPLE = 16;
+// Prime, so that no warp has more of the sampled words than others.
+static constexpr uint32_t SAMPLE = 61;
 // A frontier of more than one vertex in so many, and more than a few, is large.
 static constexpr uint32_t CROWD = 256, HANDFUL = 32;
 
@@ -144,7 +147,7 @@ static __device__ void empty(Place at, uint32_t words, const uint32_t *full, Set
 template <int SEARCHES, typename O>
 static __device__ void expand(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, const Ways &ways,
                               Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
-                              Count &inspected) {
+                              uint32_t *touched, Count &inspected) {
     using S = Sets<SEARCHES>;
     constexpr int AT_ONCE = 2, STRIDE = 32 / S::LANES;
     const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES;
@@ -163,130 +166,187 @@ static __device__ void expand(Place at, Rows<O> rows, const Piece *pieces, uint3
             for (int j = 0; j < AT_ONCE; j++) fresh[j] = head[j] < 0 ? typename S::Mine{} : bits - visited(head[j], side);
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++)
-                if (fresh[j].any()) following.add(head[j], side, fresh[j] - following.latest(head[j], side));
+                if (fresh[j].any() && (fresh[j] = fresh[j] - following.latest(head[j], side)).any()) {
+                    following.add(head[j], side, fresh[j]);
+                    uint32_t bit = 1u << head[j] % 32;
+                    if (!(__ldcg(&touched[head[j] / 32]) & bit)) atomicOr(&touched[head[j] / 32], bit);
+                }
         }
     }
 }
 
-// A warp a piece: searches on their way up that lack its vertex look at its arcs.
+// Searches on their way up that lack a hub look at its arcs. Lanes choose among 32 pieces, which the warp then takes.
 template <int SEARCHES, typename O>
 static __device__ void pull_hubs(Place at, Rows<O> in, const Piece *hubs, uint32_t count, const Ways &ways,
-                                 Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
-                                 Count &inspected) {
+                                 const uint32_t *open, Sets<SEARCHES> visited, Sets<SEARCHES> frontier,
+                                 Sets<SEARCHES> following, uint32_t *touched, Count &inspected) {
     using S = Sets<SEARCHES>;
     constexpr int STRIDE = 32 / S::LANES, AT_ONCE = HUB_PIECE / STRIDE < 4 ? HUB_PIECE / STRIDE : 4;
     const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES;
     const auto up = part_of<S::WIDTH>(ways.alive, side) - part_of<S::WIDTH>(ways.down, side);
-    for (uint32_t p = at.warp; p < count; p += at.warps) {
-        Piece piece = hubs[p];
-        const auto wanted = up - (visited(piece.tail, side) | following.latest(piece.tail, side));
-        if (!__any_sync(EVERY, wanted.any())) continue;
-        if (at.lane == 0) inspected += piece.count;
-        typename S::Mine got{};
-        for (uint32_t i = arc; i < piece.count; i += AT_ONCE * STRIDE) {
-            int tail[AT_ONCE];
-#pragma unroll
-            for (int j = 0; j < AT_ONCE; j++)
-                tail[j] = i + j * STRIDE < piece.count ? in.ends[piece.first + i + j * STRIDE] : -1;
-#pragma unroll
-            for (int j = 0; j < AT_ONCE; j++)
-                if (tail[j] >= 0) got = got | frontier(tail[j], side);
+    if (!__any_sync(EVERY, up.any())) return;
+    for (uint32_t base = at.warp * 32; base < count; base += at.warps * 32) {
+        Piece own{};
+        bool live = base + at.lane < count;
+        if (live) {
+            own = hubs[base + at.lane];
+            live = open[own.tail / 32] >> own.tail % 32 & 1;
         }
-        got = got.over(S::LANES, 32) & wanted;
-        if (arc == 0) following.add(piece.tail, side, got);
+        if (live) {
+            live = false;
+            for (int s = 0; s < S::LANES; s++)
+                live |= (part_of<S::WIDTH>(ways.alive, s) - part_of<S::WIDTH>(ways.down, s) -
+                         (visited(own.tail, s) | following.latest(own.tail, s))).any();
+        }
+        for (uint32_t left = __ballot_sync(EVERY, live); left; left &= left - 1) {
+            int whose = __ffs(left) - 1;
+            uint32_t v = __shfl_sync(EVERY, own.tail, whose), arcs = __shfl_sync(EVERY, own.count, whose);
+            const int *ends = in.ends + __shfl_sync(EVERY, own.first, whose);
+            if (at.lane == 0) inspected += arcs;
+            typename S::Mine got{};
+            for (uint32_t i = arc; i < arcs; i += AT_ONCE * STRIDE) {
+                int tail[AT_ONCE];
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++) tail[j] = i + j * STRIDE < arcs ? ends[i + j * STRIDE] : -1;
+#pragma unroll
+                for (int j = 0; j < AT_ONCE; j++)
+                    if (tail[j] >= 0) got = got | frontier(tail[j], side);
+            }
+            got = (got.over(S::LANES, 32) & up) - visited(v, side);
+            if (arc == 0) following.add(v, side, got);
+            if (__any_sync(EVERY, got.any()) && at.lane == 0) atomicOr(&touched[v / 32], 1u << v % 32);
+        }
+    }
+}
+
+// Bits by vertex, of a warp's 32 vertices, from what is said of their parts: `first` of parts 0 .. 31, `second` of the
+// others where a set has two.
+template <int LANES>
+static __device__ uint32_t by_vertex(uint32_t first, uint32_t second) {
+    static_assert(LANES <= 2, "a lane holds 16 bytes");
+    if (LANES == 1) return first;
+    auto paired = [](uint32_t x) {
+        x = (x | x >> 1) & 0x55555555, x = (x | x >> 1) & 0x33333333, x = (x | x >> 2) & 0x0F0F0F0F;
+        x = (x | x >> 4) & 0x00FF00FF;
+        return (x | x >> 8) & 0xFFFF;
+    };
+    return paired(first) | paired(second) << 16;
+}
+
+// What every search found among the 32 vertices of a warp, whose fresh sets are in shared memory.
+template <int SEARCHES>
+static __device__ void sample(uint32_t lane, const typename Sets<SEARCHES>::Mine *fresh, uint32_t *sampled) {
+    using S = Sets<SEARCHES>;
+    for (int word = 0; word < S::WORDS; word++) {
+        uint32_t bits = ((const uint32_t *)fresh)[lane * S::WORDS + word], mine = 0;
+        for (int b = 0; b < 32; b++) {
+            uint32_t who = __ballot_sync(EVERY, bits >> b & 1);
+            if (lane == b) mine = __popc(who);
+        }
+        if (mine) atomicAdd(&sampled[word * 32 + lane], mine);
     }
 }
 
 // For every vertex that some search lacks: look at the arcs of a short row for the searches on their way up, then take
-// what was found by all ways. open: vertices that a search lacks; next: those found by any, written whole.
+// what was found by all ways. open: vertices that a search lacks; touched: those that other warps found, emptied; next:
+// those found by any, written whole. staged: room for two sets of every vertex of the warp.
 template <int SEARCHES, typename O>
-static __device__ void pull(Place at, uint32_t k, uint32_t words, Rows<O> in, Ways &ways, bool given, uint32_t *open,
-                            uint32_t *next, Sets<SEARCHES> visited, Sets<SEARCHES> frontier, Sets<SEARCHES> following,
-                            uint32_t *planes, uint32_t level, Count &inspected) {
+static __device__ void pull(Place at, uint32_t k, uint32_t words, Rows<O> in, Ways &ways, uint32_t *open,
+                            uint32_t *touched, uint32_t *next, Sets<SEARCHES> visited, Sets<SEARCHES> frontier,
+                            Sets<SEARCHES> following, uint32_t *planes, uint32_t level,
+                            typename Sets<SEARCHES>::Mine *staged, Count &inspected) {
     using S = Sets<SEARCHES>;
     using Mine = typename S::Mine;
-    constexpr uint32_t ARCS = 4, GROUP = ARCS * S::LANES, GROUPS = 32 / GROUP;
+    constexpr uint32_t ARCS = 4, GROUP = ARCS * S::LANES, GROUPS = 32 / GROUP, MOST_ARCS = 4;
     const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES % ARCS, group = at.lane / GROUP;
     const Mine alive = part_of<S::WIDTH>(ways.alive, side), up = alive - part_of<S::WIDTH>(ways.down, side);
     const bool pulls = __any_sync(EVERY, up.any());
+    Mine *before = staged, *got = staged + 32 * S::LANES;
     Mine all{};
     for (uint32_t w = at.warp; w < words; w += at.warps) {
-        uint32_t lacking = open[w], found = 0;
-        if (!lacking) {
+        const uint32_t lacking = open[w], given = touched[w], todo = pulls ? lacking : lacking & given;
+        if (at.lane == 0 && given) touched[w] = 0;
+        if (!todo) {
             if (at.lane == 0) next[w] = 0;
             continue;
         }
-        uint32_t closed = 0;
-        for (uint32_t turn = 0; turn < GROUP; turn++) {
-            uint32_t bit = turn * GROUPS + group, v = w * 32 + bit;
-            if (!(lacking >> turn * GROUPS & ((1u << GROUPS) - 1))) continue;
-            const bool here = lacking >> bit & 1;
-            Mine before{}, got{};
-            if (here) before = visited(v, side);
-            if (here && given) got = following.latest(v, side);
-            const Mine given_here = got;
-            if (pulls) {
-                O from = 0, end = 0;
-                if (here) from = in.offsets[v], end = in.offsets[v + 1];
-                if (end - from > HUB) end = from;
-                Mine wanted = up - (before | got);
-                bool wants = here && wanted.any();
-                // A group goes on as long as one of its lanes wants something.
-                auto goes_on = [&] {
-                    uint32_t all_that_want = __ballot_sync(EVERY, wants);
-                    return (all_that_want >> group * GROUP & ((1ull << GROUP) - 1)) && from < end;
-                };
-                for (bool goes = goes_on(); __any_sync(EVERY, goes); goes = goes_on()) {
-                    int tail[2];
+        uint32_t wants[2] = {0, 0};
 #pragma unroll
-                    for (int j = 0; j < 2; j++)
-                        tail[j] = goes && from + j * ARCS + arc < end ? in.ends[from + j * ARCS + arc] : -1;
-                    Mine seen{};
-#pragma unroll
-                    for (int j = 0; j < 2; j++)
-                        if (tail[j] >= 0) seen = seen | frontier(tail[j], side), inspected += side == 0;
-                    seen = seen.over(S::LANES, GROUP) & wanted;
-                    got = got | seen;
-                    wanted = wanted - seen;
-                    wants = goes && wanted.any();
-                    from += 2 * ARCS;
-                }
+        for (int r = 0; r < S::LANES; r++) {
+            uint32_t part = at.lane + 32 * r, bit = part / S::LANES, v = w * 32 + bit;
+            Mine old{}, by_others{};
+            bool here = todo >> bit & 1;
+            if (here) old = visited(v, side);
+            if (here && given >> bit & 1) by_others = following.latest(v, side);
+            before[part] = old, got[part] = by_others;
+            wants[r] = __ballot_sync(EVERY, here && (up - (old | by_others)).any());
+        }
+        uint32_t pulling = pulls ? by_vertex<S::LANES>(wants[0], wants[1]) : 0;
+        O start = 0, stop = 0;
+        if (pulling >> at.lane & 1) {
+            start = in.offsets[w * 32 + at.lane], stop = in.offsets[w * 32 + at.lane + 1];
+            if (stop - start > HUB) stop = start;
+        }
+        pulling = __ballot_sync(EVERY, start < stop);
+        __syncwarp();
+        // Every group of lanes takes the next vertex that lacks something.
+        while (pulling) {
+            uint32_t mine = pulling;
+            for (uint32_t g = 0; g < GROUPS; g++) {
+                if (g < group) mine &= mine - 1;
+                pulling &= pulling - 1;
             }
-            const Mine fresh = got - before, now = before | fresh;
-            const bool owner = here && arc == 0;
-            if (owner && fresh.any()) {
+            const bool here = mine;
+            const uint32_t bit = here ? __ffs(mine) - 1 : 0, part = bit * S::LANES + side;
+            O from = __shfl_sync(EVERY, start, bit), end = __shfl_sync(EVERY, stop, bit);
+            if (!here) end = from;
+            const Mine had = got[part], wanted = up - (before[part] | had);
+            Mine seen{};
+            uint32_t more = 2;
+            for (bool goes = here; __any_sync(EVERY, goes);) {
+                int tail[MOST_ARCS];
+#pragma unroll
+                for (int j = 0; j < MOST_ARCS; j++)
+                    tail[j] = goes && j < more && from + j * ARCS + arc < end ? in.ends[from + j * ARCS + arc] : -1;
+#pragma unroll
+                for (int j = 0; j < MOST_ARCS; j++)
+                    if (tail[j] >= 0) seen = seen | frontier(tail[j], side), inspected += side == 0;
+                seen = seen.over(S::LANES, GROUP);
+                from += more * ARCS;
+                more = MOST_ARCS;
+                uint32_t want = __ballot_sync(EVERY, (wanted - seen).any());
+                goes = goes && from < end && want >> group * GROUP & ((1u << GROUP) - 1);
+            }
+            if (here && arc == 0) got[part] = had | (seen & wanted);
+        }
+        __syncwarp();
+        uint32_t found[2] = {0, 0}, still[2] = {0, 0};
+#pragma unroll
+        for (int r = 0; r < S::LANES; r++) {
+            uint32_t part = at.lane + 32 * r, v = w * 32 + part / S::LANES;
+            const Mine old = before[part], fresh = got[part] - old, now = old | fresh;
+            if (fresh.any()) {
                 visited(v, side) = now;
+                following(v, side) = fresh;
                 for (int i = 0; level >> i; i++)
                     if (level >> i & 1) {
                         Mine &plane = Sets<SEARCHES>{(Mine *)planes + size_t(i) * k * S::LANES}(v, side);
                         plane = plane | fresh;
                     }
             }
-            if (owner && (fresh - given_here).any()) following(v, side) = fresh;
+            got[part] = fresh;
             all = all | fresh;
-            // Bits by vertex from ballots by lane.
-            uint32_t any_found = __ballot_sync(EVERY, owner && fresh.any());
-            uint32_t any_open = __ballot_sync(EVERY, owner && (alive - now).any());
-            for (uint32_t g = 0; g < GROUPS; g++) {
-                uint32_t lanes = uint32_t((1ull << S::LANES) - 1) << g * GROUP, place = turn * GROUPS + g;
-                found |= uint32_t((any_found & lanes) != 0) << place;
-                closed |= uint32_t((lacking >> place & 1) && !(any_open & lanes)) << place;
-            }
-            if (w % SAMPLE == 0 && any_found)
-                for (int i = 0; i < S::WIDTH; i++)
-                    for (int s = 0; s < S::LANES; s++) {
-                        uint32_t mine = 0;
-                        for (int b = 0; b < 32; b++) {
-                            uint32_t who = __ballot_sync(EVERY, owner && side == s && fresh.w[i] >> b & 1);
-                            if (at.lane == b) mine = __popc(who);
-                        }
-                        if (mine) atomicAdd(&ways.sampled[(s * S::WIDTH + i) * 32 + at.lane], mine);
-                    }
+            found[r] = __ballot_sync(EVERY, fresh.any());
+            still[r] = __ballot_sync(EVERY, (alive - now).any());
         }
+        uint32_t closed = todo & ~by_vertex<S::LANES>(still[0], still[1]);
         if (at.lane == 0) {
-            next[w] = found;
-            open[w] = lacking & ~closed;
+            next[w] = by_vertex<S::LANES>(found[0], found[1]);
+            if (closed) open[w] = lacking & ~closed;
         }
+        __syncwarp();
+        if (w % SAMPLE == 0 && (found[0] | found[1])) sample<SEARCHES>(at.lane, got, ways.sampled);
+        __syncwarp();
     }
     all = all.over(S::LANES, 32);
     if (at.lane < S::LANES)
@@ -294,7 +354,7 @@ static __device__ void pull(Place at, uint32_t k, uint32_t words, Rows<O> in, Wa
             if (all.w[i]) atomicOr(&ways.found[side * S::WIDTH + i], all.w[i]);
 }
 
-// The searches from roots[0 .. count), vertices of the layout. k: its vertices, m: arcs out. bitmaps: [4, words], sets:
+// The searches from roots[0 .. count), vertices of the layout. k: its vertices, m: arcs out. bitmaps: [5, words], sets:
 // [3, k] sets, planes: [plane_count, k] sets, hubs: [hub_count] pieces of long rows of `in`. alpha: top-down only where
 // all its arcs are no more than m / alpha.
 template <int SEARCHES, typename O>
@@ -305,16 +365,19 @@ static __device__ void search(uint32_t k, Count m, Rows<O> out, Rows<O> in, cons
     using S = Sets<SEARCHES>;
     using Mine = typename S::Mine;
     __shared__ Ways ways;
+    extern __shared__ __align__(16) unsigned char dynamic[];
+    Mine *staged = (Mine *)dynamic;
     const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
     const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
     const size_t parts = size_t(k) * S::LANES;
-    uint32_t *open = bitmaps, *front = open + words, *next = front + words, *old = next + words;
+    uint32_t *open = bitmaps, *front = open + words, *next = front + words, *old = next + words,
+             *touched = old + words;
     S visited{(Mine *)sets}, frontier{visited.at + parts}, following{frontier.at + parts};
     for (size_t i = thread; i < 3 * parts; i += threads) visited.at[i] = {};
     for (uint32_t w = thread; w < words; w += threads) {
         open[w] = w == words - 1 && k % 32 ? ~(EVERY << k % 32) : EVERY;
-        front[w] = old[w] = 0;
+        front[w] = old[w] = touched[w] = 0;
     }
     if (thread == 0) {
         control->late = control->deep = control->levels = 0;
@@ -377,11 +440,11 @@ static __device__ void search(uint32_t k, Count m, Rows<O> out, Rows<O> in, cons
         const uint32_t listed = all_up ? 0 : *(volatile uint32_t *)&control->pieces[slot];
         if (threadIdx.x < S::WORDS && all_up) ways.down[threadIdx.x] = 0;
         __syncthreads();
-        expand<SEARCHES>(at, out, pieces, listed, ways, visited, frontier, following, inspected);
-        pull_hubs<SEARCHES>(at, in, hubs, hub_count, ways, visited, frontier, following, inspected);
+        expand<SEARCHES>(at, out, pieces, listed, ways, visited, frontier, following, touched, inspected);
+        pull_hubs<SEARCHES>(at, in, hubs, hub_count, ways, open, visited, frontier, following, touched, inspected);
         if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-        pull<SEARCHES>(at, k, words, in, ways, listed || hub_count, open, next, visited, frontier, following, planes,
-                       level, inspected);
+        pull<SEARCHES>(at, k, words, in, ways, open, touched, next, visited, frontier, following, planes, level,
+                       staged + threadIdx.x / 32 * 64 * S::LANES, inspected);
         __syncthreads();
         if (threadIdx.x < S::WORDS && ways.found[threadIdx.x])
             atomicOr(&control->alive[slot][threadIdx.x], ways.found[threadIdx.x]);

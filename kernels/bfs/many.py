@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saitan.bfs.layout import Layout
+from saitan.bfs.layout import Numbering
 from saitan.blocks import on_host
 from saitan.graph import Graph
 from saitan.problem import Run
@@ -32,9 +32,9 @@ class AllVertices:
         return self.graph.name
 
 
-def usable_roots(layout: Layout) -> np.ndarray:
+def usable_roots(vertices: Numbering) -> np.ndarray:
     """The graph's numbers of the vertices that have an arc to another one, in the layout's order."""
-    return layout.old[layout.forward.degrees > 0]
+    return vertices.old[vertices.degrees > 0]
 
 
 def drawn_roots(usable: np.ndarray, root: int, count: int) -> np.ndarray:
@@ -43,18 +43,18 @@ def drawn_roots(usable: np.ndarray, root: int, count: int) -> np.ndarray:
     return np.concatenate([[root], drawn])
 
 
-def check_roots(layout: Layout, roots: np.ndarray) -> np.ndarray:
+def check_roots(vertices: Numbering, roots: np.ndarray) -> np.ndarray:
     """The roots as int64. Raises ValueError naming the first that is no vertex or has no arc to another one."""
     given = np.asarray(roots)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
         raise ValueError(f"roots must be whole numbers in one row, at least one, not {given.dtype} {given.shape}")
     given = given.astype(np.int64)
-    n = len(layout.new)
+    n = len(vertices.new)
     if (wrong := (given < 0) | (given >= n)).any():
         raise ValueError(f"root {given[wrong][0]} is not in [0, {n:,})")
-    places = layout.new[given]
+    places = vertices.new[given]
     alone = np.ones(len(given), np.bool_)
-    alone[places >= 0] = layout.forward.degrees[places[places >= 0]] == 0
+    alone[places >= 0] = vertices.degrees[places[places >= 0]] == 0
     if alone.any():
         raise ValueError(f"root {given[alone][0]} is isolated: it has no arc to another vertex")
     return given
@@ -73,7 +73,7 @@ def closeness(n: int, sums: np.ndarray, reached: np.ndarray) -> np.ndarray:
 def answer_all(solver, roots, searches: int) -> tuple[np.ndarray, np.ndarray | None, list[Run]]:
     """Levels and parents, a row a root, and the runs, by a FastMany of either backend in launches of `searches`."""
     levels, parents, runs = [], [], []
-    roots = check_roots(solver.many.layout, roots)
+    roots = check_roots(solver.many.vertices, roots)
     for first in range(0, len(roots), searches):
         batch = roots[first : first + searches]
         runs.append(solver.run_all(batch))

@@ -18,6 +18,11 @@ struct Found {
     }
 };
 
+// One bit of each of eight bytes, from a byte.
+static __device__ uint64_t spread(uint32_t byte) {
+    return ((byte & 0x7Fu) * 0x0002040810204081ull | uint64_t(byte & 0x80u) << 49) & 0x0101010101010101ull;
+}
+
 // levels: [count, n], -1 where not reached; place: [n], a vertex's number in the layout, -1 where it has none. A warp
 // takes 32 vertices, a lane one, and turns their words into rows.
 template <typename T, int MOST_PLANES>
@@ -33,6 +38,17 @@ static __device__ void unpack(Found found, uint32_t n, const int *__restrict__ p
             if (v >= n) continue;
             uint32_t searches = min(32u, found.count - min(found.count, word * 32));
             T *to = levels + size_t(word) * 32 * n + v;
+            if (sizeof(T) == 1) {
+                // Eight levels of a byte each at once.
+                for (uint32_t s = 0; s < searches; s += 8) {
+                    uint64_t eight = (0x0101010101010101ull - spread(reached >> s & 0xFF)) * 0xFF;
+#pragma unroll
+                    for (int i = 0; i < MOST_PLANES; i++)
+                        if (i < used) eight |= spread(plane[i] >> s & 0xFF) << i;
+                    for (uint32_t j = 0; j < 8 && s + j < searches; j++, to += n) *to = T(eight >> 8 * j);
+                }
+                continue;
+            }
             for (uint32_t s = 0; s < searches; s++, to += n) {
                 uint32_t level = 0;
 #pragma unroll

@@ -13,6 +13,9 @@ from pathlib import Path
 
 HEADERS = Path(__file__).parent
 OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
+# A source of this name has host code too (that of CUB, which launches kernels), and becomes a shared library.
+LIBRARY = ".lib.cu"
+LIBRARY_OPTIONS = ("-O3", "-std=c++17", "-shared", "-Xcompiler=-fPIC")
 # "a.cu(6): warning #177-D: ...", "ptxas warning : ..."; not the remark that warnings can be suppressed.
 WARNING = re.compile(r"\bwarning\s*(#\S+)?\s*:", re.IGNORECASE)
 
@@ -27,7 +30,7 @@ class NvccError(Exception):
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled source: the cubin, one dict of resource use a kernel, and the compiler's warnings.
+    """A compiled source: the cubin or the library, one dict of resource use a kernel, and the compiler's warnings.
 
     resources: kernel, registers, stack, spill_stores, spill_loads, shared (bytes, static), barriers
     """
@@ -46,7 +49,8 @@ def find_nvcc() -> str | None:
 def build(source: Path, arch: str) -> Built:
     """Compile `source` for `arch` ("sm_90", "sm_90a") with OPTIONS, headers from its folder and kernels/cuda.
 
-    Goes through pycuda.compiler; where PyCUDA cannot be imported (no driver) through nvcc with the same
+    A name that ends in LIBRARY gives a shared library instead of a cubin, and no resources. A cubin
+    goes through pycuda.compiler; where PyCUDA cannot be imported (no driver) through nvcc with the same
     options. Raises NvccError.
     """
     nvcc = find_nvcc()
@@ -55,11 +59,14 @@ def build(source: Path, arch: str) -> Built:
     # Both ways compile a copy in a temporary folder; the line directive keeps the true name in messages and -lineinfo.
     text = f'#line 1 "{source.parent.parent.name}/{source.parent.name}/{source.name}"\n{source.read_text()}'
     include = [str(source.parent.resolve()), str(HEADERS)]
+    if source.name.endswith(LIBRARY):
+        library, said = _run_nvcc(nvcc, text, source, arch, include, LIBRARY_OPTIONS)
+        return Built(library, [], _warnings(said))
     try:
         import pycuda.compiler
         import pycuda.driver
     except ImportError:
-        cubin, said = _run_nvcc(nvcc, text, source, arch, include)
+        cubin, said = _run_nvcc(nvcc, text, source, arch, include, ("--cubin", *OPTIONS))
     else:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -76,17 +83,24 @@ def build(source: Path, arch: str) -> Built:
             except pycuda.driver.CompileError as error:
                 raise _refused(source, arch, error.stderr) from error
         said = "\n".join(str(warning.message) for warning in caught)
-    return Built(cubin, _resources(said), [line.strip() for line in said.splitlines() if WARNING.search(line)])
+    return Built(cubin, _resources(said), _warnings(said))
 
 
-def _run_nvcc(nvcc: str, text: str, source: Path, arch: str, include: list[str]) -> tuple[bytes, str]:
+def _warnings(said: str) -> list[str]:
+    return [line.strip() for line in said.splitlines() if WARNING.search(line)]
+
+
+def _run_nvcc(
+    nvcc: str, text: str, source: Path, arch: str, include: list[str], options: tuple[str, ...]
+) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.cu").write_text(text)
-        command = [nvcc, "--cubin", *OPTIONS, "-arch", arch, *(f"-I{path}" for path in include), "kernel.cu"]
+        made = ["-arch", arch, *(f"-I{path}" for path in include), "-o", "made", "kernel.cu"]
+        command = [nvcc, *options, *made]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             raise _refused(source, arch, done.stderr)
-        return (Path(folder) / "kernel.cubin").read_bytes(), done.stdout + done.stderr
+        return (Path(folder) / "made").read_bytes(), done.stdout + done.stderr
 
 
 def _refused(source: Path, arch: str, printed: str) -> NvccError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import tempfile
@@ -9,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from saitan.cuda import arch, device
-from saitan.cuda.build import HEADERS, OPTIONS, NvccError, build
+from saitan.cuda.build import HEADERS, LIBRARY_OPTIONS, OPTIONS, NvccError, build
 from saitan.errors import Unavailable
 
 # The workflow names its folder of cubins (<folder>/<arch>/<problem>/<stem>.cubin) here, so that a measured process
@@ -26,12 +27,24 @@ def load(problem: str, stem: str):
     device()
     import pycuda.driver as driver
 
+    return driver.module_from_file(str(_compiled(problem, stem)))
+
+
+@cache
+def library(problem: str, stem: str) -> ctypes.CDLL:
+    """The shared library of kernels/<problem>/<stem>.cu, whose name ends in build.LIBRARY. Raises as `load` does."""
+    device()
+    return ctypes.CDLL(str(_compiled(problem, stem)))
+
+
+def _compiled(problem: str, stem: str) -> Path:
+    """Where a compiled source is, compiled now where no workflow did. Raises Unavailable."""
     if folder := os.environ.get(FOLDER):
         path = Path(folder) / arch() / problem / f"{stem}.cubin"
         if not path.exists():
             there = ", ".join(sorted(found.name for found in Path(folder).glob("sm_*"))) or "none"
             raise Unavailable(f"nothing is compiled for {arch()} (there is: {there}): add it to `architectures`")
-        return driver.module_from_file(str(path))
+        return path
     source = HEADERS.parent / problem / f"{stem}.cu"
     cached = _cache_path(source)
     if not cached.exists():
@@ -44,7 +57,7 @@ def load(problem: str, stem: str):
         with os.fdopen(handle, "wb") as file:
             file.write(built.cubin)
         Path(beside).replace(cached)
-    return driver.module_from_file(str(cached))
+    return cached
 
 
 def function(problem: str, stem: str, name: str, arguments: str):
@@ -58,5 +71,5 @@ def _cache_path(source: Path) -> Path:
     text = "".join(
         part.read_text() for part in [source, *sorted(source.parent.glob("*.cuh")), *sorted(HEADERS.glob("*.cuh"))]
     )
-    key = hashlib.sha256(f"{OPTIONS}{arch()}{text}".encode()).hexdigest()[:24]
+    key = hashlib.sha256(f"{OPTIONS}{LIBRARY_OPTIONS}{arch()}{text}".encode()).hexdigest()[:24]
     return Path(platformdirs.user_cache_dir("saitan")) / "cubins" / f"{source.stem}-{key}.cubin"
