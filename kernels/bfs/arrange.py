@@ -154,7 +154,7 @@ def _argument(value):
 
 
 def arrange(graph, rows: Rows, buffers: Buffers) -> tuple[DeviceLayout, float]:
-    """The layout of a graph and the seconds from its rows on the device to it: on the device where there is room for it."""
+    """The layout of a graph, made on the device where there is room for it, and the seconds that making it took."""
     directed = graph.metadata.get("directed", True)
     begin = time.perf_counter()
     try:

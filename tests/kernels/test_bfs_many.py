@@ -1,0 +1,142 @@
+"""Many searches at once and closeness on the CPU: against SciPy and NetworkX, what is counted, what is refused."""
+
+import networkx
+import numpy as np
+import pytest
+from bfs_cases import cases, directed, path, star, undirected
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saitan import bfs
+from saitan.bfs.many import closeness, drawn_roots
+from saitan.bfs.validate import check, check_closeness
+from saitan.generators import GENERATORS
+from saitan.problem import Invalid, Unavailable
+
+
+@pytest.mark.parametrize("searches", [32, 256])
+@settings(max_examples=40)
+@given(case=cases(), parents=st.booleans())
+def test_every_search_equals_scipy_and_is_valid(searches, case, parents):
+    graph, root = case
+    solver = bfs.prepare(graph, "fast-many", "cpu", searches=searches, parents=parents)
+    solver.run(root)
+    solver.validate()
+    answer = solver.answer()
+    assert bfs.differs(bfs.reference(graph, root), answer) is None
+    check(graph, root, answer["levels"], answer["parents"])
+
+
+def graphs():
+    rng = np.random.default_rng(2)
+    return [
+        GENERATORS["kronecker"](scale=10, seed=3),
+        GENERATORS["road_rail"](vertices=2000, arcs=6400, seed=2),
+        directed(3000, rng.integers(0, 3000, (5000, 2))),
+        undirected(3000, rng.integers(0, 3000, (2000, 2))),
+        path(400),
+        star(2000),
+    ]
+
+
+@pytest.mark.parametrize("alpha", [0, 4, 10**6])
+def test_more_roots_than_searches_either_way(alpha, monkeypatch):
+    """All top-down, as it is, all bottom-up; a type of level that one byte does not hold."""
+    from saitan.bfs import cpu_many
+
+    monkeypatch.setattr(cpu_many, "ALPHA", alpha)
+    for graph in graphs():
+        roots = bfs.queries(graph, 300, 5)
+        result = bfs.solve_many(graph, roots, "cpu", parents=True)
+        assert len(result.runs) == -(-len(roots) // 256)
+        edges = 0
+        for root, levels, parents in zip(roots, result.levels, result.parents, strict=True):
+            wide = levels.astype(np.int32)
+            edges += bfs.solve(graph, root, "fast", "cpu").run.counters["edges"] if alpha == 4 else 0
+            assert bfs.differs(bfs.reference(graph, root), {"levels": wide}) is None
+            check(graph, root, wide, parents)
+        assert result.levels.dtype == (np.int8 if result.levels.max() < 128 else np.int16)
+        assert sum(run.counters["searches"] for run in result.runs) == len(roots)
+        if alpha == 4:
+            assert sum(run.counters["edges"] for run in result.runs) == edges
+        deepest = [part.max() + 1 for part in np.split(result.levels, [256]) if len(part)]
+        assert [run.counters["levels"] for run in result.runs] == deepest
+
+
+def test_the_roots_are_the_given_one_and_others():
+    usable = np.array([3, 5, 9])
+    assert drawn_roots(usable, 5, 1).tolist() == [5]
+    assert set(drawn_roots(usable, 5, 32).tolist()) == {3, 5, 9}
+    assert drawn_roots(np.arange(1000), 5, 64).tolist() == drawn_roots(np.arange(1000), 5, 64).tolist()
+    assert len(set(drawn_roots(np.arange(1000), 5, 64)[1:].tolist())) == 63
+
+
+@pytest.mark.parametrize(
+    ("roots", "says"),
+    [
+        ([0, 40], r"root 40 is not in \[0, 40\)"),
+        ([-1], r"root -1 is not in"),
+        ([0, 3], "root 3 is isolated"),
+        ([7], "root 7 is isolated"),
+        ([], "at least one"),
+        ([0.5], "whole numbers"),
+        ([[0]], "in one row"),
+    ],
+)
+def test_roots_that_are_off_are_named(roots, says):
+    graph = undirected(40, [(0, 1), (3, 3)])
+    with pytest.raises(ValueError, match=says):
+        bfs.solve_many(graph, roots, "cpu")
+
+
+def test_closeness_is_networkx():
+    for graph in graphs():
+        theirs = networkx.DiGraph()
+        theirs.add_nodes_from(range(graph.n))
+        # Theirs is of the ways in.
+        theirs.add_edges_from(zip(graph.targets.tolist(), graph.sources.tolist(), strict=True))
+        wanted = networkx.closeness_centrality(theirs)
+        ours = bfs.closeness(graph, backend="cpu")
+        assert np.allclose(ours, [wanted[v] for v in range(graph.n)], rtol=1e-12, atol=0)
+        assert np.array_equal(ours, bfs.closeness(graph, backend="cpu", searches=32))
+
+
+def test_closeness_by_its_formula():
+    assert closeness(5, np.array([0, 4, 6]), np.array([1, 5, 4])).tolist() == [0.0, 1.0, 9 / 24]
+
+
+def test_closeness_is_measured_like_any_task():
+    graph = GENERATORS["kronecker"](scale=8, seed=1)
+    asked = bfs.instance({"graph": graph}, task="closeness")
+    assert bfs.queries(asked, 5, 1) == [0]
+    with pytest.raises(Unavailable, match="answers task search only, not closeness"):
+        bfs.prepare(asked, "fast", "cpu")
+    with pytest.raises(Unavailable, match="answers task closeness only, not search"):
+        bfs.prepare(graph, "closeness", "cpu")
+    with pytest.raises(ValueError, match="task must be one of search, closeness"):
+        bfs.instance({"graph": graph}, task="all")
+    solver = bfs.prepare(asked, "closeness", "cpu")
+    run = solver.run(0)
+    assert solver.validate().whole
+    expected, answer = bfs.reference(asked, 0), solver.answer()["closeness"]
+    assert bfs.differs(expected, {"closeness": answer[expected.rows]}) is None
+    wrong = answer[expected.rows].copy()
+    wrong[2] *= 1.001
+    assert f"closeness of vertex {expected.rows[2]}" in bfs.differs(expected, {"closeness": wrong})
+    assert run.counters["searches"] == (graph.degrees > 0).sum()
+
+
+def test_a_wrong_closeness_is_refused():
+    graph = GENERATORS["kronecker"](scale=7, seed=1)
+    right = bfs.closeness(graph, backend="cpu")
+    assert check_closeness(graph, right).whole
+    for v in (0, graph.n - 1):
+        wrong = right.copy()
+        wrong[v] += 1e-6
+        with pytest.raises(Invalid, match=f"the closeness of vertex {v} is"):
+            check_closeness(graph, wrong)
+    wrong[3] = np.nan
+    with pytest.raises(Invalid):
+        check_closeness(graph, wrong)
+    with pytest.raises(Invalid, match="not float64"):
+        check_closeness(graph, right[1:])
