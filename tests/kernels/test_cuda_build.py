@@ -1,3 +1,4 @@
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ import pytest
 
 from saitan.cuda import build as package_build
 from saitan.cuda import find_nvcc
-from saitan.cuda.build import OPTIONS, NvccError, build
+from saitan.cuda.build import LIBRARY, LIBRARY_OPTIONS, OPTIONS, NvccError, build
 
 # The package offers the function under the module's name.
 BUILD = sys.modules["saitan.cuda.build"]
@@ -46,8 +47,12 @@ def test_every_kernel_compiles(monkeypatch, path, arch):
     """Hardly optimised, which takes seconds instead of minutes; the rule `compile` does it with the true options."""
     quick = tuple(option for option in OPTIONS if option != "-O3")
     monkeypatch.setattr(BUILD, "OPTIONS", (*quick, "-Xcicc=-O1", "-Xptxas=-O0"))
+    monkeypatch.setattr(BUILD, "LIBRARY_OPTIONS", (*LIBRARY_OPTIONS, "-Xcicc=-O1", "-Xptxas=-O0"))
     built = build(path, arch)
     assert built.cubin[:4] == b"\x7fELF"
+    if path.name.endswith(LIBRARY):
+        assert not built.resources
+        return
     assert built.resources and all(row["kernel"] for row in built.resources)
 
 
@@ -61,6 +66,15 @@ def test_resources_and_warnings_are_read(source):
     assert len(built.warnings) == 1 and "unused" in built.warnings[0]
     # The true name of the source, not that of the copy which nvcc is given.
     assert "kernels/toy/toy.cu" in built.warnings[0]
+
+
+@needs_nvcc
+def test_a_source_with_host_code_becomes_a_library(source, tmp_path):
+    path = source.with_name("toy.lib.cu")
+    path.write_text('__global__ void f() {}\nextern "C" int twice(int x) { if (x < 0) f<<<1, 1>>>(); return 2 * x; }\n')
+    built, there = build(path, "sm_90"), tmp_path / "toy"
+    there.write_bytes(built.cubin)
+    assert ctypes.CDLL(str(there)).twice(21) == 42 and built.resources == []
 
 
 @needs_nvcc
