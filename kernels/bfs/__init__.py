@@ -237,7 +237,7 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | AllVertice
 
 
 def _task(instance: Graph | AllVertices) -> str:
-    return "closeness" if hasattr(instance, "graph") else "search"
+    return getattr(instance, "task", "search")
 
 
 def queries(instance: Graph | AllVertices, count: int, seed: int) -> list[int]:

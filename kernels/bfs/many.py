@@ -26,6 +26,7 @@ class AllVertices:
     """The instance whose question is the closeness of all vertices of a graph."""
 
     graph: Graph
+    task = "closeness"
 
     @property
     def name(self) -> str:
