@@ -23,6 +23,10 @@ class Ceilings(RootModel[dict[str, dict[str, Ceiling]]]):
 
     root: dict[str, dict[str, Ceiling]] = {}
 
+    def kinds(self) -> set[str]:
+        """The kinds of work that there is a ceiling for on any GPU."""
+        return {kind for ceilings in self.root.values() for kind in ceilings}
+
     def of(self, gpu: str | None) -> dict[str, Ceiling]:
         """The ceilings of a GPU; none for one that was not measured, and for a CPU."""
         return self.root.get(gpu or "", {})

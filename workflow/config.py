@@ -77,9 +77,9 @@ class Measure(Model):
     """How a point is sampled. A round answers every query once."""
 
     budget_s: float = Field(10, gt=0, description="Seconds after which no further round of a point begins.")
-    spread: float = Field(0.02, gt=0, description="Stop when the medians of the last rounds differ by less than this.")
-    min_rounds: int = Field(2, ge=1, description="Rounds wanted before the spread counts.")
-    max_rounds: int = Field(20, ge=1, description="Rounds after which to stop in any case.")
+    spread: float = Field(0.02, gt=0, description="Stop when the median is known within this share of it.")
+    min_rounds: int = Field(3, ge=1, description="Rounds wanted before the spread counts.")
+    max_rounds: int = Field(50, ge=1, description="Rounds after which to stop in any case.")
     warmup: int = Field(1, ge=0, description="Queries answered before the clock counts.")
 
 

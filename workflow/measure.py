@@ -25,7 +25,7 @@ from saitan.workflow.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import absent, add_ranks, run_step, say
+from saitan.workflow.step import Failure, absent, add_ranks, run_step, say
 
 _KEY = b"saitan"
 POINT = ("experiment", "problem", "backend", "graph", "variant")
@@ -80,6 +80,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
         sampled = sample(answering, solver, queries, settings, ranks)
+        headline = package.HEADLINE
+        if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
+            ranked = f"which solvers of {settings['problem']} are ranked by"
+            raise Failure(f"{settings['variant']} gives no {headline}, {ranked}")
         if crowded := _crowded(ranks, arguments.cores):
             sampled.disturbed.append(crowded)
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}

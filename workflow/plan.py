@@ -30,7 +30,7 @@ from saitan.workflow.yaml_files import check_duplicates
 
 VEGA = f"{RESULTS}/vega.js"
 # The modules of the workflow that a sample depends on.
-MEASURING = ("saitan.workflow.measure", "saitan.workflow.sampling", "saitan.workflow.instances")
+MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
 from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kernels, machines
-from saitan.workflow.report_outcome import NOT_RUN, OUT_OF_DATE, Lacking, Outcome, by_reason, current, outcome
+from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, current, outcome
 from saitan.workflow.report_plan import (
     PlannedExperiment,
     PlannedGraph,
@@ -68,8 +68,8 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     if busy := found.busy():
         lines.append(f"beware: {busy}")
     # What has a reason of its own is why the others did not run.
-    shown = sorted(found.lacking, key=lambda one: one.reason == NOT_RUN)[:LONG_LIST]
-    lines += [f"{one.fate}: {one.what}: {one.reason}" for one in shown]
+    shown = sorted(found.lacking, key=lambda one: one.fate == "not run")[:LONG_LIST]
+    lines += map(str, shown)
     if len(found.lacking) > LONG_LIST:
         lines.append(f"and {len(found.lacking) - LONG_LIST:,} more without a result, named in the report")
     lines += [f"left out: {what}: {reason}" for reason, what in by_reason(found.left_out)]

@@ -20,7 +20,7 @@ KILLED = "killed by signal 9; out of memory?"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
 
-Fate = Literal["failed", "stopped", "out of date"]
+Fate = Literal["failed", "stopped", "not run", "out of date"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class Lacking:
     what: str
     reason: str
     fate: Fate = "failed"
+
+    def __str__(self) -> str:
+        return f"{self.fate}: {self.what}: {self.reason.removeprefix(f'{self.fate}: ')}"
 
 
 @dataclass
@@ -47,9 +50,9 @@ class Outcome:
 
     @property
     def counts(self) -> str:
-        """ "3 points, 1 failed, 2 left out"; stopped and out of date where there are any."""
+        """ "3 points, 1 failed, 2 left out"; stopped, not run and out of date where there are any."""
         fates = Counter(one.fate for one in self.lacking)
-        others = [f"{fates[fate]:,} {fate}" for fate in ("stopped", "out of date") if fates[fate]]
+        others = [f"{fates[fate]:,} {fate}" for fate in ("stopped", "not run", "out of date") if fates[fate]]
         points = f"{self.points:,} point{'' if self.points == 1 else 's'}"
         return ", ".join([points, f"{fates['failed']:,} failed", *others, f"{len(self.left_out):,} left out"])
 
@@ -98,16 +101,15 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
 
 def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:
     """Why a job has no output: the last line of its log that begins with "error: ", or that it did not come so far."""
-    fate: Fate = "stopped" if stopped else "failed"
     if log is None or not log.exists() or log.stat().st_mtime < since:
-        return Lacking(what, STOPPED if stopped else NOT_RUN, fate)
+        return Lacking(what, STOPPED, "stopped") if stopped else Lacking(what, NOT_RUN, "not run")
     lines = log.read_text(errors="replace").splitlines()
     last = lines[-1] if lines else ""
     if last.startswith(ERROR):
         return Lacking(what, last.removeprefix(ERROR))
     if stopped or last == STOPPED_MARK:
         return Lacking(what, STOPPED_WITHIN, "stopped")
-    return Lacking(what, LOST if last == DONE else KILLED, fate)
+    return Lacking(what, LOST if last == DONE else KILLED)
 
 
 def current(path: Path, identity: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator
@@ -10,26 +11,23 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-import psutil
-
 from saitan.blocks import Digest, Rows, both
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
+from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.step import Failure, load_numba, progress
 
-# A core that others keep busy for more than this share of the time of a round is other load on the machine.
-OTHER_LOAD = 0.15
-# System times count in steps of 10 ms: a shorter time says nothing of the others' share.
-LEAST_WATCHED = 0.25
+# With which the median lies within the spread of six rounds or more.
+CONFIDENCE = 0.95
 
 
 @dataclass
 class Sampled:
     """The rows of a point, one a timed answer, and what can be said of them together.
 
-    settled    whether the medians of the last rounds lie within the spread asked for
-    spread     how far they lay apart, over their median; of a single round infinity
-    disturbed  why the times say little, each reason once
+    settled    whether the median is known as exactly as asked for
+    spread     how exactly it is known (`spread_of`)
+    disturbed  why the times say little, each reason once; empty where disturbed samples decide nothing
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -116,30 +114,6 @@ class Answering:
             raise Invalid(f"differs from the reference solver ({self._reference.by}): {difference}")
 
 
-class Others:
-    """What other processes than the ranks take of the machine's cores meanwhile, in cores."""
-
-    def __init__(self, ranks: Ranks | None = None) -> None:
-        self._process, self._ranks = psutil.Process(), ranks or current()
-        self._start = self._now()
-
-    def _now(self) -> tuple[float, float, float]:
-        system, own = psutil.cpu_times(), self._process.cpu_times()
-        busy = sum(system) - system.idle - getattr(system, "iowait", 0.0)
-        # Guests are counted in user time too.
-        busy -= getattr(system, "guest", 0.0) + getattr(system, "guest_nice", 0.0)
-        return time.perf_counter(), busy, self._ranks.on_this_host(own.user + own.system)
-
-    def load(self) -> float:
-        """Cores that others kept busy since the last call; 0 where the time was too short to tell."""
-        now = self._now()
-        wall, busy, own = (after - before for after, before in zip(now, self._start, strict=True))
-        if wall < LEAST_WATCHED:
-            return 0.0
-        self._start = now
-        return max(0.0, (busy - own) / wall)
-
-
 def sample(
     answering: Answering, solver: Any, queries: list, settings: dict[str, Any], ranks: Ranks | None = None
 ) -> Sampled:
@@ -148,31 +122,39 @@ def sample(
     Raises Invalid for a wrong answer, before its time counts.
     """
     ranks = ranks or current()
-    sampled, medians, others = Sampled(), [], Others(ranks)
+    watch = Watch(settings["backend"], ranks)
+    sampled, medians = Sampled(), []
+    # Places of rows on which there is no verdict yet, and place -> kinds of disturbance.
+    open_rows: list[int] = []
+    kinds: dict[int, list[str]] = {}
     deadline = time.perf_counter() + settings["budget_s"]
     while True:
         label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"
-        rows = []
+        first = len(sampled.rows)
         for query in progress(queries, label):
             run, checked = answering.answer(query)
-            rows.append(_row(query, len(medians), run, checked, ranks))
+            watch.answered()
+            if run.disturbed:
+                kinds[len(sampled.rows)] = [run.disturbed]
+            sampled.rows.append(_row(query, len(medians), run, checked, ranks))
+        rows = sampled.rows[first:]
         if settings["traced"] and not medians and hasattr(solver, "count"):
             for row, query in zip(rows, queries, strict=True):
                 row |= {f"phase_{name}": values.tolist() for name, values in solver.count(query).items()}
-        if settings["backend"] == "cpu" and (load := others.load()) > OTHER_LOAD:
-            sampled.disturbed.append("other work on the machine")
-            for row in rows:
-                row["disturbed"] = row["disturbed"] or f"other work took {load:.1f} cores"
-        sampled.rows += rows
+        open_rows += range(first, len(sampled.rows))
+        if verdict := watch.verdict():
+            for place in open_rows if isinstance(verdict, Disturbance) else ():
+                row = sampled.rows[place]
+                kinds.setdefault(place, []).append(verdict.kind)
+                row["disturbed"] = "; ".join(filter(None, [row["disturbed"], verdict.detail]))
+            open_rows = []
         medians.append(statistics.median(row["seconds"] for row in rows))
         if ranks.agree(finished(medians, settings) or time.perf_counter() > deadline):
             break
-    sampled.spread = spread_of(medians, settings)
-    sampled.settled = sampled.spread <= settings["spread"]
-    sampled.disturbed += [
-        row["disturbed"] for row in sampled.rows if row["disturbed"] and "cores" not in row["disturbed"]
-    ]
-    sampled.disturbed = list(dict.fromkeys(sampled.disturbed))
+    sampled.spread = spread_of(medians)
+    sampled.settled = settled(medians, settings)
+    if decided_by_disturbed(sampled.rows, settings["spread"]):
+        sampled.disturbed = list(dict.fromkeys(kind for found in kinds.values() for kind in found))
     return sampled
 
 
@@ -184,17 +166,44 @@ def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> d
     return row | {f"phase_{name}": values.tolist() for name, values in run.phases.items()}
 
 
-def spread_of(medians: list[float], settings: dict[str, Any]) -> float:
-    """How far the medians of the last `min_rounds` rounds lie apart, over their median; infinity for fewer rounds.
+def decided_by_disturbed(rows: list[dict[str, Any]], spread: float) -> bool:
+    """Whether disturbed samples are half of all, or move the median or the mean by more than `spread`."""
+    all_times = [row["seconds"] for row in rows]
+    quiet = [row["seconds"] for row in rows if not row["disturbed"]]
+    if 2 * len(quiet) <= len(rows):
+        return True
+    pairs = ((statistic(quiet), statistic(all_times)) for statistic in (statistics.median, statistics.fmean))
+    return any(abs(some - every) > spread * every for some, every in pairs)
 
-    One round cannot settle: the spread is of two rounds at least.
+
+def spread_of(medians: list[float]) -> float:
+    """How exactly the median over the rounds is known: the width of an interval that holds it, as a share of it.
+
+    The interval lies between the m-th least and the m-th largest of the rounds' medians, with the largest m for which
+    it holds the median of all rounds there could be with a probability of CONFIDENCE, whatever their distribution
+    (Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, 2015, rule 5). Fewer than six rounds say
+    less: it then is the range of all, which holds it with 1 - 2^(1 - rounds). Infinity of a single round.
     """
-    wanted = max(2, settings["min_rounds"])
-    last = medians[-wanted:]
-    return float("inf") if len(last) < wanted else (max(last) - min(last)) / statistics.median(last)
+    rounds, ordered = len(medians), sorted(medians)
+    if rounds < 2:
+        return float("inf")
+    left_out = 0
+    while 1 - 2 * _at_most(left_out + 1, rounds) >= CONFIDENCE:
+        left_out += 1
+    return (ordered[-1 - left_out] - ordered[left_out]) / statistics.median(ordered)
+
+
+def _at_most(heads: int, tosses: int) -> float:
+    """The probability that a coin falls on heads so often at most."""
+    return sum(math.comb(tosses, k) for k in range(heads + 1)) / 2**tosses
+
+
+def settled(medians: list[float], settings: dict[str, Any]) -> bool:
+    """Whether the median is known within the spread, after `min_rounds` rounds or all that there may be."""
+    least = min(settings["min_rounds"], settings["max_rounds"])
+    return len(medians) >= least and spread_of(medians) <= settings["spread"]
 
 
 def finished(medians: list[float], settings: dict[str, Any]) -> bool:
-    """Whether enough rounds were made: the last medians within the spread, or `max_rounds` reached."""
-    settled = len(medians) >= settings["min_rounds"] and spread_of(medians, settings) <= settings["spread"]
-    return settled or len(medians) >= settings["max_rounds"]
+    """Whether enough rounds were made."""
+    return settled(medians, settings) or len(medians) >= settings["max_rounds"]

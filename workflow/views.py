@@ -83,7 +83,13 @@ def _mark(quantities: dict[str, dict[str, Any]]) -> dict[str, float]:
 
 
 def _shares(samples: Samples, ceilings: Ceilings, noted: dict[str, Any]) -> list[dict[str, Any]]:
-    """The share of what the GPU can do, in percent: that of the ceiling which bounds the point most."""
+    """The share of what the GPU can do, in percent: that of the ceiling which bounds the point most.
+
+    Raises Failure for a kind of work that no ceiling is known of.
+    """
+    if unknown := [kind for kind in samples.work if kind not in ceilings.kinds()]:
+        known, variant = ", ".join(sorted(ceilings.kinds())), samples.point["variant"]
+        raise Failure(f"config/ceilings.yaml: no {unknown[0]!r}, the work of {variant} (there are: {known})")
     rates = ceilings.of(samples.provenance.get("gpu"))
     seconds = samples.rows["seconds"]
     shares = {

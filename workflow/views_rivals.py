@@ -18,7 +18,7 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
     A variant with several points counts at its best. Where another one is missing (it could not run), its ratio is. The
     graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
     """
-    headline, keys = headline_of(problem), ["backend", "graph", "threads", *instance]
+    headline, keys = headline_of(problem), ["backend", "graph", "cores", *instance]
     found = []
     for _, group in table.groupby(keys, sort=False, dropna=False):
         own = group[group["variant"] == variant]

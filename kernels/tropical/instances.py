@@ -39,7 +39,7 @@ class Instance:
     @property
     def work(self) -> dict[str, float]:
         """`Run.work` of a solver that skips nothing."""
-        return {f"pairs {self.a.dtype.name}": float(self.pairs)}
+        return {f"ops_{self.a.dtype.name}": 2.0 * self.pairs}
 
     @cached_property
     def full(self) -> bool:

@@ -328,7 +328,7 @@ def test_constants_are_those_of_the_kernels():
 
 def test_what_a_solver_must_do_is_known_where_nothing_can_be_skipped():
     instance = tropical.instance({}, n=100, dtype="uint16")
-    assert instance.full and instance.work == {"pairs uint16": 1e6}
+    assert instance.full and instance.work == {"ops_uint16": 2e6}
     for place, entry in ((0, 0), (9_999, 0), (0, INFINITE["uint16"]), (9_999, INFINITE["uint16"])):
         for spoiled in (instance.a, instance.b):
             matrices = [x.copy() if x is spoiled else x for x in (instance.a, instance.b)]

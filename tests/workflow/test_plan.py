@@ -133,7 +133,7 @@ def test_a_job_finds_its_point_by_its_wildcards():
 def test_an_experiments_measure_overrides_the_runs():
     made = plan(settings={"measure": {"max_rounds": 7, "warmup": 3}}, measure={"max_rounds": 2}, view="phases")
     settings = json.loads(made.measure_settings(made.points[0]))
-    assert (settings["max_rounds"], settings["warmup"], settings["min_rounds"]) == (2, 3, 2)
+    assert (settings["max_rounds"], settings["warmup"], settings["min_rounds"]) == (2, 3, 3)
     assert settings["traced"]
 
 

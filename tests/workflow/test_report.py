@@ -21,7 +21,17 @@ from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
 from saitan.workflow.report_facts import graph_row, machines
-from saitan.workflow.report_outcome import KILLED, LOST, NOT_RUN, OUT_OF_DATE, STOPPED, STOPPED_WITHIN, lacking, outcome
+from saitan.workflow.report_outcome import (
+    KILLED,
+    LOST,
+    NOT_RUN,
+    OUT_OF_DATE,
+    STOPPED,
+    STOPPED_WITHIN,
+    Lacking,
+    lacking,
+    outcome,
+)
 from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
 
@@ -451,13 +461,13 @@ def test_titles_are_typeset():
 
 def test_reasons_of_failures(tmp_path):
     log = tmp_path / "a.log"
-    assert lacking("a", log).reason == NOT_RUN and lacking("a", None).reason == NOT_RUN
+    assert lacking("a", log) == lacking("a", None) == Lacking("a", NOT_RUN, "not run")
     log.write_text("error: first\nmore of it\nerror: last\n")
     assert lacking("a", log).reason == "last" and lacking("a", log).fate == "failed"
     # A failure of its own is not put down to the end of the run.
     assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
-    assert lacking("a", log).reason == KILLED
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
     log.write_text("half\ndone\n")
     assert lacking("a", log).reason == LOST
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
@@ -494,8 +504,10 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     first = plan["points"][2]
     late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}", "log": "nowhere.log"} for n in range(8)]
     plan["points"] = [*late, *plan["points"]]
-    lines = [line for line in lines_of(plan) if line.startswith("failed: ")]
-    assert len(lines) == 4 and "141.2 GiB" in lines[0] and all(line.endswith(NOT_RUN) for line in lines[1:])
+    lines = [line for line in lines_of(plan) if line.startswith(("failed: ", "not run: "))]
+    assert len(lines) == 4 and lines[0].startswith("failed: ") and "141.2 GiB" in lines[0]
+    assert all(line.startswith("not run: ") and line.endswith(NOT_RUN) for line in lines[1:])
+    assert lines_of(plan)[-1] == "11 points, 1 failed, 8 not run, 2 left out"
     assert "and 5 more without a result, named in the report" in lines_of(plan)
 
 

@@ -1,19 +1,19 @@
-from collections import namedtuple
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from saitan.blocks import Block
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks
 from saitan.workflow import sampling
-from saitan.workflow.sampling import Answering, Others, finished, prepared, sample, spread_of
+from saitan.workflow.disturbance import Disturbance
+from saitan.workflow.sampling import Answering, decided_by_disturbed, finished, prepared, sample, spread_of
 from saitan.workflow.step import Failure
 
 SETTINGS = {
-    "backend": "cuda",  # nothing watches the CPU
+    "backend": "none",  # which nothing watches
     "graph": "grid",
     "variant": "scipy",
     "parameters": {},
@@ -78,15 +78,15 @@ def sampled(solver, queries=(5, 6), package=None, reference=None, ranks=None, **
 
 
 def test_rounds_end_when_the_median_settles():
-    # Medians 1, 2, 2.02: the last two are within 2 % of their median.
-    solver = Scripted([[0.9, 1.1], [2.0, 2.0], [2.02, 2.02], [9, 9]])
-    found = sampled(solver)
+    # The first two lie 0.05 apart, all three 0.06; five more within 0.02 and six leave out none.
+    solver = Scripted([[0.9, 1.1], [1.05, 1.05], [1.01, 1.01], [9, 9]])
+    found = sampled(solver, spread=0.05, min_rounds=3)
     assert [(row["query"], row["round"], row["seconds"]) for row in found.rows] == [
         *(("5", 0, 0.9), ("6", 0, 1.1)),
-        *(("5", 1, 2.0), ("6", 1, 2.0)),
-        *(("5", 2, 2.02), ("6", 2, 2.02)),
+        *(("5", 1, 1.05), ("6", 1, 1.05)),
+        *(("5", 2, 1.01), ("6", 2, 1.01)),
     ]
-    assert found.settled and found.spread == pytest.approx(0.02 / 2.01) and found.disturbed == []
+    assert found.settled and found.spread == pytest.approx(0.05 / 1.01) and found.disturbed == []
     first = found.rows[0]
     assert first["total_seconds"] == 1.8 and first["counters"] == {"phases": 2} and first["work"] == {"bytes": 8}
     assert first["phase_phases"] == [0.45, 0.45] and first["disturbed"] == ""
@@ -97,34 +97,56 @@ def test_rounds_end_when_the_median_settles():
 def test_a_median_that_never_settles_says_so():
     unsteady = [[1, 1], [2, 2], [4, 4], [8, 8], [16, 16], [32, 32]]
     found = sampled(Scripted(unsteady), max_rounds=3)
-    assert len(found.rows) == 6 and not found.settled and found.spread == pytest.approx(2 / 3)
+    assert len(found.rows) == 6 and not found.settled and found.spread == pytest.approx(3 / 2)
     found = sampled(Scripted(unsteady), budget_s=1e-9)
     assert len(found.rows) == 2 and not found.settled and found.spread == float("inf")
     # One round is no proof, even where nobody asked for two.
     found = sampled(Scripted([[1, 1]] * 5), min_rounds=1, max_rounds=1)
     assert len(found.rows) == 2 and not found.settled
     assert len(sampled(Scripted([[1, 1]] * 9), min_rounds=4).rows) == 8
-
-
-def test_the_spread_is_that_of_all_the_last_rounds():
-    asked = {"spread": 0.1, "min_rounds": 3, "max_rounds": 9}
-    # The first and the last agree; the one between does not.
-    assert spread_of([1.0, 1.2, 1.0], asked) == pytest.approx(0.2)
-    assert not finished([1.0, 1.2, 1.0], asked) and finished([5.0, 1.0, 1.05, 1.0], asked)
-    assert spread_of([1.0, 1.0], asked) == float("inf") and not finished([1.0, 1.0], asked)
+    # Two that agree are not the three that were asked for.
+    assert not sampled(Scripted([[1, 1]] * 5), min_rounds=3, budget_s=1e-9).settled
     # As far apart as asked for is near enough; so are equal medians where no spread is allowed.
-    assert finished([1.0, 1.0, 1.1], {**asked, "spread": 1.1 - 1.0}) and finished([1.0] * 3, {**asked, "spread": 0})
+    assert sampled(Scripted([[1, 1], [1.1, 1.1]]), spread=(1.1 - 1.0) / 1.05).settled
     found = sampled(Scripted([[1, 1]] * 9), spread=0)
     assert len(found.rows) == 4 and found.settled
-    assert not finished([0.94, 1.0, 1.05], asked) and finished([0.96, 1.0, 1.05], asked)
-    assert finished([1, 2, 3, 4], {**asked, "max_rounds": 4}) and not finished([1, 2, 3, 4], asked)
+    # Where two rounds are all that there may be, they can settle.
+    assert sampled(Scripted([[1, 1]] * 5), min_rounds=3, max_rounds=2).settled
 
 
-@given(st.lists(st.integers(100, 110), min_size=1, max_size=8), st.integers(2, 5), st.integers(1, 8))
+def test_the_spread_is_that_of_rounds_in_the_middle():
+    assert spread_of([3.0]) == float("inf") and spread_of([1.0, 1.2]) == pytest.approx(0.2 / 1.1)
+    # Of eight rounds all count; of nine neither the least nor the largest does, of twelve two on either side.
+    steady = [1.0, 1.01] * 6
+    assert spread_of([5.0, *steady[:7]]) == pytest.approx(4.0 / 1.005, rel=0.01)
+    assert spread_of([5.0, *steady[:8]]) == pytest.approx(0.01, rel=0.02)
+    assert spread_of([5.0, 4.0, *steady[:9]]) > 1 and spread_of([5.0, 4.0, *steady[:10]]) < 0.011
+
+
+@pytest.mark.parametrize(("rounds", "left_out"), [(5, 0), (6, 0), (8, 0), (9, 1), (12, 2), (20, 5), (50, 17)])
+def test_the_interval_is_that_of_the_binomial_distribution(rounds, left_out):
+    spread = spread_of([float(x) for x in range(1, rounds + 1)])
+    assert spread == pytest.approx((rounds - 1 - 2 * left_out) / ((rounds + 1) / 2))
+    # P(fewer than k of n lie below the median) on either side, as SciPy has it.
+    holds = 1 - 2 * binom.cdf(np.arange(rounds // 2), rounds, 0.5)
+    assert left_out == max(0, int((holds >= 0.95).sum()) - 1)
+
+
+def test_the_interval_holds_the_median_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(2000):
+        medians = np.sort(rng.exponential(1.0, 20))
+        width = spread_of(medians.tolist()) * np.median(medians)
+        assert width == pytest.approx(medians[14] - medians[5])
+        held += medians[5] <= np.log(2) <= medians[14]
+    assert 0.945 < held / 2000 < 0.975
+
+
+@given(st.lists(st.integers(100, 110), min_size=1, max_size=8), st.integers(1, 5), st.integers(1, 8))
 def test_finished_by_the_spread_or_by_the_rounds(medians, least, most):
     asked = {"spread": 0.05, "min_rounds": least, "max_rounds": most}
-    last = np.array(medians[-least:])
-    near = len(last) == least and np.ptp(last) <= 0.05 * np.median(last)
+    near = len(medians) >= max(2, min(least, most)) and np.ptp(medians) <= 0.05 * np.median(medians)
     assert finished(medians, asked) == (len(medians) >= most or near)
 
 
@@ -154,38 +176,65 @@ def test_disturbed_samples_say_why():
     assert found.disturbed == ["the clock moved"] and {row["disturbed"] for row in found.rows} == {"the clock moved"}
 
 
-def test_other_work_on_the_machine_is_told(monkeypatch):
-    monkeypatch.setattr(sampling.Others, "load", lambda self: 0.8)
-    found = sampled(Scripted([[1, 1]] * 5), backend="cpu")
-    assert found.disturbed == ["other work on the machine"]
-    assert {row["disturbed"] for row in found.rows} == {"other work took 0.8 cores"}
-    # What a solver says of its own run is not lost.
-    found = sampled(Scripted([[1, 1]] * 5, disturbed="the clock moved"), backend="cpu")
-    assert found.disturbed == ["other work on the machine", "the clock moved"]
-    assert {row["disturbed"] for row in found.rows} == {"the clock moved"}
-    # A kernel's time on the device does not depend on it.
-    assert sampled(Scripted([[1, 1]] * 5), backend="cuda").disturbed == []
-    monkeypatch.setattr(sampling.Others, "load", lambda self: sampling.OTHER_LOAD)
-    assert sampled(Scripted([[1, 1]] * 5), backend="cpu").disturbed == []
+class Watching:
+    """Gives the verdicts it is told to, one a round."""
+
+    def __init__(self, *verdicts):
+        self.verdicts, self.answers = iter(verdicts), 0
+
+    def __call__(self, backend, ranks):
+        self.backend = backend
+        return self
+
+    def answered(self):
+        self.answers += 1
+
+    def verdict(self):
+        return next(self.verdicts)
 
 
-def test_others_are_what_this_process_did_not_use(monkeypatch):
-    times = iter([(0.0, 10.0, 1.0), (2.0, 13.0, 2.0), (2.1, 14.0, 2.0), (4.0, 15.0, 4.0)])
-    monkeypatch.setattr(Others, "_now", lambda self: next(times))
-    others = Others()
-    assert others.load() == pytest.approx((3 - 1) / 2)
-    assert others.load() == 0.0, "a tenth of a second says nothing"
-    assert others.load() == 0.0, "never less than none"
+BUSY = Disturbance("other work on the machine", "other work took 0.8 cores")
 
 
-def test_a_core_that_waits_for_a_disk_is_idle_and_a_guest_counts_once(monkeypatch):
-    system = namedtuple("scputimes", "user nice system idle iowait guest guest_nice")
-    monkeypatch.setattr(sampling.psutil, "cpu_times", lambda: system(100.0, 20.0, 30.0, 1000.0, 500.0, 7.0, 3.0))
-    assert Others()._now()[1] == 100 + 20 + 30
-    # Systems that tell less.
-    system = namedtuple("scputimes", "user nice system idle")
-    monkeypatch.setattr(sampling.psutil, "cpu_times", lambda: system(100.0, 20.0, 30.0, 1000.0))
-    assert Others()._now()[1] == 100 + 20 + 30
+def test_a_busy_round_marks_its_samples_and_the_point_where_it_decides(monkeypatch):
+    def found(verdicts, seconds):
+        monkeypatch.setattr(sampling, "Watch", watching := Watching(*verdicts))
+        made = sampled(Scripted(seconds), min_rounds=5, backend="cpu")
+        assert watching.backend == "cpu" and watching.answers == len(made.rows)
+        return made.disturbed, [bool(row["disturbed"]) for row in made.rows[::2]]
+
+    steady = [[1, 1]] * 5
+    assert found([True] * 5, steady) == ([], [False] * 5)
+    # One of five that is as fast as the others decides nothing; one that is slower moves the mean.
+    assert found([True, BUSY, True, True, True], steady) == ([], [False, True, False, False, False])
+    slower = [[1, 1], [1.2, 1.2], *[[1, 1]] * 3]
+    assert found([True, BUSY, True, True, True], slower) == ([BUSY.kind], [False, True, False, False, False])
+    assert found([BUSY, BUSY, True, BUSY, True], steady) == ([BUSY.kind], [True, True, False, True, False])
+    # A verdict that comes late is of all rounds since the last.
+    assert found([True, False, False, BUSY, True], steady)[1] == [False, True, True, True, False]
+    assert found([False] * 5, steady) == ([], [False] * 5)
+
+
+def test_samples_decide_by_the_median_and_the_mean():
+    def decided(quiet, disturbed, spread=0.02):
+        rows = [{"seconds": s, "disturbed": ""} for s in quiet] + [{"seconds": s, "disturbed": "x"} for s in disturbed]
+        return decided_by_disturbed(rows, spread)
+
+    assert not decided([1.0], []) and decided([], [1.0]) and decided([1.0], [1.0])
+    assert not decided([1.0, 1.0, 1.0], [1.0, 1.0])
+    assert not decided([1.0] * 9, [1.15]) and decided([1.0] * 9, [1.25])
+    assert not decided([1.0] * 9, [1.25], spread=0.05)
+    assert not decided([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [1.0, 1.0, 2.0, 2.99, 3.0])
+    # The mean stays, the median moves.
+    assert decided([1.0, 1.0, 1.0, 4.0], [1.5, 1.5, 2.0], spread=0.3)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_a_gate_that_opened_by_itself_is_told_beside_what_the_watch_says(monkeypatch, backend):
+    monkeypatch.setattr(sampling, "Watch", Watching(*[BUSY] * 5))
+    found = sampled(Scripted([[1, 1]] * 5, disturbed="the gate"), backend=backend)
+    assert {row["disturbed"] for row in found.rows} == {"the gate; other work took 0.8 cores"}
+    assert found.disturbed == ["the gate", BUSY.kind]
 
 
 def test_counts_come_from_a_run_of_their_own_in_the_first_round():

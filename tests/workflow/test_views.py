@@ -424,12 +424,16 @@ def test_the_share_of_the_limit_is_that_of_the_ceiling_which_bounds_most(write):
         table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [path], ceilings=CEILINGS)
         return [(r.quantity, r.ours, r.unit, r.settled) for r in table.itertuples() if r.quantity != "time"]
 
-    work = [{"seconds": s, "work": {"bytes": 40.0, "ops": 2.0, "unheard": 1e9}} for s in (1.0, 0.8, 2.0)]
+    work = [{"seconds": s, "work": {"bytes": 40.0, "ops": 2.0}} for s in (1.0, 0.8, 2.0)]
     assert shares("gpu", work, backend="cuda") == [("share of limit (memory)", 40.0, "%", True)]
     bound = [{"seconds": 1.0, "work": {"bytes": 40.0, "ops": 6.0}}]
     assert shares("ops", bound, backend="cuda", settled=False) == [("share of limit (additions)", 60.0, "%", False)]
     assert shares("other", work, backend="cuda", provenance={"gpu": "Another"}) == []
     assert shares("cpu", work) == []
+    unheard = [{"seconds": 1.0, "work": {"bytes": 40.0, "unheard": 1e9}}]
+    for backend in ("cpu", "cuda"):
+        with pytest.raises(Failure, match=r"ceilings\.yaml: no 'unheard', the work of fast \(there are: bytes, ops\)"):
+            shares(f"unheard-{backend}", unheard, backend=backend)
 
 
 def test_the_measured_ceilings_can_be_read_and_a_mistake_is_named(tmp_path):
