@@ -8,7 +8,10 @@ from hypothesis.extra.numpy import arrays
 
 from saitan import compression
 from saitan.compression import ladder
+from saitan.compression.cpu_errors import STEP, compare
 from saitan.compression.data import make
+from saitan.compression.errors import Errors
+from saitan.compression.validate import judge
 from saitan.problem import Invalid, Unavailable
 
 LADDER = ("fpc", "c1", "c1c2", "c1c2c3")
@@ -172,6 +175,51 @@ def test_the_bound_itself_is_allowed_and_one_unit_beyond_is_not():
     spoil(solver, 7, 0)
     with pytest.raises(Invalid, match=r"value 7: .*2\^-21"):
         solver.validate()
+
+
+def compared(a, found, kept, components=1):
+    errors = compare(np.array(a), np.array(found), kept, components)
+    return errors.wrong, errors.first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_edges_of_the_bound(dtype):
+    about = np.finfo(dtype)
+    one, tiny, below = dtype(1), about.tiny, np.nextafter(about.tiny, dtype(0))
+    # With no mantissa bit kept half the value is allowed, and no more; with one a quarter.
+    for kept, off in ((0, 0.5), (1, 0.25)):
+        for right, away in ((one + dtype(off), dtype(9)), (one - dtype(off), dtype(-9))):
+            assert compared([one], [right], kept) == (0, -1)
+            assert compared([one], [np.nextafter(np.nextafter(right, away), away)], kept) == (1, 0)
+    # The smallest normal number has the bound of others; what is smaller must agree.
+    assert compared([tiny], [np.nextafter(tiny, one)], 3) == (0, -1)
+    assert compared([below], [tiny], 3) == (1, 0)
+    # With all bits kept the next number below a power of two is as near as the bound allows, and wrong.
+    assert compared([one], [np.nextafter(one, dtype(0))], about.nmant) == (1, 0)
+    assert compared([one], [dtype(7)], -1) == (0, -1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.int64])
+@pytest.mark.parametrize("size", [1, STEP - 1, STEP, STEP + 1, 3 * STEP, 3 * STEP + 5])
+def test_every_value_is_compared_and_the_first_wrong_one_named(dtype, size):
+    a = np.arange(1, size + 1).astype(dtype)
+    assert compared(a, a, 52) == (0, -1)
+    for places in {(0,), (size - 1,), (size // 2,), (min(STEP, size - 1), size - 1), (size - 1, 0)}:
+        found = a.copy()
+        found[list(places)] += dtype(1)
+        assert compared(a, found, 52) == (len(set(places)), min(places))
+
+
+def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
+    clean, one = Errors(0, -1, *[0.0] * 6), Errors(1, 4, *[0.0] * 6)
+    with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values are off by more than 2\^-1 of the value, or"):
+        judge(one, 0, 52, 9)
+    for kept, mantissa in ((52, 52), (20, 0)):
+        with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values differ$"):
+            judge(one, kept, mantissa, 9)
+        assert judge(clean, kept, mantissa, 9).says == "every value, to the bit"
+    assert judge(clean, 0, 52, 9).says == "every value, relative error at most 2^-1"
+    assert judge(clean, -1, 52, 9).says == "nothing: a fixed rate has no bound"
 
 
 def test_values_that_are_not_written_are_seen():

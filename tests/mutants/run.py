@@ -36,8 +36,6 @@ from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome
 from operators import Provider
 
-from saitan.workflow.modules import closure
-
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PYTEST = "-q -x -p no:cacheprovider --hypothesis-profile mutants"
@@ -69,11 +67,28 @@ def module_name(path: str) -> str:
     return ".".join(["saitan", *(["workflow"] if folder == "workflow" else []), *(p for p in rest if p != "__init__")])
 
 
-def importers(path: str) -> list[Path]:
-    """The modules, by file, that import a module, directly or not, itself included."""
-    name = module_name(path)
-    files = [file.relative_to(ROOT) for top in ("kernels", "workflow") for file in (ROOT / top).rglob("*.py")]
-    return [file for file in files if name in closure([module_name(str(file))])]
+def stale_with(path: str) -> list[Path]:
+    """The modules, by file, whose compiled code may hold some of a module's: itself, and those that import compiled
+    functions or constants from one of these.
+    """
+    files = [file.relative_to(ROOT) for file in (ROOT / "kernels").rglob("*.py")]
+    trees = {module_name(str(file)): ast.parse((ROOT / file).read_text()) for file in files}
+    compiled = {name for name, tree in trees.items() if "njit" in ast.dump(tree)}
+    stale = [module_name(path)]
+    for owner in stale:
+        frozen = (
+            {node.name for node in trees[owner].body if isinstance(node, ast.FunctionDef)} if owner in trees else ()
+        )
+        for name in compiled - set(stale):
+            taken = {
+                alias.name
+                for node in ast.walk(trees[name])
+                if isinstance(node, ast.ImportFrom) and owner in (node.module, f"{node.module}.{node.names[0].name}")
+                for alias in node.names
+            }
+            if any(one in frozen or one.isupper() or owner.endswith(f".{one}") for one in taken):
+                stale.append(name)
+    return [file for file in files if module_name(str(file)) in stale]
 
 
 def linked(base: Path, folder: Path, without: list[Path]) -> None:
@@ -139,7 +154,7 @@ def run(path: str, tests: list[str], explained: list[dict], count: int, seed: in
             init([Path(path)], session, {})
             mutations = [item.mutations[0] for item in session.work_items]
         chosen = sample(mutations, Path(path).read_text(), count, seed)
-        stale, noticed, reasons = importers(path), 0, 0
+        stale, noticed, reasons = stale_with(path), 0, 0
         for mutation in chosen:
             linked(base, cache, stale)
             result = mutate_and_test([mutation], command, limit)

@@ -1,6 +1,7 @@
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -15,11 +16,12 @@ import pytest
 from saitan.blocks import Block
 from saitan.generators import GENERATORS
 from saitan.problem import Invalid, Unavailable
+from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import read_array
-from saitan.workflow.measure import measure, write_samples
+from saitan.workflow.measure import _crowded, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
 from saitan.workflow.step import Failure
@@ -160,6 +162,69 @@ def test_what_disturbed_a_point_is_said_of_its_file(inputs, tmp_path, monkeypatc
     rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1)
     assert "the clock moved" in about(tmp_path / "a.parquet")["disturbed"]
     assert all(row["disturbed"] == "the clock moved" for row in rows)
+
+
+class Pair(Ranks):
+    """The first of two ranks on this host; the other finds what it is given to find."""
+
+    theirs = False
+
+    def __init__(self, **local):
+        super().__init__(size=2, together=2, **local)
+
+    def each(self, value):
+        return [value, self.theirs if value is False or value is None else value]
+
+
+@pytest.mark.parametrize(
+    ("there", "each", "theirs", "says"),
+    [
+        (4, 2, False, None),
+        (4, 3, False, "2 ranks of 3 cores on 4"),
+        (4, 2, "2 ranks of 2 cores on 3", "2 ranks of 2 cores on 3"),
+        (None, 1, False, "2 ranks of 1 cores on 1"),
+    ],
+)
+def test_ranks_that_take_more_cores_than_there_are_disturb_each_other(
+    inputs, tmp_path, monkeypatch, there, each, theirs, says
+):
+    monkeypatch.setattr("os.cpu_count", lambda: there)
+    monkeypatch.setattr(Pair, "theirs", theirs)
+    assert _crowded(Pair(), each) == says
+    monkeypatch.setattr("saitan.workflow.measure.current", Pair)
+    monkeypatch.setattr("saitan.workflow.measure._crowded", lambda ranks, cores: says)
+    monkeypatch.setattr(Pair, "theirs", False)
+    measured(inputs, tmp_path / "a.parquet", max_rounds=1, ranks=2)
+    assert (says in about(tmp_path / "a.parquet")["disturbed"]) == (says is not None)
+
+
+def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(inputs, tmp_path, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise Unavailable("no such card")
+
+    monkeypatch.setattr("saitan.workflow.measure.current", Pair)
+    with monkeypatch.context() as patch:
+        patch.setattr("saitan.workflow.measure.load_instance", refuse)
+        assert measured(inputs, tmp_path / "a.parquet", ranks=2) == []
+    assert re.fullmatch(r"rank 0 of 2 on .*: no such card", about(tmp_path / "a.parquet")["unavailable"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Pair, "theirs", "rank 1 of 2 on other: no memory")
+        assert measured(inputs, tmp_path / "b.parquet", ranks=2) == []
+    assert about(tmp_path / "b.parquet")["unavailable"] == "rank 1 of 2 on other: no memory"
+    monkeypatch.setattr("saitan.sssp.peers.Scipy.__init__", refuse)
+    with pytest.raises(Unavailable, match=r"^no such card$"):
+        measured(inputs, tmp_path / "c.parquet", ranks=2)
+    assert not (tmp_path / "c.parquet").exists()
+
+
+@pytest.mark.parametrize("option", ["settings", "queries", "reference", "cores", "output"])
+def test_what_a_step_must_be_told_is_named(monkeypatch, capsys, option):
+    given = {"settings": "{}", "queries": "q", "reference": "r", "cores": "1", "output": "o"}
+    arguments = [part for name, value in given.items() if name != option for part in (f"--{name}", value)]
+    monkeypatch.setattr(sys, "argv", ["measure", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    assert f"the following arguments are required: --{option}" in capsys.readouterr().err
 
 
 def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):
