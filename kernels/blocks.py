@@ -96,6 +96,13 @@ class Rows:
     def answer(self) -> dict[str, np.ndarray]:
         return joined(self._kept)
 
+    @classmethod
+    def of(cls, parts: Iterable[Rows]) -> Rows:
+        """What several sinks took of one answer."""
+        whole = cls()
+        whole._kept = [block for part in parts for block in part._kept]
+        return whole
+
 
 class Digest:
     """A sink that adds up a 64-bit hash of every entry with its place; equal answers have equal digests.
@@ -120,6 +127,16 @@ class Digest:
             total = digest(array, first * width)
         self.sums[name] = (self.sums.get(name, 0) + total) % 2**64
         self.entries[name] = self.entries.get(name, 0) + int(array.size)
+
+    @classmethod
+    def of(cls, parts: Iterable[Digest]) -> Digest:
+        """The digest of an answer of which several sinks each took a part."""
+        whole = cls()
+        for part in parts:
+            for name, total in part.sums.items():
+                whole.sums[name] = (whole.sums.get(name, 0) + total) % 2**64
+                whole.entries[name] = whole.entries.get(name, 0) + part.entries[name]
+        return whole
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Digest) and (self.sums, self.entries) == (other.sums, other.entries)

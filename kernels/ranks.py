@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import numpy as np
 
 from saitan.errors import Unavailable
 
@@ -72,6 +75,32 @@ class Ranks:
             return self.world.Create_group(group)
         finally:
             group.Free()
+
+    def tickets(self, count: int) -> Iterator[int]:
+        """0 .. count - 1, each to the rank that asks next: a counter in the leading rank's memory (MPI one-sided).
+
+        Every rank must take its tickets to the end.
+        """
+        if self.world is None:
+            yield from range(count)
+            return
+        from mpi4py import MPI
+
+        counter = MPI.Win.Allocate(8 if self.leads else 0, 8, comm=self.world)
+        one, found = np.ones(1, np.int64), np.empty(1, np.int64)
+        if self.leads:
+            np.frombuffer(counter, np.int64)[0] = 0
+        self.world.Barrier()
+        try:
+            while True:
+                counter.Lock(0, MPI.LOCK_SHARED)
+                counter.Fetch_and_op(one, found, 0, op=MPI.SUM)
+                counter.Unlock(0)
+                if found[0] >= count:
+                    break
+                yield int(found[0])
+        finally:
+            counter.Free()
 
     def abort(self) -> None:
         """End all ranks at once, with status 1; nothing for a process alone."""

@@ -1,7 +1,10 @@
 """What tests on several ranks share: the launcher, or the reason why there is none."""
 
 import os
+import shlex
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -23,3 +26,12 @@ def lacking():
 
 
 needs_ranks = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
+
+
+def on_ranks(number, script, *arguments):
+    """Run a script of these tests on several ranks of one core; each prints "right" at its end."""
+    command = [*shlex.split(LAUNCHER), "-n", str(number), sys.executable, str(script), str(number), *arguments]
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert done.stdout.count("right") == number

@@ -2,6 +2,10 @@
 
 One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. The schema's
 metadata holds under "saitan" the array's `shape` and `dtype` and what the writer was told about it as JSON.
+
+An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
+The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
+array.
 """
 
 from __future__ import annotations
@@ -60,6 +64,57 @@ class AnswerWriter:
         return self._places.__exit__(*error)
 
 
+class SlabWriter:
+    """A sink that writes every block of an output to a file of its own; the leading rank joins those of all ranks.
+
+    about: goes with every file, and must be the same for slabs to belong together.
+    """
+
+    def __init__(self, folder: Path, output: str, about: dict[str, Any]) -> None:
+        self._folder, self._output, self._about = folder, output, about
+
+    @property
+    def _place(self) -> Path:
+        return self._folder / f"{self._output}.slabs"
+
+    def __call__(self, block: Block) -> None:
+        if block.name == self._output:
+            with AnswerWriter(self._place, [str(block.first)], self._about) as file:
+                file(Block(str(block.first), 0, block.array))
+
+    def finished(self, slabs: dict[int, int]) -> frozenset[int]:
+        """The first rows of the slabs (first row -> rows) that are there. Other files in their place are removed."""
+        found = set()
+        for path in self._place.glob("*"):
+            first = int(path.stem) if path.stem.isdigit() else -1
+            if first in slabs and self._belongs(path, slabs[first]):
+                found.add(first)
+            else:
+                path.unlink()
+        return frozenset(found)
+
+    def _belongs(self, path: Path, rows: int) -> bool:
+        try:
+            told = about_answer(path)
+        except Failure:
+            return False
+        return told["shape"][0] == rows and all(told[name] == value for name, value in self._about.items())
+
+    def join(self, slabs: dict[int, int], about: dict[str, Any]) -> None:
+        """Write the answer's own file, once all slabs are there. Raises Failure for slabs that do not fit together."""
+        told = {first: about_answer(self._place / f"{first}.parquet") for first in sorted(slabs)}
+        kinds = {(one["dtype"], *one["shape"][1:]) for one in told.values()}
+        if len(kinds) != 1:
+            raise Failure(
+                f"{self._place}: slabs of different types ({kinds}): remove it and run the same command again"
+            )
+        dtype, *width = kinds.pop()
+        metadata = {**about, "shape": [sum(slabs.values()), *width], "dtype": dtype, "slabs": list(told)}
+        schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(dtype)))], {_KEY: json.dumps(metadata)})
+        with beside(self._folder / f"{self._output}.parquet") as path:
+            pq.write_table(schema.empty_table(), path)
+
+
 class _Output:
     """One file being written."""
 
@@ -98,6 +153,8 @@ def about_answer(path: Path) -> dict[str, Any]:
 def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
     """A kept answer, or some neighbouring rows of it, as NumPy has it; reads only the row groups that hold them."""
     about = about_answer(path)
+    if "slabs" in about:
+        return _read_slabs(path, about, rows)
     shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
     start, stop, step = rows.indices(shape[0])
     if step != 1:
@@ -113,4 +170,19 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
             values = flat.to_numpy(zero_copy_only=False).reshape(count, *shape[1:])
             out[first - start : last - start] = values[first - low : last - low]
         low += count
+    return out
+
+
+def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
+    start, stop, step = rows.indices(about["shape"][0])
+    if step != 1:
+        raise ValueError("rows must be neighbours: a slice of step 1")
+    out = np.empty((max(0, stop - start), *about["shape"][1:]), np.dtype(about["dtype"]))
+    for low, high in zip(about["slabs"], [*about["slabs"][1:], about["shape"][0]], strict=True):
+        first, last = max(low, start), min(high, stop)
+        if first < last:
+            slab = path.with_name(f"{path.stem}.slabs") / f"{low}.parquet"
+            if not slab.exists():
+                raise Failure(f"{slab} is missing, a part of {path}: remove that and run the same command again")
+            out[first - start : last - start] = read_answer(slab, slice(first - low, last - low))
     return out

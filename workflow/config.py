@@ -166,8 +166,6 @@ class Experiment(Model):
             raise ValueError(f"view {self.view} needs `variants`")
         if self.view in ("graphs", "weights") and not self.graphs:
             raise ValueError(f"view {self.view} needs `graphs`")
-        if self.keep and self.ranks:
-            raise ValueError("either `keep` or `ranks`: an answer is kept by one process")
         if self.graphs and self.arrays:
             raise ValueError("either `graphs` or `arrays`, not both")
         if self.view == "rivals" and not self.baseline:

@@ -5,26 +5,32 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from saitan.blocks import Digest, both
 from saitan.problem import Invalid
-from saitan.workflow.answers import AnswerWriter
+from saitan.ranks import Ranks, current
+from saitan.workflow.answers import AnswerWriter, SlabWriter
 from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import run_step
+from saitan.workflow.step import Failure, add_ranks, run_step
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
 
 
 def keep(arguments: argparse.Namespace) -> None:
-    settings = json.loads(arguments.settings)
+    settings, ranks = json.loads(arguments.settings), current()
     package, instance = load_instance(settings, arguments)
     query = read_queries(arguments.queries)[0]
-    about = {"query": query, "answer": settings, "provenance": provenance(settings["backend"])}
+    about = {"query": query, "answer": settings, "provenance": provenance(settings["backend"], ranks)}
+    if ranks.size > 1:
+        with prepared(package, instance, settings) as solver:
+            _keep_together(solver, query, ranks, arguments, about)
+        return
     with (
         prepared(package, instance, settings) as solver,
         AnswerWriter(arguments.folder, arguments.outputs, about) as sink,
@@ -45,6 +51,22 @@ def keep(arguments: argparse.Namespace) -> None:
                     sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
 
 
+def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]) -> None:
+    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again."""
+    if not hasattr(solver, "slabs"):
+        raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
+    [output] = arguments.outputs
+    # Without what differs from call to call.
+    writer = SlabWriter(arguments.folder, output, {name: about[name] for name in ("query", "answer")})
+    slabs = solver.slabs(query[1])
+    solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)
+    check = solver.checker(query)
+    solver.run(query, both(check, writer))
+    check.finish()
+    if ranks.leads:
+        writer.join(slabs, about)
+
+
 def _slabs(array: np.ndarray):
     step = max(1, SLAB // max(1, array.nbytes // max(1, len(array))))
     for low in range(0, max(1, len(array)), step):
@@ -59,6 +81,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
     parser.add_argument("--outputs", nargs="+", required=True)
+    add_ranks(parser)
     run_step(keep, parser)
 
 

@@ -2,11 +2,12 @@
 
 The launcher (Open MPI's mpirun, Slurm's srun) starts, joins and ends the ranks; what it says of a rank that was killed
 becomes the step's last line.
+
+    python -m saitan.workflow.launch mpirun -n 2 python -m saitan.workflow.measure ... --log file
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import re
@@ -27,7 +28,7 @@ _KILLED = (
 
 
 def launch(command: list[str], log: Path) -> int:
-    """Run a command that starts with a launcher. Returns 0, or 1 when the last line of the log says why."""
+    """Run a command that starts with a launcher. Returns 0, or 1 when the last line of the step's log says why."""
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("")
     if shutil.which(command[0]) is None:
@@ -78,11 +79,8 @@ def _stop(made: subprocess.Popen, log: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--log", type=Path, required=True, help="the log of the step, which its ranks append to")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="the launcher, its options, and the step")
-    arguments = parser.parse_args()
-    sys.exit(launch([part for part in arguments.command if part != "--"], arguments.log))
+    command = sys.argv[1:]
+    sys.exit(launch(command, Path(command[command.index("--log") + 1])))
 
 
 if __name__ == "__main__":

@@ -122,10 +122,8 @@ class Plan(GraphFiles):
         return self.config.launcher if point.ranks else None
 
     def launch(self, point: Point, resources: Any) -> str:
-        """What starts a point's ranks, to stand before its step; "" where it is one process."""
-        if not point.ranks:
-            return ""
-        return f"python -m saitan.workflow.launch --log {point.log} {resources.mpi} -n {resources.tasks}"
+        """What starts a point's ranks, to stand before a step; "" where it is one process."""
+        return f"python -m saitan.workflow.launch {resources.mpi} -n {resources.tasks}" if point.ranks else ""
 
     def rank_options(self, point: Point) -> str:
         """What each rank is told of the others."""
@@ -134,7 +132,9 @@ class Plan(GraphFiles):
 
     def keep_settings(self, wildcards: Any) -> str:
         """What `workflow.keep` is told about a kept answer, as JSON."""
-        return json.dumps(self._solver_settings(self._kept_by_folder[self._answers_folder(wildcards)]))
+        point = self.kept_point(wildcards)
+        # A slab of another identity is made again.
+        return json.dumps(self._solver_settings(point) | ({"identity": point.identity} if point.ranks else {}))
 
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {

@@ -83,8 +83,9 @@ class Answering:
             self._first = False
             return run, checked
         expected, checked = self._certify(query)
-        digest = Digest()
-        run = self._solver.run(query, digest)
+        own = Digest()
+        run = self._solver.run(query, own)
+        digest = Digest.of(self._ranks.each(own))
         if digest != expected:
             raise Invalid(
                 f"the timed answer to {query} differs from the one that was checked: {digest}, not {expected}"
@@ -100,9 +101,9 @@ class Answering:
             compared = self._first and self._reference is not None
             rows = Rows(self._reference.rows) if compared else None
             self._solver.run(query, both(*sinks, *([rows] if compared else [])))
-            self._digests[key] = digest, check.finish()
+            self._digests[key] = Digest.of(self._ranks.each(digest)), check.finish()
             if rows is not None:
-                self._compare(rows)
+                self._compare(Rows.of(self._ranks.each(rows)))
             self._first = False
         return self._digests[key]
 

@@ -41,6 +41,7 @@ from saitan.problem import (
     backend_for,
     check_parameters,
 )
+from saitan.ranks import current
 
 if TYPE_CHECKING:
     from saitan.apsp.instances import Instance
@@ -70,6 +71,9 @@ _DENSE = ("dense", "diagonal", "validate", "tropical/fast", "tropical/validate")
 # Of a variant that cannot take a matrix.
 _GRAPH = ("graph",)
 
+# Of a variant whose slabs several ranks can share.
+_SHARED = range(1, 4097)
+
 # Of a variant whose answer does not leave in slabs.
 _WHOLE = {"answer": ("matrix",)}
 
@@ -80,6 +84,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda:Iterated",
         cubins=("batched", "validate"),
         inputs=_GRAPH,
+        ranks=_SHARED,
     ),
     "batched": Variant(
         "tasks advance together, their vertex's arcs staged in shared memory (paper O, section 4)",
@@ -88,6 +93,7 @@ VARIANTS = {
         cubins=("batched", "validate"),
         parameters=_TASKS,
         inputs=_GRAPH,
+        ranks=_SHARED,
     ),
     "batched-unshared": Variant(
         "tasks advance together, each reading the arcs for itself (paper O, Table 1)",
@@ -96,6 +102,7 @@ VARIANTS = {
         cubins=("batched", "validate"),
         parameters=_TASKS,
         inputs=_GRAPH,
+        ranks=_SHARED,
     ),
     "floyd-warshall": Variant(
         "a block per row, rows skipped whose pivot entry is infinite (paper O, section 5); integer weights",
@@ -126,6 +133,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "sweep", "batched", "validate"),
         inputs=_GRAPH,
+        ranks=_SHARED,
     ),
     "sweep": Variant(
         "many sources at once down a contraction hierarchy, prepared apart (prepare_s); integer weights (PHAST)",
@@ -135,6 +143,7 @@ VARIANTS = {
         parameters={"core": Parameter(int, 1024, "most vertices left uncontracted", least=1, most=16384)},
         graph=("integer",),
         inputs=_GRAPH,
+        ranks=_SHARED,
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
@@ -210,6 +219,8 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
         matrix = random_digraph(**chosen)
     if inputs and (drawn := [name for name in parameters if name in chosen]):
         raise ValueError(f"{drawn[0]} is of a random matrix, and a {next(iter(inputs))} is given")
+    if answer == "matrix" and (size := current().size) > 1:
+        raise Unavailable(f"{size} ranks answer by slabs or reductions: name the instance's answer")
     name, n = (graph.name, graph.n) if matrix is None else ("the matrix", len(matrix))
     if sources > n:
         raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")

@@ -22,12 +22,15 @@ from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED
 from saitan.blocks import Blockwise, Sink, chosen, on_host
 from saitan.problem import Block, Checked, Invalid, Run
+from saitan.ranks import Ranks, current
 from saitan.sssp import unreachable
 
 # Bytes of a slab at most on the device, where a quarter of what is free is taken otherwise, and on the host.
 DEVICE_SLAB, HOST_SLAB = 1 << 32, 1 << 28
 # A slab of more rows has a multiple of so many, which fills the batches of a sweep.
 ROWS = 1024
+# Of several ranks each gets about so many.
+SLABS_A_RANK = 4
 # Counters that are sums over slabs; of the others the last slab's stands for all.
 SUMS = ("phases", "relaxations")
 
@@ -45,18 +48,27 @@ def slab_rows(instance: Instance, backend: str) -> int:
         device()
         size = min(DEVICE_SLAB, driver.mem_get_info()[0] // 4)
     rows = max(1, size // (instance.n * instance.dtype.itemsize))
-    return min(instance.sources, rows if rows < ROWS else rows // ROWS * ROWS)
+    rows = min(instance.sources, rows if rows < ROWS else rows // ROWS * ROWS)
+    several = current()
+    if several.size > 1:
+        # Several slabs a rank, so that one that is slower takes fewer; of the same size on all.
+        rows = min(rows, max(1, instance.sources // (SLABS_A_RANK * several.size)))
+    return min(several.each(rows))
 
 
 class Slabs:
-    """A solver whose answer leaves in slabs. make: the solver of an instance that holds a whole matrix."""
+    """A solver whose answer leaves in slabs. make: the solver of an instance that holds a whole matrix.
+
+    Several ranks (saitan.ranks) take slabs from a shared counter, and each hands on its own. done: first rows of slabs
+    that are left out.
+    """
 
     streamed = True
 
     def __init__(self, instance: Instance, backend: str, make: Callable[[Instance], Any]) -> None:
         self.instance, self.rows = instance, slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
-        self.transfer = self.solver.transfer
+        self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._settled = self.solver.longest < unreachable(self.solver.dtype).item()
 
     @property
@@ -75,17 +87,25 @@ class Slabs:
     def _slabs(self, query: list[int]) -> Iterator[tuple[int, Run]]:
         """The first row of every slab and its run, while its rows are in the solver's slab."""
         first, count = self.instance.range_of(query)
-        parts = [(low, [first + low, min(self.rows, count - low)]) for low in range(0, count, self.rows)]
+        parts = [(low, [first + low, rows]) for low, rows in self.slabs(count).items()]
         if not self._settled:
             # Distances that do not fit widen those of all slabs, so they are looked for before the first one leaves.
             for _, part in parts:
                 self.solver.produce(part)
             self._settled = True
-        for low, part in parts:
+        for number in self._ranks.tickets(len(parts)):
+            low, part = parts[number]
             yield low, self.solver.produce(part)
 
+    def slabs(self, count: int) -> dict[int, int]:
+        """The first row of every slab that is not done, and its rows."""
+        return {low: min(self.rows, count - low) for low in range(0, count, self.rows) if low not in self.done}
+
     def _joined(self, query: list[int], runs: list[Run], begin: float, more: float = 0.0) -> Run:
-        seconds, count = sum(run.kernel for run in runs) + more, query[1]
+        seconds, count = self._ranks.slowest(sum(run.kernel for run in runs) + more), query[1]
+        runs = [run for own in self._ranks.each(runs) for run in own]
+        if not runs:
+            return Run(seconds, time.perf_counter() - begin)
         counted = runs[-1].counters | {
             name: sum(run.counters[name] for run in runs) for name in SUMS if name in runs[-1].counters
         }
@@ -97,27 +117,37 @@ class Slabs:
 
     def checker(self, query: list[int]) -> SlabChecker:
         """A sink for `run` that certifies every slab while the solver holds it."""
-        return SlabChecker(self.solver, query)
+        return SlabChecker(self.solver, self.slabs(query[1]), self._ranks)
 
     def close(self) -> None:
         self.solver.close()
 
 
 class SlabChecker:
-    """Certifies the slab that a solver holds whenever it is handed on. Raises Invalid."""
+    """Certifies the slab that a solver holds whenever it is handed on. Raises Invalid.
 
-    def __init__(self, solver: Any, query: list[int]) -> None:
-        self._solver, self._expected, self._rows = solver, query[1], 0
+    slabs: first row of each that is expected, from some rank, and its rows; of a single rank in their order.
+    """
+
+    def __init__(self, solver: Any, slabs: dict[int, int], ranks: Ranks) -> None:
+        self._solver, self._left, self._expected, self._ranks = solver, dict(slabs), sum(slabs.values()), ranks
+        self._rows = 0
 
     def __call__(self, block: Block) -> None:
         self._solver.validate()
-        if block.first != self._rows:
-            raise Invalid(f"a slab begins at row {block.first:,}, not {self._rows:,}")
-        self._rows += len(block.array)
+        following = min(self._left, default=None)
+        if block.first not in self._left or (self._ranks.size == 1 and block.first != following):
+            raise Invalid(
+                f"a slab begins at row {block.first:,}, not {following if following is None else f'{following:,}'}"
+            )
+        if len(block.array) != (rows := self._left.pop(block.first)):
+            raise Invalid(f"the slab at row {block.first:,} has {len(block.array):,} rows, not {rows:,}")
+        self._rows += rows
 
     def finish(self) -> Checked:
-        if self._rows != self._expected:
-            raise Invalid(f"{self._rows:,} rows came, not {self._expected:,}")
+        rows, left = sum(self._ranks.each(self._rows)), set.intersection(*self._ranks.each(set(self._left)))
+        if rows != self._expected or left:
+            raise Invalid(f"{rows:,} rows came, not {self._expected:,}")
         return CERTIFIED
 
 
@@ -154,12 +184,14 @@ class Reductions(Slabs, Blockwise):
         return self._joined(query, runs, begin, sum(seconds))
 
     def _reduced(self, query: list[int], each: Callable[[Run, float], None]) -> dict[str, np.ndarray]:
-        parts = []
-        for _, run in self._slabs(query):
+        own = []
+        for low, run in self._slabs(query):
             taken, part = self.reduce(self.solver)
             each(run, taken)
-            parts.append(part)
-        eccentricity, reached, total = (np.concatenate(column) for column in zip(*parts, strict=True))
+            own.append((low, part))
+        parts = sorted((part for parts in self._ranks.each(own) for part in parts), key=lambda part: part[0])
+        columns = zip(*(columns for _, columns in parts), strict=True)
+        eccentricity, reached, total = (np.concatenate(column) for column in columns)
         return named(self.instance.n, eccentricity, reached, total)
 
     def validate(self) -> Checked:

@@ -1,14 +1,10 @@
 """Paper H's cluster variant on several ranks: see cluster_ranks.py, which they run; partition and messages here."""
 
-import os
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mpi import LAUNCHER, needs_ranks
+from mpi import needs_ranks, on_ranks
 
 from saitan import bfs
 from saitan.arc_parts import GraphArcs, KroneckerArcs
@@ -23,11 +19,7 @@ SCRIPT = Path(__file__).with_name("cluster_ranks.py")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("number", "graphs"), [(1, 8), (2, 8), (8, 2)])
 def test_ranks_equal_one_process(number, graphs):
-    command = [*shlex.split(LAUNCHER), "-n", str(number), sys.executable, str(SCRIPT), str(number), str(graphs)]
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    assert done.stdout.count("right") == number
+    on_ranks(number, SCRIPT, str(graphs))
 
 
 @pytest.mark.parametrize("processes", PROCESSES[:5])

@@ -12,7 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from mpi import LAUNCHER, needs_ranks
 
+from saitan import apsp
+from saitan.workflow.answers import about_answer, read_answer
+from saitan.workflow.graphs.parquet import read_graph
 from saitan.workflow.launch import reason
+from saitan.workflow.step import Failure
 
 # Every rank adds its share; rank 1 is what its variant says.
 INIT = '''
@@ -109,7 +113,7 @@ def measured(sums, tmp_path):
         step = [sys.executable, "-m", "saitan.workflow.measure", "--settings", json.dumps(settings), "--cores", "2"]
         step += ["--queries", str(tmp_path / "queries.json"), "--reference", str(reference), "--output", str(output)]
         step += ["--log", str(log), "--ranks", str(ranks)]
-        command = [sys.executable, "-m", "saitan.workflow.launch", "--log", str(log), *shlex.split(launcher)]
+        command = [sys.executable, "-m", "saitan.workflow.launch", *shlex.split(launcher)]
         done = subprocess.run(
             [*command, "-n", str(ranks), *step], capture_output=True, text=True, env=sums.environment, timeout=40
         )
@@ -191,6 +195,39 @@ def test_a_number_of_ranks_that_does_not_fit_is_left_out(sums):
     sums.configure({"sums": EXPERIMENT | {"variants": ["right"], "ranks": [2, 9]}}, launcher=LAUNCHER)
     done = sums.snakemake("-n")
     assert "skipped: right on cpu in sums (ranks 9): right runs on 1 to 8 ranks, not 9" in done.stderr
+
+
+@pytest.mark.timeout(300)
+def test_ranks_keep_an_answer_in_slabs_and_finished_ones_stay(project):
+    kept = {"title": "Kept", "problem": "apsp", "graphs": ["tiny-grid"], "variants": {"batched": {"tasks": 8}}}
+    kept |= {"instance": {"answer": "slabs"}, "ranks": [2], "keep": ["distances"]}
+    project.configure({"kept": kept}, launcher=LAUNCHER)
+    place = "results/answers/apsp/cpu/tiny-grid/batched/answer~slabs,tasks~8,ranks~2/8-1"
+    answer = project.folder / place / "distances.parquet"
+    done = project.snakemake(f"{place}/distances.parquet")
+    assert done.returncode == 0, done.stderr
+    slabs = sorted((answer.parent / "distances.slabs").iterdir())
+    about = about_answer(answer)
+    assert about["shape"] == [144, 144] and about["slabs"] == [*range(0, 144, 18)]
+    assert sorted(int(slab.stem) for slab in slabs) == about["slabs"]
+    graph = read_graph(project.folder / "results/graphs/tiny-grid")
+    wanted = apsp.solve(graph, variant="scipy", backend="cpu")
+    assert np.array_equal(read_answer(answer), wanted)
+    assert np.array_equal(read_answer(answer, slice(17, 60)), wanted[17:60])
+    times = {slab: slab.stat().st_mtime_ns for slab in slabs}
+    # As after a call that ended early, and one with other slabs.
+    answer.unlink()
+    slabs[3].unlink()
+    slabs[4].write_bytes(b"half")
+    (answer.parent / "distances.slabs/7.parquet").write_bytes(slabs[0].read_bytes())
+    done = project.snakemake(f"{place}/distances.parquet")
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(read_answer(answer), wanted)
+    again = {slab: slab.stat().st_mtime_ns for slab in sorted((answer.parent / "distances.slabs").iterdir())}
+    assert again.keys() == times.keys() and {s for s in slabs if again[s] != times[s]} == {slabs[3], slabs[4]}
+    slabs[0].unlink()
+    with pytest.raises(Failure, match="is missing, a part of"):
+        read_answer(answer)
 
 
 @pytest.mark.parametrize(

@@ -63,12 +63,16 @@ rule keep:
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
         gpu=lambda wc: int(wc.backend == "cuda"),
+        mpi=lambda wc: plan.launcher_of(plan.kept_point(wc)),
+        tasks=lambda wc: plan.kept_point(wc).ranks,
     params:
         settings=lambda wc: plan.keep_settings(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
         cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),
+        launch=lambda wc, resources: plan.launch(plan.kept_point(wc), resources),
+        ranks=lambda wc: plan.rank_options(plan.kept_point(wc)),
     shell:
-        "SAITAN_CUBINS={params.cubins} python -m saitan.workflow.keep --settings {params.settings:q}"
-        " {params.data} --queries {input.queries:q} --cores {threads}"
+        "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.keep --settings {params.settings:q}"
+        " {params.data} --queries {input.queries:q} --cores {threads} {params.ranks}"
         " --folder {params.folder:q} --outputs {wildcards.output:q} --log {log:q}"
