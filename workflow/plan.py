@@ -119,11 +119,17 @@ class Plan(GraphFiles):
 
     def launcher_of(self, point: Point) -> str | None:
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""
-        return self.config.launcher if point.ranks else None
+        return self.config.launcher if (point.ranks or 1) > 1 else None
+
+    @staticmethod
+    def gpus_of(point: Point) -> int:
+        return (point.ranks or 1) if point.backend == "cuda" else 0
 
     def launch(self, point: Point, resources: Any) -> str:
         """What starts a point's ranks, to stand before a step; "" where it is one process."""
-        return f"python -m saitan.workflow.launch {resources.mpi} -n {resources.tasks}" if point.ranks else ""
+        return (
+            f"python -m saitan.workflow.launch {resources.mpi} -n {resources.tasks}" if self.launcher_of(point) else ""
+        )
 
     def rank_options(self, point: Point) -> str:
         """What each rank is told of the others."""

@@ -37,10 +37,10 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     """
     parser.add_argument("--log", type=Path, help="also write messages here")
     arguments = parser.parse_args()
-    several = getattr(arguments, "ranks", None)
+    several = (getattr(arguments, "ranks", None) or 1) > 1
     signal.signal(signal.SIGTERM, lambda *_: _stopped(None if several else arguments.log))
     try:
-        if several:
+        if getattr(arguments, "ranks", None):
             _join(arguments)
         _settle_numba(getattr(arguments, "cores", None))
         if arguments.log and not several:
@@ -71,8 +71,8 @@ def add_ranks(parser: argparse.ArgumentParser) -> None:
 
 
 def _join(arguments: argparse.Namespace) -> None:
-    """Join the other ranks; `cores` are this rank's from now on."""
-    joined = ranks.join(arguments.ranks)
+    """Join the other ranks, if any; `cores` are this rank's from now on."""
+    joined = ranks.join(arguments.ranks) if arguments.ranks > 1 else ranks.current()
     arguments.cores = arguments.cores_per_rank or max(1, arguments.cores // joined.together)
 
 

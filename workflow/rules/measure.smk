@@ -33,8 +33,8 @@ rule measure:
     priority: 1
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
-        gpu=lambda wc: int(wc.backend == "cuda"),
-        # Of a point with ranks: what starts them, and how many.
+        # Of a point with ranks: a GPU each, what starts them, and how many.
+        gpu=lambda wc: plan.gpus_of(plan.point(wc)),
         mpi=lambda wc: plan.launcher_of(plan.point(wc)),
         tasks=lambda wc: plan.point(wc).ranks,
     params:
@@ -62,7 +62,7 @@ rule keep:
         f"{RESULTS}/logs/keep/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.log",
     threads: lambda wc: workflow.resource_settings.cores or 1
     resources:
-        gpu=lambda wc: int(wc.backend == "cuda"),
+        gpu=lambda wc: plan.gpus_of(plan.kept_point(wc)),
         mpi=lambda wc: plan.launcher_of(plan.kept_point(wc)),
         tasks=lambda wc: plan.kept_point(wc).ranks,
     params:
