@@ -5,6 +5,8 @@
     distances = apsp.solve(graph, sources=range(100, 200))  # [100, n]
     centres = apsp.reductions(graph)["closeness"]           # [n], whatever the size of the matrix
     apsp.slabs(graph, sink)                                 # the matrix to a sink, some rows at a time
+    apsp.compress(graph, "matrix.coded")                    # the matrix to a file, without loss, some 1/200 of its size
+    distance = apsp.open("matrix.coded")[7, 100]            # also [7], [7:99]; needs no GPU
 
 The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP), those for dense matrices,
 and other people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Of a
@@ -13,7 +15,8 @@ matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are 
 Read instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and
 floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`), sweep.py with cpu_sweep.py or
 cuda_sweep.py and sweep.cu (maps), dense.py with cpu_dense.py or cuda_dense.py, diagonal.cu and dense.cu (dense
-matrices, on the product of `tropical`), and validate.py. Closures of matrices and floats are checked by
+matrices, on the product of `tropical`), and validate.py. streaming.py: slabs and reductions; coding.py, order.py,
+packing.py with packing.cu and stored.py: the coded matrix of FORMAT.md. Closures of matrices and floats are checked by
 closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and
 measurements.
 """
@@ -44,7 +47,10 @@ from saitan.problem import (
 from saitan.ranks import current
 
 if TYPE_CHECKING:
+    import os
+
     from saitan.apsp.instances import Instance
+    from saitan.apsp.stored import Matrix
     from saitan.graph import Graph
 
 TITLE = "All-pairs shortest paths"
@@ -371,6 +377,41 @@ def reductions(
     with _solver(graph, sources, "reductions", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
         return solver.answer()
+
+
+def compress(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    variant: str = "fast",
+    backend: str = "auto",
+    check: bool = True,
+    **parameters: Any,
+) -> dict[str, float]:
+    """The whole matrix into a file of a few bytes a hundred entries, without loss (FORMAT.md); `open` reads it.
+
+    check: certify every slab of distances, and decode all that is coded and compare it. The file gets its name when it
+    is complete; where it cannot be written, nothing is left behind. Returns what it took: kernel_s and coding_s (on the
+    device), total_s, entries, bytes, ratio. Raises OSError, Invalid where the check fails, and otherwise as `solve`
+    does.
+    """
+    from saitan.apsp.coding import write_coded
+
+    chosen = _variant(variant)
+    backend = backend_for(chosen, backend)
+    if reason := chosen.unfit(backend, {"answer": "slabs"}):
+        raise Unavailable(f"{variant} {reason}")
+    make = partial(chosen.load(backend), **check_parameters(variant, parameters, chosen.parameters))
+    return write_coded(checked_graph(graph), path, make, backend, check)
+
+
+def open(path: str | os.PathLike[str]) -> Matrix:
+    """A matrix that `compress` wrote: its [s, t], [s] and [s0:s1] are NumPy's, read without the rest of the file.
+
+    Raises ValueError for a file that is none, Invalid, here or when it is read, for what is corrupt.
+    """
+    from saitan.apsp.stored import Matrix
+
+    return Matrix(path)
 
 
 @contextmanager

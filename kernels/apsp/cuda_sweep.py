@@ -41,6 +41,8 @@ class Sweep:
         self.batch = self.batch_for(sources, self.inner)
         self.last = int(h.first[-2]) if h.levels else graph.n
         self._climber, self._base = Climber(h), 0
+        # Numba loads what the first batch calls, outside the time of a query.
+        self._climber.climb(np.zeros(1, np.int64))
         self._place_of_core = -(-h.core // 4) * 4
 
         arcs = np.empty(len(h.down_tails), arc_type(self.inner))

@@ -57,7 +57,9 @@ def slab_rows(instance: Instance, backend: str) -> int:
 
 
 class Slabs:
-    """A solver whose answer leaves in slabs. make: the solver of an instance that holds a whole matrix.
+    """A solver whose answer leaves in slabs.
+
+    make: the solver of an instance that holds a whole matrix; rows: of a slab, where they are not chosen here
 
     Several ranks (saitan.ranks) take slabs from a shared counter, and each hands on its own. done: first rows of slabs
     that are left out.
@@ -65,8 +67,10 @@ class Slabs:
 
     streamed = True
 
-    def __init__(self, instance: Instance, backend: str, make: Callable[[Instance], Any]) -> None:
-        self.instance, self.rows = instance, slab_rows(instance, backend)
+    def __init__(
+        self, instance: Instance, backend: str, make: Callable[[Instance], Any], rows: int | None = None
+    ) -> None:
+        self.instance, self.rows = instance, rows or slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._settled = self.solver.longest < unreachable(self.solver.dtype).item()
@@ -86,16 +90,24 @@ class Slabs:
 
     def _slabs(self, query: list[int]) -> Iterator[tuple[int, Run]]:
         """The first row of every slab and its run, while its rows are in the solver's slab."""
-        first, count = self.instance.range_of(query)
-        parts = [(low, [first + low, rows]) for low, rows in self.slabs(count).items()]
-        if not self._settled:
-            # Distances that do not fit widen those of all slabs, so they are looked for before the first one leaves.
-            for _, part in parts:
-                self.solver.produce(part)
-            self._settled = True
+        self.settle(query)
+        parts = self._parts(query)
         for number in self._ranks.tickets(len(parts)):
             low, part = parts[number]
             yield low, self.solver.produce(part)
+
+    def _parts(self, query: list[int]) -> list[tuple[int, list[int]]]:
+        """The first row of every slab that is not done, and its query."""
+        first, count = self.instance.range_of(query)
+        return [(low, [first + low, rows]) for low, rows in self.slabs(count).items()]
+
+    def settle(self, query: list[int]) -> np.dtype:
+        """The type of the distances: one that does not fit widens those of all slabs, so it is looked for before."""
+        if not self._settled:
+            for _, part in self._parts(query):
+                self.solver.produce(part)
+            self._settled = True
+        return np.dtype(self.solver.dtype)
 
     def slabs(self, count: int) -> dict[int, int]:
         """The first row of every slab that is not done, and its rows."""

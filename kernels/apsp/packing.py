@@ -1,0 +1,321 @@
+"""Coded rows of a matrix of distances (FORMAT.md) on the CPU: how they are made, and read again.
+
+A row is coded against an earlier row of its group, block by block of columns: as the few columns whose difference to
+that row is not the difference of the column that they are coded against (`sparse`), or as all differences in as few
+bits as the block needs (`packed`). Arithmetic is modulo 2^32, or 2^64 for distances of 64 bits: any bits come back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from saitan.apsp.order import NONE
+
+SPARSE, PACKED = 0, 1
+
+_U, _W = np.uint64, np.uint32
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True)
+def checksum(words, seed):
+    """The checksum of words with the number of what they belong to, uint32."""
+    total = _U(0)
+    for i in range(-1, len(words)):
+        x = _U(seed) & _LOW if i < 0 else _U(words[i]) ^ ((_U(i + 1) * _U(0x9E3779B1)) & _LOW)
+        x = (x * _U(0x85EBCA77)) & _LOW
+        x = ((x ^ (x >> _U(15))) * _U(0xC2B2AE3D)) & _LOW
+        total += x ^ (x >> _U(13))
+    return _W(total & _LOW)
+
+
+@njit(cache=True)
+def _signed(difference, narrow):
+    """A difference modulo 2^64 as a signed number of the distances' width."""
+    return np.int64(np.int32(difference & _LOW)) if narrow else np.int64(difference)
+
+
+@njit(cache=True)
+def _bits(x):
+    """The bits that an unsigned number takes."""
+    count = 0
+    while x:
+        x >>= _U(1)
+        count += 1
+    return count
+
+
+@njit(cache=True)
+def _log_bytes(least, most):
+    """log2 of the bytes that hold all numbers between two."""
+    if least >= -128 and most < 128:
+        return 0
+    if least >= -32768 and most < 32768:
+        return 1
+    return 2 if least >= -(2**31) and most < 2**31 else 3
+
+
+@njit(cache=True)
+def _differences(row, above, against, columns, narrow, x, y):
+    """Of a block: x, the differences to the row above (to 0 where `against` is false); y, those to their columns'."""
+    for j in range(len(row)):
+        x[j] = _signed(_U(row[j]) - (_U(above[j]) if against else _U(0)), narrow)
+    y[0] = x[0]
+    for j in range(1, len(row)):
+        y[j] = _signed(_U(x[j]) - _U(x[columns[j]]), narrow)
+
+
+@njit(cache=True)
+def _sparse_words(count, log_bytes):
+    return 1 + (count + 1) // 2 + ((count << log_bytes) + 3) // 4
+
+
+@njit(cache=True)
+def _packed_words(count, bits):
+    return 3 + (count * bits + 31) // 32
+
+
+@njit(cache=True)
+def _plan(x, y):
+    """The header word of a block, and its words."""
+    count, least, most = 0, np.int64(0), np.int64(0)
+    lowest, highest = x[0], x[0]
+    for j in range(len(x)):
+        count += y[j] != 0
+        least, most = min(least, y[j]), max(most, y[j])
+        lowest, highest = min(lowest, x[j]), max(highest, x[j])
+    log_bytes, bits = _log_bytes(least, most), _bits(_U(highest) - _U(lowest))
+    sparse, packed = _sparse_words(count, log_bytes), _packed_words(len(x), bits)
+    if sparse <= packed and count < 65536:
+        return SPARSE | log_bytes << 8 | count << 16, sparse
+    return PACKED | bits << 8, packed
+
+
+@njit(parallel=True, cache=True)
+def measure(slab, rows, first, columns, width, narrow, headers, words):
+    """headers, words uint32 [rows, blocks] of a slab whose first row has the place `first`."""
+    n = slab.shape[1]
+    for i in prange(len(slab)):
+        # Signed, as the loop's variable is not.
+        r = np.int64(i)
+        x, y = np.empty(width, np.int64), np.empty(width, np.int64)
+        against = rows[first + r] != NONE
+        above = slab[np.int64(rows[first + r]) - first if against else r]
+        for b in range(words.shape[1]):
+            low, high = b * width, min(n, (b + 1) * width)
+            size = high - low
+            _differences(slab[r, low:high], above[low:high], against, columns[low:high], narrow, x, y)
+            headers[r, b], words[r, b] = _plan(x[:size], y[:size])
+
+
+@njit(cache=True)
+def _write_sparse(header, y, out):
+    count, log_bytes, k = header >> 16, header >> 8 & 3, 0
+    out[1:] = 0
+    positions, values = out[1 : 1 + (count + 1) // 2].view(np.uint16), out[1 + (count + 1) // 2 :]
+    for j in range(len(y)):
+        if y[j] != 0:
+            positions[k] = j
+            if log_bytes == 0:
+                values.view(np.int8)[k] = y[j]
+            elif log_bytes == 1:
+                values.view(np.int16)[k] = y[j]
+            elif log_bytes == 2:
+                values.view(np.int32)[k] = y[j]
+            else:
+                values[2 * k], values[2 * k + 1] = _W(_U(y[j]) & _LOW), _W(_U(y[j]) >> _U(32))
+            k += 1
+
+
+@njit(cache=True)
+def _write_packed(header, x, out):
+    bits, base = header >> 8, x.min()
+    out[1], out[2] = _W(_U(base) & _LOW), _W(_U(base) >> _U(32))
+    out[3:] = 0
+    for j in range(len(x)):
+        value, place = _U(x[j]) - _U(base), j * bits
+        word, shift = 3 + place // 32, place % 32
+        left = bits
+        while left > 0:
+            out[word] |= _W(((value & _LOW) << _U(shift)) & _LOW)
+            taken = 32 - shift
+            value >>= _U(taken)
+            left -= taken
+            word += 1
+            shift = 0
+
+
+@njit(parallel=True, cache=True)
+def write(slab, rows, first, columns, width, narrow, headers, words, starts, out):
+    """The records of a slab's rows into words `out`; starts int64 [rows]: where each begins."""
+    n, blocks = slab.shape[1], words.shape[1]
+    for i in prange(len(slab)):
+        # Signed, as the loop's variable is not.
+        r = np.int64(i)
+        x, y = np.empty(width, np.int64), np.empty(width, np.int64)
+        against = rows[first + r] != NONE
+        above = slab[np.int64(rows[first + r]) - first if against else r]
+        at = starts[r] + 2 * blocks
+        end = 0
+        for b in range(blocks):
+            low, high = b * width, min(n, (b + 1) * width)
+            size = high - low
+            _differences(slab[r, low:high], above[low:high], against, columns[low:high], narrow, x, y)
+            block = out[at + end : at + end + words[r, b]]
+            block[0] = headers[r, b]
+            if headers[r, b] & 255 == SPARSE:
+                _write_sparse(np.int64(headers[r, b]), y[:size], block)
+            else:
+                _write_packed(np.int64(headers[r, b]), x[:size], block)
+            end += words[r, b]
+            out[starts[r] + b] = end
+            out[starts[r] + blocks + b] = checksum(block, (first + r) * blocks + b)
+
+
+@njit(cache=True)
+def _block(words, starts, blocks, r, b, size):
+    """Where a block of a row begins and ends; both 0 where its checksum or its shape is not right."""
+    start, after = np.int64(starts[r]), np.int64(starts[r + 1])
+    at = start + 2 * blocks
+    begin, end = at + (np.int64(words[start + b - 1]) if b else 0), at + np.int64(words[start + b])
+    if not at <= begin < end <= after or words[start + blocks + b] != checksum(words[begin:end], r * blocks + b):
+        return 0, 0
+    header, room = np.int64(words[begin]), end - begin
+    if header & 255 == SPARSE:
+        right = header >> 8 & 255 < 4 and _sparse_words(header >> 16, header >> 8 & 3) == room
+    else:
+        right = header & 255 == PACKED and header >> 8 <= 64 and _packed_words(size, header >> 8) == room
+    return (begin, end) if right else (0, 0)
+
+
+@njit(cache=True)
+def _sparse(words, begin):
+    """The positions of a sparse block's columns, and where its values begin."""
+    count = np.int64(words[begin]) >> 16
+    values = begin + 1 + (count + 1) // 2
+    return words[begin + 1 : values].view(np.uint16)[:count], values
+
+
+@njit(cache=True)
+def _value(words, values, log_bytes, k):
+    """Value k of a sparse block modulo 2^64."""
+    if log_bytes == 3:
+        return _U(words[values + 2 * k]) | _U(words[values + 2 * k + 1]) << _U(32)
+    bits = 8 << log_bytes
+    word = _U(words[values + k * bits // 32]) >> _U(k * bits % 32)
+    # Sign-extended.
+    return _U(np.int64(word << _U(64 - bits)) >> np.int64(64 - bits))
+
+
+@njit(cache=True)
+def _packed_value(words, begin, bits, j):
+    """Difference j of a packed block modulo 2^64."""
+    value, have, place = _U(words[begin + 1]) | _U(words[begin + 2]) << _U(32), 0, j * bits
+    word, shift, found = begin + 3 + place // 32, place % 32, _U(0)
+    while have < bits:
+        found |= (_U(words[word]) >> _U(shift)) << _U(have)
+        have += 32 - shift
+        word += 1
+        shift = 0
+    return value + (found & ((_U(1) << _U(bits)) - _U(1)) if bits < 64 else found)
+
+
+@njit(cache=True)
+def entry(words, starts, rows, ends, place, width, s, t):
+    """The distance from vertex s to vertex t modulo 2^64, and -1; or 0 and the place of a row with a corrupt block."""
+    n = len(place)
+    blocks = (n + width - 1) // width
+    r, c = np.int64(place[s]), np.int64(place[t])
+    b = c // width
+    low, size = b * width, min(width, n - b * width)
+    found, j = _U(0), c - low
+    while True:
+        begin, end = _block(words, starts, blocks, r, b, size)
+        if end == 0:
+            return _U(0), r
+        header = np.int64(words[begin])
+        if header & 255 == SPARSE:
+            positions, values = _sparse(words, begin)
+            for k in range(len(positions)):
+                if positions[k] > j:
+                    break
+                if j < ends[low + positions[k]]:
+                    found += _value(words, values, header >> 8 & 3, k)
+        else:
+            found += _packed_value(words, begin, header >> 8, j)
+        if rows[r] == NONE:
+            return found, -1
+        r = np.int64(rows[r])
+
+
+@njit(cache=True)
+def _add_block(words, begin, low, ends, steps, sums):
+    """Add a block's differences: steps [size + 1], whose running sum is added to sums [size] at the end."""
+    header = np.int64(words[begin])
+    if header & 255 == SPARSE:
+        positions, values = _sparse(words, begin)
+        for k in range(len(positions)):
+            value = _value(words, values, header >> 8 & 3, k)
+            steps[positions[k]] += value
+            steps[ends[low + positions[k]]] -= value
+    else:
+        for j in range(len(sums)):
+            sums[j] += _packed_value(words, begin, header >> 8, j)
+
+
+@njit(parallel=True, cache=True)
+def decode(words, starts, rows, ends, vertices, width, places, out, corrupt):
+    """The rows of some places, in the order of the vertices, into out; corrupt int64 [rows, 2]: -1, or a row and block
+    that is.
+    """
+    n = len(vertices)
+    blocks = (n + width - 1) // width
+    for worker in prange(len(places)):
+        i = np.int64(worker)
+        corrupt[i, 0] = -1
+        steps, sums = np.empty(width + 1, np.uint64), np.empty(width, np.uint64)
+        for b in range(blocks):
+            low, size = b * width, min(width, n - b * width)
+            steps[:], sums[:] = 0, 0
+            r = np.int64(places[i])
+            while corrupt[i, 0] < 0:
+                begin, end = _block(words, starts, blocks, r, b, size)
+                if end == 0:
+                    corrupt[i, 0], corrupt[i, 1] = r, b
+                    break
+                _add_block(words, begin, low, ends, steps, sums[:size])
+                if rows[r] == NONE:
+                    break
+                r = np.int64(rows[r])
+            running = _U(0)
+            for j in range(size):
+                running += steps[j]
+                out[i, vertices[low + j]] = running + sums[j]
+
+
+@njit(parallel=True, cache=True)
+def decode_group(words, starts, rows, ends, width, first, out, corrupt):
+    """The rows of a group, from the place `first` on, in the order of the places, into out [rows, n].
+
+    corrupt int64 [blocks, 2] as for `decode`.
+    """
+    n = out.shape[1]
+    blocks = (n + width - 1) // width
+    for worker in prange(blocks):
+        b = np.int64(worker)
+        low, size = b * width, min(width, n - b * width)
+        steps, sums = np.empty(width + 1, np.uint64), np.empty(width, np.uint64)
+        corrupt[b, 0] = -1
+        for i in range(len(out)):
+            begin, end = _block(words, starts, blocks, first + i, b, size)
+            if end == 0:
+                corrupt[b, 0], corrupt[b, 1] = first + i, b
+                break
+            steps[:], sums[:] = 0, 0
+            _add_block(words, begin, low, ends, steps, sums[:size])
+            running, against = _U(0), rows[first + i] != NONE
+            above = out[np.int64(rows[first + i]) - first if against else i]
+            for j in range(size):
+                running += steps[j]
+                out[i, low + j] = running + sums[j] + (_U(above[low + j]) if against else _U(0))
