@@ -8,7 +8,8 @@ from snakemake.utils import min_version
 from saitan.workflow import terminal
 from saitan.workflow.modules import steps_code
 from saitan.workflow.outline import outline_files
-from saitan.workflow.plan import RESULTS, VEGA, plan_from
+from saitan.workflow.plan import RESULTS, VEGA
+from saitan.workflow.planning import plan_from
 from saitan.workflow.terminal import Ending
 
 min_version("9.6")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import Field, RootModel, ValidationError
 
-from saitan.workflow.config import Model, explain
+from saitan.workflow.config import explain
+from saitan.workflow.config_model import Model
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
 

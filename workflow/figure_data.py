@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from saitan.workflow.axes import words
-from saitan.workflow.config import Figure
+from saitan.workflow.config_model import Figure
 from saitan.workflow.published import PAPER
 from saitan.workflow.step import Failure
 

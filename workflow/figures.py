@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import Field
 
 from saitan.workflow.axes import Axis, axis_of, words
-from saitan.workflow.config import Figure
+from saitan.workflow.config_model import Figure
 from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, shapes, tidy
 from saitan.workflow.files import beside
 from saitan.workflow.samples import described

@@ -1,36 +1,26 @@
-"""From a checked configuration and the facts of a machine to the points to measure, and what is left out and why.
-
-`make` is a pure function of the configuration, the catalogues and the machine that jobs run on; `plan_from` finds these
-for the Snakefile. The rules ask the Plan for paths, inputs and settings.
-"""
+"""The plan of a run, made by planning.py: its points, their files, inputs and settings, for rules and the report."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
 import shlex
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from saitan.problem import Variant, problem
-from saitan.workflow import machine, modules
-from saitan.workflow.arrays import Array, load_arrays
-from saitan.workflow.config import Config, ConfigError, load
-from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
-from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles, absent_data
-from saitan.workflow.machine import NO_NVCC, Machine
-from saitan.workflow.points import Point, combinations, digest, pattern
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_duplicates
+from saitan.problem import problem
+from saitan.workflow import modules
+from saitan.workflow.arrays import Array
+from saitan.workflow.config_model import Config
+from saitan.workflow.graphs.catalogue import Downloaded, Generated
+from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles
+from saitan.workflow.machine import Machine
+from saitan.workflow.points import Point, digest
 
 VEGA = f"{RESULTS}/vega.js"
-# The modules of the workflow that a sample depends on.
-MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
 
 
 @dataclass(frozen=True)
@@ -260,7 +250,7 @@ class Plan(GraphFiles):
         """The cubins that a point loads, for every architecture: the job's machine chooses."""
         if point.backend != "cuda":
             return []
-        own = _kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
+        own = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
         shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
         return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
 
@@ -335,210 +325,6 @@ class Plan(GraphFiles):
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
 
 
-def make(
-    config: Config,
-    jobs_machine: Machine,
-    entries: Mapping[str, Downloaded | Generated],
-    arrays: Mapping[str, Array] | None = None,
-    absent: Mapping[str, str] | None = None,
-    root: str = "",
-) -> Plan:
-    """The plan of a configuration for a machine. Raises ConfigError where nothing that was asked for can run."""
-    plan = Plan(config, jobs_machine, entries, arrays or {}, absent or {}, root)
-    plan.backends, said = _backends(config, jobs_machine)
-    plan.architectures = _architectures(config, jobs_machine) if "cuda" in plan.backends else []
-    plan.skipped += said
-    wanted = dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays))
-    for name in wanted:
-        if name in plan.absent:
-            kind = "graph" if name in entries else "array"
-            plan.skipped.append(Skipped(f"{kind} {name}", plan.absent[name]))
-    # Experiments that keep come first: others read what they keep.
-    for name in sorted(config.experiments, key=lambda name: not config.experiments[name].keep):
-        found, left_out = _points(plan, name)
-        plan.points += found
-        plan.skipped += left_out
-        plan.__dict__.pop("_by_experiment", None)
-    order = {name: place for place, name in enumerate(config.experiments)}
-    plan.points.sort(key=lambda point: order[point.experiment])
-    plan.__dict__.pop("_by_experiment", None)
-    plan.skipped = list(dict.fromkeys(plan.skipped))
-    return plan
-
-
-def _backends(config: Config, jobs_machine: Machine) -> tuple[list[str], list[Skipped]]:
-    """The backends of a run. A configuration that names architectures speaks of the jobs' machines, not of this one."""
-    choice = config.backend
-    if choice == "cpu":
-        return ["cpu"], []
-    elsewhere = choice != "auto" and config.architectures is not None
-    reason = None if elsewhere else jobs_machine.unusable
-    reason = reason or (None if jobs_machine.nvcc else NO_NVCC)
-    if reason and choice == "cuda":
-        hint = "" if config.architectures else "; where jobs run on other machines, name their `architectures`"
-        raise ConfigError(f"backend: cuda cannot be used here ({reason}); auto, both and cpu can{hint}")
-    if reason:
-        return ["cpu"], [Skipped("backend cuda", reason)]
-    return (["cpu", "cuda"] if choice == "both" else ["cuda"]), []
-
-
-def _architectures(config: Config, jobs_machine: Machine) -> list[str]:
-    return list(config.architectures or [jobs_machine.arch])
-
-
-def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
-    experiment = plan.config.experiments[name]
-    found: list[Point] = []
-    skipped: list[Skipped] = []
-    if experiment.problem is None:
-        return found, skipped
-    package = problem(experiment.problem)
-    data = [*experiment.graphs, *experiment.arrays]
-    data = [source for source in data if source not in plan.absent] if data else [NO_GRAPH]
-    for variant, backend in itertools.product(experiment.variants, plan.backends):
-        what = f"{variant} on {backend} in {name}"
-        declared = package.VARIANTS[variant]
-        if backend not in declared.backends():
-            if declared.peer is None or not set(declared.backends()) & set(plan.backends):
-                skipped.append(Skipped(what, f"{variant} has no {backend} implementation"))
-            continue
-        if reason := declared.missing():
-            skipped.append(Skipped(what, reason))
-            continue
-        for source, instance in itertools.product(data, combinations(experiment.instance)):
-            if reason := _unfit(plan, declared, backend, source, instance, package):
-                skipped.append(Skipped(f"{what} ({_where(source, instance)})", f"{variant} {reason}"))
-                continue
-            if reason := _unkept(plan, source):
-                skipped.append(Skipped(f"{what} ({source})", reason))
-                continue
-            numbers, refused = _ranks(experiment.ranks, declared)
-            skipped += [
-                Skipped(f"{what} ({_where(source, instance | {'ranks': n})})", f"{variant} {why}") for n, why in refused
-            ]
-            for parameters, ranks in itertools.product(combinations(experiment.variants[variant]), numbers):
-                swept = {"ranks": ranks} if ranks else {}
-                point = Point(
-                    plan.config.name,
-                    name,
-                    experiment.problem,
-                    backend,
-                    source,
-                    variant,
-                    pattern(instance | parameters | swept),
-                    pattern(instance),
-                    parameters,
-                    instance,
-                    f"{experiment.queries}-{experiment.seed}",
-                    ranks=ranks,
-                )
-                found.append(_identified(plan, point))
-    if experiment.keep and len(found) > len(plan.backends):
-        users = [
-            other for other, e in plan.config.experiments.items() if any(a.startswith(f"{name}.") for a in e.arrays)
-        ]
-        if users:
-            raise ConfigError(
-                f"experiments.{users[0]}.arrays: {name} keeps the answers of {len(found)} points, an array is that of"
-                " one: give the kept experiment one graph, variant and value of each parameter"
-            )
-    return found, skipped
-
-
-def _where(source: str, instance: Mapping[str, Any]) -> str:
-    return ", ".join(
-        [*([source] if source != NO_GRAPH else []), *(f"{key} {value}" for key, value in instance.items())]
-    )
-
-
-def _unfit(
-    plan: Plan, declared: Any, backend: str, source: str, instance: Mapping[str, Any], package: Any
-) -> str | None:
-    """Why a variant cannot answer, as far as the plan can know."""
-    full = {key: parameter.default for key, parameter in package.INSTANCE.items()} | dict(instance)
-    arch = plan.machine.arch if plan.config.architectures is None else None
-    kind = "graph" if source in plan.entries else None if source == NO_GRAPH else "array"
-    inputs = [name for name, taken in package.INPUTS.items() if taken.kind == kind]
-    return declared.unfit(backend, full, None, arch, inputs)
-
-
-def _ranks(wanted: list[int], declared: Variant) -> tuple[list[int | None], list[tuple[int, str]]]:
-    """The numbers of ranks that a variant runs on, and with the reason those that it cannot.
-
-    Without any that are wanted, and of a variant that knows none: one process, None.
-    """
-    if not wanted or not declared.ranks:
-        return [None], []
-    refused = [(number, reason) for number in wanted if (reason := declared.unranked(number))]
-    return [number for number in wanted if not declared.unranked(number)], refused
-
-
-def _unkept(plan: Plan, source: str) -> str | None:
-    """Why an array of another experiment is not there."""
-    experiment, dot, _ = source.partition(".")
-    if not dot or source in plan.entries or source in plan.arrays or plan.points_of(experiment):
-        return None
-    return f"{experiment} keeps no answer here: nothing of it can run"
-
-
-def _identified(plan: Plan, point: Point) -> Point:
-    """The point with its identity: settings, data's entry, the code that makes its numbers."""
-    experiment = plan.config.experiments[point.experiment]
-    declared = problem(point.problem).VARIANTS[point.variant]
-    path = getattr(declared, point.backend)
-    measure = plan.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
-    entry = plan.entries.get(point.graph) or plan.arrays.get(point.graph)
-    parts = [
-        (point.problem, point.backend, point.graph, point.variant, point.parameters, point.instance, point.drawn),
-        (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
-        entry.model_dump(exclude={"title"}) if entry else None,
-        (path, declared.cubins, declared.peer),
-        modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
-    ]
-    if point.ranks:
-        parts.append((point.ranks, experiment.cores_per_rank))
-    if point.backend == "cuda":
-        names = _kernel_names(point.problem, declared.cubins)
-        owners = dict.fromkeys(name.partition("/")[0] for name in names)
-        own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
-        files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
-        parts.append((plan.architectures, modules.text_digest(files)))
-    return Point(**{**point.__dict__, "identity": digest(parts)})
-
-
-def _kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
+def kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
     """A variant's cubins as "problem/stem"; those of its own problem are declared without it."""
     return [name if "/" in name else f"{owner}/{name}" for name in cubins]
-
-
-def plan_from(
-    raw: Mapping[str, Any],
-    *,
-    root: Path,
-    configfiles: Iterable[str] = (),
-    cores: int = 1,
-    jobs_machine: Machine | None = None,
-) -> Plan:
-    """The plan of a configuration as Snakemake read it. Ends the process with one line for what is wrong in it.
-
-    root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name.
-    """
-    try:
-        # Snakemake has read them, and says nothing of a key that is there twice.
-        for file in filter(os.path.exists, configfiles):
-            check_duplicates(Path(file))
-        settings = {"name": _default_name(configfiles), **raw}
-        place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
-        entries = load_catalogue(Path(f"{place}config/graphs.yaml"))
-        arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
-        config = load(settings, entries, arrays)
-        absent = absent_data(config, entries, arrays)
-        made = make(config, jobs_machine or machine.this(cores), entries, arrays, absent, place)
-    except (ConfigError, Failure) as error:
-        sys.exit(f"config: {error}")
-    return made
-
-
-def _default_name(configfiles: Collection[str]) -> str:
-    files = list(configfiles)
-    return Path(files[-1]).stem.replace("-", "_").replace(".", "_") if files else "run"

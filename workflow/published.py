@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from saitan.workflow.config import Model, explain
+from saitan.workflow.config import explain
+from saitan.workflow.config_model import Model
 from saitan.workflow.numbers import readable
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml

@@ -17,7 +17,8 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from saitan.workflow.bests import compared_by, doubt, in_order, plain
-from saitan.workflow.config import Model, explain
+from saitan.workflow.config import explain
+from saitan.workflow.config_model import Model
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.quantities import Headline

@@ -20,7 +20,7 @@ import pandas as pd
 
 from saitan.problem import Metric
 from saitan.workflow.ceilings import Ceilings
-from saitan.workflow.config import Experiment
+from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.quantities import BUILT_IN, SHARE, headline_of, metrics_of
 from saitan.workflow.rows import KEYS, MEASURED, POINTS, cdf, joined, row_of

@@ -28,9 +28,9 @@ from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.problem import Checked, Run
-from saitan.tropical import cuda_fast
+from saitan.tropical import cuda_fast, cuda_packed
 from saitan.tropical.cuda_common import ENTRY, divided, fill
-from saitan.tropical.cuda_fast import (
+from saitan.tropical.cuda_packed import (
     LINES_A,
     LINES_B,
     Matrix,
@@ -48,7 +48,7 @@ EDGE = _SIZES["EDGE"]
 THREADS = (_SIZES["ACROSS"], _SIZES["ROWS"], 1)
 # Kernels start in the order of their launches. So the large product is cut into launches of one tile a multiprocessor,
 # on one stream more than a multiprocessor holds blocks: a small kernel waits for one of them at most.
-BESIDE = cuda_fast.BLOCKS + 1
+BESIDE = cuda_packed.BLOCKS + 1
 # More vertices than this go in steps of 1,024, fewer in steps of 512: multiples of the widest tile, measured on an H200
 # from 4,096 to 16,384.
 LARGE = 8192
@@ -195,11 +195,11 @@ class FloydWarshallBlocked(Dense):
         self.step = min(self.n, 512 if self.n <= LARGE else 1024)
         # An inner set, and two for the steps: the product still reads one while the next step packs the other.
         self._sizes = [(self.step, min(self.n, EDGE))] + [(self.n, self.step)] * 2
-        return sum(Strips.nbytes(self.entries, *x) for x in self._sizes) + cuda_fast.REPORT.itemsize
+        return sum(Strips.nbytes(self.entries, *x) for x in self._sizes) + cuda_packed.REPORT.itemsize
 
     def prepare_work(self) -> None:
         self._inner, *self._outer = (Strips(self.buffers, self.entries, *x) for x in self._sizes)
-        self.report = self.buffers.empty(cuda_fast.REPORT.itemsize // 4, np.uint32)
+        self.report = self.buffers.empty(cuda_packed.REPORT.itemsize // 4, np.uint32)
         self.multiplier = Multiplier(self.entries, self.report)
         name = f"close_diagonal_{self.entries.name}"
         self._close_diagonal = function("apsp", "diagonal", name, f"Pii{ENTRY[self.entries.name]}")

@@ -12,7 +12,7 @@ Read the files in this order:
     phases.py        paper S: the loop over phases, the same on both backends; cpu.py and cuda.py, phases.cu run it
     validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
     ending.py        how a query ends, and what is run again with 64 bits or more room
-    cpu_fast.py      delta-stepping with bucket fusion
+    cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
     cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
     cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: simplify.py

@@ -23,20 +23,31 @@ from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.cpu_buckets import (
+    BLOCK,
+    NEVER,
+    NONE,
+    OVERFLOWED,
+    POOL_FULL,
+    RELAXED,
+    STATE_WIDTH,
+    UPDATED,
+    WINDOW,
+    Buckets,
+    bucket_of,
+    collect,
+    detach,
+    empty,
+    free,
+    next_bucket,
+    push,
+)
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 
-BLOCK = 64  # entries of a block
-WINDOW = 64  # buckets from the current one on, each with a chain; one more chain holds the entries beyond
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
 ALONE = 6  # one thread relaxes a bucket of fewer blocks: starting the others costs more
 DELTA_IN_MEDIAN_WEIGHTS = 6
 SAMPLED = 1 << 20  # weights of the sample whose median is taken
-
-NONE = -1
-NEVER = np.int64(2**62)
-# Columns of a thread's row of `state`, which is two cache lines wide; BEYOND is the lowest bucket beyond the window.
-FREE, TAKEN, RELAXED, OVERFLOWED, POOL_FULL, BEYOND, UPDATED = range(7)
-STATE_WIDTH = 16
 
 
 class Rows(NamedTuple):
@@ -44,75 +55,6 @@ class Rows(NamedTuple):
 
     offsets: np.ndarray
     arcs: np.ndarray
-
-
-class Buckets(NamedTuple):
-    """The buckets of all threads; block b belongs to thread b // (number of blocks / number of threads).
-
-    vertices, keys  [blocks, BLOCK]: entries; a key is the vertex's distance when it was pushed
-    chain, fill     [blocks]: the next block of the same bucket (or of the free list), and how many entries it holds
-    head, length    [threads, WINDOW + 1]: first block of a bucket, and how many there are
-    state           [threads, STATE_WIDTH]
-    """
-
-    vertices: np.ndarray
-    keys: np.ndarray
-    chain: np.ndarray
-    fill: np.ndarray
-    head: np.ndarray
-    length: np.ndarray
-    state: np.ndarray
-
-
-@njit(cache=True, inline="always")
-def _bucket(distance, scale):
-    """The bucket's number: rounded, but monotone in the distance."""
-    return np.int64(min(np.float64(distance) * scale, 4e18))
-
-
-@njit(cache=True)
-def _push(b, t, vertex, distance, bucket, current):
-    """Append an entry to a bucket of thread t, or set POOL_FULL."""
-    if bucket - current < WINDOW:
-        place = bucket % WINDOW
-    else:
-        place = WINDOW
-        b.state[t, BEYOND] = min(b.state[t, BEYOND], bucket)
-    block = b.head[t, place]
-    if block == NONE or b.fill[block] == BLOCK:
-        share = len(b.chain) // len(b.state)
-        new = b.state[t, FREE]
-        if new != NONE:
-            b.state[t, FREE] = b.chain[new]
-        elif b.state[t, TAKEN] < share:
-            new = t * share + b.state[t, TAKEN]
-            b.state[t, TAKEN] += 1
-        else:
-            b.state[t, POOL_FULL] = 1
-            return
-        b.chain[new], b.fill[new] = block, 0
-        b.head[t, place] = new
-        b.length[t, place] += 1
-        block = new
-    b.vertices[block, b.fill[block]] = vertex
-    b.keys[block, b.fill[block]] = distance
-    b.fill[block] += 1
-
-
-@njit(cache=True)
-def _detach(b, t, place):
-    """Empty a bucket of thread t; returns its first block."""
-    block = b.head[t, place]
-    b.head[t, place], b.length[t, place] = NONE, 0
-    return block
-
-
-@njit(cache=True)
-def _free(b, block):
-    """Return a block to its thread's free list. That thread must not push at the same time."""
-    t = block // (len(b.chain) // len(b.state))
-    b.chain[block] = b.state[t, FREE]
-    b.state[t, FREE] = block
 
 
 @njit(cache=True)
@@ -135,14 +77,14 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
             candidate = distance + arcs[a].weight
             if candidate < distances[u]:
                 if atomic_min(distances, u, candidate) > candidate:
-                    bucket = _bucket(candidate, scale)
+                    bucket = bucket_of(candidate, scale)
                     into = heads[np.uint64(bucket) % np.uint64(WINDOW)]
                     if into != NONE and bucket - current < WINDOW and fill[into] < BLOCK:
                         vertices[into, fill[into]] = u
                         keys[into, fill[into]] = candidate
                         fill[into] += 1
                     else:
-                        _push(b, t, np.int32(u), their_keys.dtype.type(candidate), bucket, current)
+                        push(b, t, np.int32(u), their_keys.dtype.type(candidate), bucket, current)
             elif candidate >= limit:
                 too_long = True
     b.state[t, UPDATED] += updated
@@ -161,52 +103,12 @@ def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
         _relax_block(b, t, shared[i], current, scale, rows, distances, limit)
     place = current % WINDOW
     while b.head[t, place] != NONE and b.length[t, place] < FUSED and not b.state[t, POOL_FULL]:
-        block = _detach(b, t, place)
+        block = detach(b, t, place)
         while block != NONE:
             after = b.chain[block]
             _relax_block(b, t, block, current, scale, rows, distances, limit)
-            _free(b, block)
+            free(b, block)
             block = after
-
-
-@njit(cache=True)
-def _next_bucket(b, current, scale):
-    """The lowest bucket that holds an entry, NEVER if none does; moves entries into its window."""
-    first = NEVER
-    for t in range(len(b.state)):
-        first = min(first, b.state[t, BEYOND])
-        for ahead in range(WINDOW):
-            if current + ahead >= first:
-                break
-            if b.head[t, (current + ahead) % WINDOW] != NONE:
-                first = current + ahead
-    if first == NEVER:
-        return first
-    for t in range(len(b.state)):
-        if b.state[t, BEYOND] < first + WINDOW:
-            block = _detach(b, t, WINDOW)
-            b.state[t, BEYOND] = NEVER
-            while block != NONE:
-                after = b.chain[block]
-                for i in range(b.fill[block]):
-                    distance = b.keys[block, i]
-                    _push(b, t, b.vertices[block, i], distance, _bucket(distance, scale), first)
-                _free(b, block)
-                block = after
-    return first
-
-
-@njit(cache=True)
-def _collect(b, current, shared):
-    """Detach the current bucket of all threads; returns the number of its blocks, listed in `shared`."""
-    count = 0
-    for t in range(len(b.state)):
-        block = _detach(b, t, current % WINDOW)
-        while block != NONE:
-            shared[count] = block
-            count += 1
-            block = b.chain[block]
-    return count
 
 
 @njit(parallel=True, cache=True)
@@ -220,9 +122,8 @@ def _together(b, shared, count, taken, current, scale, rows, distances, limit):
 def _start(b, source, distances, limit):
     distances[:] = limit
     distances[source] = 0
-    b.head[:], b.length[:], b.state[:] = NONE, 0, 0
-    b.state[:, FREE], b.state[:, BEYOND] = NONE, NEVER
-    _push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
+    empty(b)
+    push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
 
 
 @njit(cache=True)
@@ -231,17 +132,17 @@ def _step(b, current, scale, rows, distances, limit, shared, taken):
 
     NEVER when there is none, or when a sum or a pool was too small (OVERFLOWED and POOL_FULL in `state`).
     """
-    current = _next_bucket(b, current, scale)
+    current = next_bucket(b, current, scale)
     if current == NEVER or b.state[:, OVERFLOWED].any() or b.state[:, POOL_FULL].any():
         return NEVER
-    count = _collect(b, current, shared)
+    count = collect(b, current, shared)
     taken[0] = 0
     if count < ALONE:
         _drain(b, np.int64(0), shared, count, taken, current, scale, rows, distances, limit)
     else:
         _together(b, shared, count, taken, current, scale, rows, distances, limit)
     for i in range(count):
-        _free(b, shared[i])
+        free(b, shared[i])
     return current
 
 

@@ -9,8 +9,8 @@ Closures and their paths are those of `apsp` for dense matrices.
 
 `tropical.VARIANTS` are the algorithms that experiments compare. Read the files in this order: semiring.py (infinities,
 the types), instances.py (the matrices of an experiment), cpu.py and tiled.cu with cuda.py (the paper's variants, with
-skipping.py and attributes.py), cpu_fast.py and cuda_fast.py with fast.cu, numbers.cuh, pack.cuh and product.cuh
-(`fast`), then validate.py, cpu_validate.py and cuda_validate.py with validate.cu (how answers are checked).
+skipping.py and attributes.py), cpu_fast.py, cuda_packed.py and cuda_fast.py with fast.cu, numbers.cuh, pack.cuh and
+product.cuh (`fast`), then validate.py, cpu_validate.py and cuda_validate.py with validate.cu (how answers are checked).
 multiply.py, cuda_multiply.py and operands.py are `matmul`, peers.py other people's solvers. NOTES.md: floors and
 measurements.
 """

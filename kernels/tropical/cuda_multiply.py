@@ -10,7 +10,7 @@ from saitan.cuda import device
 from saitan.cuda.buffers import Buffers
 from saitan.tropical import cuda_fast
 from saitan.tropical.cuda_common import fill
-from saitan.tropical.cuda_fast import Matrix
+from saitan.tropical.cuda_packed import Matrix
 from saitan.tropical.operands import check_out, result_shape
 from saitan.tropical.semiring import infinity
 

@@ -28,7 +28,7 @@ constexpr int GROUP = 16;     // rows of C tiles that run together, so that they
 // What a chunk holds, as bits: the `and` of two chunks' kinds says what their product needs.
 constexpr unsigned char FINITE = 1, ALL_ZERO = 2;
 // What the pre-pass found in the operands (bits), the bits of their largest finite magnitudes, whether C became less,
-// and whether a finite sum reached infinity. REPORT in cuda_fast.py has the same fields.
+// and whether a finite sum reached infinity. REPORT in cuda_packed.py has the same fields.
 constexpr unsigned NOT_A_NUMBER = 1, NEGATIVE = 2, OUT_OF_RANGE = 4;
 struct Report {
     unsigned found, largest[2], changed, overflown;

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from saitan import sssp
 from saitan.graph import Graph
-from saitan.sssp import cpu_fast
+from saitan.sssp import cpu_buckets, cpu_fast
 from saitan.sssp.cpu_fast import Fast
 from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
 
@@ -58,7 +58,7 @@ def test_frontiers_wide_enough_for_all_threads():
     n, m = 20_000, 100_000
     graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), random.random(m).astype(np.float32))
     solver = Fast(graph, delta=0.3)
-    assert solver.count(5)["updated"].max() > 2 * cpu_fast.ALONE * cpu_fast.BLOCK
+    assert solver.count(5)["updated"].max() > 2 * cpu_fast.ALONE * cpu_buckets.BLOCK
     run = right(graph, 5, delta=0.3)
     assert run.counters["relaxations"] >= m * 0.9 and run.counters["phases"] > 3
 

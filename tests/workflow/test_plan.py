@@ -13,7 +13,8 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.machine import NO_NVCC, Machine
-from saitan.workflow.plan import Plan, Skipped, make, plan_from
+from saitan.workflow.plan import Plan, Skipped
+from saitan.workflow.planning import make, plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from saitan.workflow.config import Experiment
+from saitan.workflow.config_model import Experiment
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
 from saitan.workflow.samples import described
 from saitan.workflow.step import Failure

@@ -11,7 +11,7 @@ from samples import seconds, write_samples
 from saitan.graph import Graph
 from saitan.problem import Metric, problem
 from saitan.workflow.ceilings import Ceilings, read_ceilings
-from saitan.workflow.config import Experiment
+from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.quantities import BUILT_IN, Headline, combined, is_rate, is_scaled, is_timed
 from saitan.workflow.rows import POINTS, cdf

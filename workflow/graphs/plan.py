@@ -10,7 +10,8 @@ from pathlib import Path
 from saitan.generators import GENERATORS
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
-from saitan.workflow.config import Config, ConfigError
+from saitan.workflow.config import ConfigError
+from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
 from saitan.workflow.sources import Source
 from saitan.workflow.step import Failure

@@ -1,0 +1,183 @@
+"""The model of a run's YAML: its keys, types and defaults, checked without knowing the problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+Scalar = bool | int | float | str
+
+# What an experiment shows; each is a function in views.py.
+View = Literal["graphs", "weights", "summary", "rivals", "phases", "phase_cdf"]
+
+# What nvcc 13 compiles for, and what older ones do; "a" and "f" stand for its special targets.
+ARCHITECTURES = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
+
+LONGEST_NAME = 100
+
+
+def _name(value: Any) -> Any:
+    if isinstance(value, str) and not re.fullmatch(rf"[A-Za-z0-9_]{{1,{LONGEST_NAME}}}", value):
+        shown = value if len(value) <= 60 else f"{value[:57]}..."
+        raise ValueError(f"{shown!r} is no name: up to {LONGEST_NAME} letters, digits and underscores")
+    return value
+
+
+def _architecture(value: Any) -> Any:
+    found = re.fullmatch(r"sm_(\d+)[af]?", value) if isinstance(value, str) else None
+    if not found or int(found[1]) not in ARCHITECTURES:
+        known = ", ".join(f"sm_{number}" for number in ARCHITECTURES)
+        raise ValueError(f"{value!r} is no architecture (there are: {known})")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_name)]
+Architecture = Annotated[str, BeforeValidator(_architecture)]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Measure(Model):
+    """How a point is sampled. A round answers every query once."""
+
+    budget_s: float = Field(10, gt=0, description="Seconds after which no further round of a point begins.")
+    spread: float = Field(0.02, gt=0, description="Stop when the median is known within this share of it.")
+    min_rounds: int = Field(3, ge=1, description="Rounds wanted before the spread counts.")
+    max_rounds: int = Field(50, ge=1, description="Rounds after which to stop in any case.")
+    warmup: int = Field(1, ge=0, description="Queries answered before the clock counts.")
+
+
+class Figure(Model):
+    """A chart of a view's columns (see config/README.md for the columns of each view)."""
+
+    mark: Literal["line", "step", "point", "bar"]
+    x: str
+    y: list[str] = Field(min_length=1, description="One panel each, below each other.")
+    color: str | None = None
+    facet: str | None = Field(None, description="One chart for each value of this column, side by side.")
+    x_log: bool = False
+    y_log: bool = False
+    x_title: str | None = None
+    y_title: list[str] | None = None
+
+    @field_validator("y", "y_title", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+
+class Experiment(Model):
+    """One table and figure: graphs, the variants that run on them, and how it is shown."""
+
+    title: str
+    text: str = Field("", description="A sentence for the report.")
+    view: View = "summary"
+    problem: str | None = Field(None, description="A folder of kernels/; absent where only graphs are described.")
+    graphs: list[str] = Field(default=[], description="Names from config/graphs.yaml.")
+    arrays: list[str] = Field(
+        default=[], description="Names from config/arrays.yaml, or experiment.output: a kept answer of another one."
+    )
+    keep: list[str] = Field(default=[], description="Outputs of the first query to write to results/answers/.")
+    variants: dict[str, dict[str, list[Scalar]]] = Field(
+        default={}, description="Variants, each with the values of its parameters; every combination is a point."
+    )
+    instance: dict[str, list[Scalar]] = Field(
+        default={}, description="Values of the problem's own parameters; every combination is a point."
+    )
+    queries: int = Field(8, ge=1, le=1_000_000, description="How many queries (sources, ...) are drawn.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of that draw.")
+    ranks: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[],
+        description="Processes that answer together, started by the launcher; each number is a point of every variant"
+        " that runs on several.",
+    )
+    cores_per_rank: int | None = Field(
+        None, ge=1, description="Cores of each rank; the machine's divided among its ranks when absent."
+    )
+    quantities: list[str] = Field(
+        ["time", "mean time", "memory"],
+        description="Rows of the summary table: these, total time, upload time, counters.",
+    )
+    baseline: str | None = Field(
+        None, description="A variant over which the speed-up of the others is shown; in `rivals`, that over the others."
+    )
+    column: str = Field("updated", description="The column that the views phases and phase_cdf describe.")
+    small: int | None = Field(None, description="The share of phases with `column` at or under this is shown.")
+    measure: dict[str, float | int] = Field(default={}, description="Overrides of the run's `measure`.")
+    figure: Figure | None = None
+
+    @field_validator("variants", mode="before")
+    @classmethod
+    def _variants_as_mapping(cls, value: Any) -> Any:
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            if repeated := [name for place, name in enumerate(value) if name in value[:place]]:
+                raise ValueError(f"{repeated[0]!r} is there twice; name it once")
+            value = {name: {} for name in value}
+        if isinstance(value, Mapping):
+            return {name: _lists(parameters) for name, parameters in value.items()}
+        return value
+
+    @field_validator("instance", mode="before")
+    @classmethod
+    def _instance_as_lists(cls, value: Any) -> Any:
+        return _lists(value)
+
+    @model_validator(mode="after")
+    def _problem_where_variants(self) -> Experiment:
+        if self.variants and self.problem is None:
+            raise ValueError("variants need a `problem`")
+        if self.view in ("summary", "rivals", "phases", "phase_cdf") and not self.variants:
+            raise ValueError(f"view {self.view} needs `variants`")
+        if self.view in ("graphs", "weights") and not self.graphs:
+            raise ValueError(f"view {self.view} needs `graphs`")
+        if self.graphs and self.arrays:
+            raise ValueError("either `graphs` or `arrays`, not both")
+        if self.view == "rivals" and not self.baseline:
+            raise ValueError("view rivals needs `baseline`: the variant that is compared with the others")
+        if self.baseline and self.baseline not in self.variants:
+            raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
+        return self
+
+    @property
+    def swept(self) -> list[str]:
+        """Names of all that its points differ in beside the data and the variant."""
+        names = [name for values in self.variants.values() for name in values]
+        return list(dict.fromkeys([*self.instance, *names, *(["ranks"] if self.ranks else [])]))
+
+    @property
+    def traced(self) -> bool:
+        """Whether the counts per phase are wanted."""
+        return self.view in ("phases", "phase_cdf")
+
+
+class Config(Model):
+    """A run."""
+
+    name: Name = Field("run", description="Folder of results/ for this run; the name of the file when absent.")
+    title: str = Field("saitan", description="Heads the report.")
+    backend: Literal["auto", "both", "cpu", "cuda"] = Field(
+        "auto", description="auto: the GPU where there is one, otherwise the CPU; both: the CPU, and the GPU if any."
+    )
+    mirror: str | None = Field(None, description="A folder or base address to take downloads from.")
+    architectures: list[Architecture] | None = Field(
+        None,
+        description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
+    )
+    launcher: str = Field(
+        "mpirun --oversubscribe --bind-to none",
+        min_length=1,
+        description="What starts ranks, with its options; the number of ranks is added as -n.",
+    )
+    measure: Measure = Measure()
+    experiments: dict[Name, Experiment] = Field(min_length=1)
+
+
+def _lists(values: Any) -> Any:
+    if not isinstance(values, Mapping):
+        return {} if values is None else values
+    return {key: value if isinstance(value, list) else [value] for key, value in values.items()}
