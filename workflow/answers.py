@@ -1,7 +1,9 @@
 """Kept answers on disk: an array as Parquet, a row of the file for each of its rows, readable by row group.
 
-One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. The schema's
-metadata holds under "saitan" the array's `shape` and `dtype` and what the writer was told about it as JSON.
+One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. A compressed
+answer has one row of the file for each block instead: `first`, the number of its first row, `rows`, and `stream`, its
+values (kernels/compression/FORMAT.md). The schema's metadata holds under "saitan", as JSON, the array's `shape` and
+`dtype`, the `seconds` that fetching, compressing and writing took, and what the writer was told about it.
 
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
 The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
@@ -11,6 +13,7 @@ array.
 from __future__ import annotations
 
 import json
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.blocks import Block, on_host
+from saitan.packed import pack, packs, unpack
 from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
 
@@ -34,8 +38,9 @@ class AnswerWriter:
     nothing came, ValueError for a block that does not follow.
     """
 
-    def __init__(self, folder: Path, outputs: list[str], about: dict[str, Any]) -> None:
-        self._folder, self._about = folder, about
+    def __init__(self, folder: Path, outputs: list[str], about: dict[str, Any], compressed: bool = False) -> None:
+        """compressed: as streams, where their type can be; in Parquet's own codec otherwise."""
+        self._folder, self._about, self._compressed = folder, about, compressed
         self._open: dict[str, _Output | None] = dict.fromkeys(outputs)
         self._places = ExitStack()
 
@@ -46,11 +51,11 @@ class AnswerWriter:
     def __call__(self, block: Block) -> None:
         if block.name not in self._open:
             return
-        array = on_host(block.array)
         if self._open[block.name] is None:
             path = self._places.enter_context(beside(self._folder / f"{block.name}.parquet"))
-            self._open[block.name] = _Output(path, array, self._about)
-        self._open[block.name].write(block.first, array)
+            kind = _Streams if self._compressed and packs(np.dtype(block.array.dtype)) else _Output
+            self._open[block.name] = kind(path, block.array, self._about)
+        self._open[block.name].write(block.first, block.array)
 
     def __exit__(self, *error: Any) -> bool | None:
         for output in self._open.values():
@@ -67,11 +72,11 @@ class AnswerWriter:
 class SlabWriter:
     """A sink that writes every block of an output to a file of its own; the leading rank joins those of all ranks.
 
-    about: goes with every file, and must be the same for slabs to belong together.
+    about: goes with every file, and must be the same for slabs to belong together; compressed as in AnswerWriter.
     """
 
-    def __init__(self, folder: Path, output: str, about: dict[str, Any]) -> None:
-        self._folder, self._output, self._about = folder, output, about
+    def __init__(self, folder: Path, output: str, about: dict[str, Any], compressed: bool = False) -> None:
+        self._folder, self._output, self._about, self._compressed = folder, output, about, compressed
 
     @property
     def _place(self) -> Path:
@@ -79,7 +84,7 @@ class SlabWriter:
 
     def __call__(self, block: Block) -> None:
         if block.name == self._output:
-            with AnswerWriter(self._place, [str(block.first)], self._about) as file:
+            with AnswerWriter(self._place, [str(block.first)], self._about, self._compressed) as file:
                 file(Block(str(block.first), 0, block.array))
 
     def finished(self, slabs: dict[int, int]) -> frozenset[int]:
@@ -116,29 +121,58 @@ class SlabWriter:
 
 
 class _Output:
-    """One file being written."""
+    """One file being written: numbers."""
 
-    def __init__(self, path: Path, first: np.ndarray, about: dict[str, Any]) -> None:
-        self._width, self._dtype, self._rows, self._about = first.shape[1:], first.dtype, 0, about
-        number = pa.from_numpy_dtype(first.dtype)
+    codec = "zstd"
+
+    def __init__(self, path: Path, first: Any, about: dict[str, Any]) -> None:
+        self._width, self._dtype, self._rows, self._about = first.shape[1:], np.dtype(first.dtype), 0, about
+        self._seconds = 0.0
+        self._schema = self._columns()
+        # Statistics would hold every stream again.
+        options = {"use_dictionary": False, "write_statistics": self.codec != "none"}
+        self._writer = pq.ParquetWriter(path, self._schema, compression=self.codec, **options)
+
+    def _columns(self) -> pa.Schema:
+        number = pa.from_numpy_dtype(self._dtype)
         flat = int(np.prod(self._width, dtype=np.int64))
-        self._schema = pa.schema([("values", pa.list_(number, flat) if self._width else number)])
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=False)
+        return pa.schema([("values", pa.list_(number, flat) if self._width else number)])
 
-    def write(self, first: int, array: np.ndarray) -> None:
+    def write(self, first: int, array: Any) -> None:
         if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
             shape = f"{array.dtype} {array.shape} at row {first:,}"
             raise ValueError(f"a block of {shape} does not follow {self._rows:,} rows of {self._dtype} {self._width}")
-        values = pa.array(np.ascontiguousarray(array).reshape(-1))
+        start = time.perf_counter()
+        self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))
+        self._seconds += time.perf_counter() - start
+        self._rows += len(array)
+
+    def _block(self, first: int, array: Any) -> list[pa.Array]:
+        values = pa.array(np.ascontiguousarray(on_host(array)).reshape(-1))
         if self._width:
             values = pa.FixedSizeListArray.from_arrays(values, type=self._schema.field("values").type)
-        self._writer.write_table(pa.table([values], schema=self._schema))
-        self._rows += len(array)
+        return [values]
 
     def close(self) -> None:
         metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
+        metadata["seconds"] = self._seconds
         self._writer.add_key_value_metadata({_KEY: json.dumps(metadata)})
         self._writer.close()
+
+
+class _Streams(_Output):
+    """One file being written: a row a block, compressed where the block lies."""
+
+    codec = "none"
+
+    def _columns(self) -> pa.Schema:
+        return pa.schema([("first", pa.int64()), ("rows", pa.int64()), ("stream", pa.large_binary())])
+
+    def _block(self, first: int, array: Any) -> list[pa.Array]:
+        stream = pack(array)
+        ends = pa.py_buffer(np.array([0, stream.nbytes], np.int64))
+        binary = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(stream)])
+        return [pa.array([first]), pa.array([len(array)]), binary]
 
 
 def about_answer(path: Path) -> dict[str, Any]:
@@ -161,14 +195,14 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
         raise ValueError("rows must be neighbours: a slice of step 1")
     out = np.empty((max(0, stop - start), *shape[1:]), dtype)
     file, low = pq.ParquetFile(path), 0
+    compressed = "stream" in file.schema_arrow.names
     for group in range(file.num_row_groups):
-        count = file.metadata.row_group(group).num_rows
+        rows = file.read_row_group(group, columns=["rows"])["rows"][0].as_py() if compressed else None
+        count = file.metadata.row_group(group).num_rows if rows is None else rows
         first, last = max(low, start), min(low + count, stop)
         if first < last:
-            column = file.read_row_group(group, columns=["values"])["values"].combine_chunks()
-            flat = column.flatten() if shape[1:] else column
-            values = flat.to_numpy(zero_copy_only=False).reshape(count, *shape[1:])
-            out[first - start : last - start] = values[first - low : last - low]
+            column = file.read_row_group(group, columns=["stream" if compressed else "values"]).column(0)
+            out[first - start : last - start] = _values(path, column, (count, *shape[1:]))[first - low : last - low]
         low += count
     return out
 
@@ -186,3 +220,15 @@ def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
                 raise Failure(f"{slab} is missing, a part of {path}: remove that and run the same command again")
             out[first - start : last - start] = read_answer(slab, slice(first - low, last - low))
     return out
+
+
+def _values(path: Path, column: pa.ChunkedArray, shape: tuple[int, ...]) -> np.ndarray:
+    """The rows of a row group."""
+    column = column.combine_chunks()
+    if column.type == pa.large_binary():
+        try:
+            return unpack(np.frombuffer(column[0].as_buffer(), np.uint8), shape)
+        except ValueError as error:
+            raise Failure(f"{path}: {error}; remove it and run the same command again") from None
+    flat = column.flatten() if shape[1:] else column
+    return flat.to_numpy(zero_copy_only=False).reshape(shape)

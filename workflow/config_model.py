@@ -83,6 +83,11 @@ class Experiment(Model):
         default=[], description="Names from config/arrays.yaml, or experiment.output: a kept answer of another one."
     )
     keep: list[str] = Field(default=[], description="Outputs of the first query to write to results/answers/.")
+    keep_as: Literal["raw", "compressed"] = Field(
+        "raw",
+        description="raw: numbers, in Parquet's own codec; compressed: streams of kernels/compression/FORMAT.md, made"
+        " where the answer lies.",
+    )
     variants: dict[str, dict[str, list[Scalar]]] = Field(
         default={}, description="Variants, each with the values of its parameters; every combination is a point."
     )

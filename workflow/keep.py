@@ -33,7 +33,7 @@ def keep(arguments: argparse.Namespace) -> None:
         return
     with (
         prepared(package, instance, settings) as solver,
-        AnswerWriter(arguments.folder, arguments.outputs, about) as sink,
+        AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink,
     ):
         if getattr(solver, "streamed", False):
             check, first, second = solver.checker(query), Digest(), Digest()
@@ -57,7 +57,8 @@ def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Na
         raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
     [output] = arguments.outputs
     # Without what differs from call to call.
-    writer = SlabWriter(arguments.folder, output, {name: about[name] for name in ("query", "answer")})
+    same = {"keep_as": arguments.keep_as, **{name: about[name] for name in ("query", "answer")}}
+    writer = SlabWriter(arguments.folder, output, same, arguments.keep_as == "compressed")
     slabs = solver.slabs(query[1])
     solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)
     check = solver.checker(query)
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
     parser.add_argument("--outputs", nargs="+", required=True)
+    parser.add_argument("--keep-as", choices=("raw", "compressed"), required=True, help="how they are written")
     add_ranks(parser)
     run_step(keep, parser)
 

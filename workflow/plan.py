@@ -132,6 +132,10 @@ class Plan(GraphFiles):
         # A slab of another identity is made again.
         return json.dumps(self._solver_settings(point) | ({"identity": point.identity} if point.ranks else {}))
 
+    def keep_as(self, wildcards: Any) -> str:
+        """How a kept answer is written."""
+        return self.config.experiments[self.kept_point(wildcards).experiment].keep_as
+
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {
             "problem": point.problem,

@@ -7,7 +7,8 @@ not say what is dropped: `keep_bits`, the mantissa bits kept before coding, is o
 `fast` writes the project's own format (FORMAT.md) for floats and integers; `compress` and `decompress` are its calls.
 
 Read data.py (what is compressed), ladder.py (the stream of the ladder), cpu_ladder.py and cpu.py, then ladder.cu and
-cuda.py, errors.py and validate.py; of `fast` FORMAT.md, format.py, cpu_encode.py, cpu_decode.py, encode.cu, decode.cu.
+cuda.py, errors.py and validate.py; of `fast` FORMAT.md, format.py, cpu_encode.py, cpu_decode.py, encode.cu, decode.cu,
+then the same four of levels.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ VARIANTS = {
         _KEEP,
     ),
     "fast": Variant(
-        "groups of 32 values packed at one width against their least exponent, in one pass",
+        "groups packed at one width, digits or differences of levels within an absolute bound, in one pass",
         "saitan.compression.cpu_fast:Fast",
         "saitan.compression.cuda_fast:Fast",
-        ("encode", "decode", "data", "errors"),
-        _KEEP,
+        ("encode", "decode", "encode_levels", "decode_levels", "data", "errors"),
+        {**_KEEP, "bound": Parameter(float, None, "largest absolute error of a float, in place of keep_bits", above=0)},
     ),
     "zfpy": Variant(
         "zfp at a fixed rate, one-dimensional: the bits of cuZFP; one core",
@@ -184,16 +185,18 @@ def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any
     return RoundTrip(answer["stream"], answer["values"].view(array.dtype).reshape(array.shape), run)
 
 
-def compress(array, keep_bits: int | None = None):
+def compress(array, keep_bits: int | None = None, bound: float | None = None, progress=None):
     """The stream (FORMAT.md) of an array of float64, float32, uint64, uint32, int32, uint16 or complex numbers.
 
     keep_bits: mantissa bits of floats that are kept, rounded to nearest: every relative error is at most
-    2^-(keep_bits + 1), special values are exact; None for all. A NumPy array gives a NumPy array of uint8, one with
+    2^-(keep_bits + 1), special values are exact; None for all. bound: the largest absolute error of floats, in place of
+    keep_bits; NaNs, infinities and -0 are exact. A NumPy array gives a NumPy array of uint8, one with
     __cuda_array_interface__ (contiguous) a PyCUDA GPUArray. A stream holds the values in their order: the shape is the
-    caller's to keep, and complex numbers come back as floats.
-    Raises ValueError for another type or a keep_bits that is off, Unavailable without a device for a device array.
+    caller's to keep, and complex numbers come back as floats. progress: on the CPU, called with the values done.
+    Raises ValueError for another type, for a keep_bits or bound that is off; Unavailable where there is no device.
     """
     from saitan.compression.data import TYPES, make
+    from saitan.compression.format import checked_bound
 
     if keep_bits is not None and (reason := _KEEP["keep_bits"].wrong(keep_bits)):
         raise ValueError(f"keep_bits {reason}")
@@ -204,10 +207,12 @@ def compress(array, keep_bits: int | None = None):
         dtype = np.dtype(array.__cuda_array_interface__["typestr"])
         if dtype.name not in TYPES and dtype.name not in ("complex64", "complex128"):
             raise ValueError(f"an array of {dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})")
-        return cuda_fast.compress(array, kept)
+        return cuda_fast.compress(array, kept, bound)
     from saitan.compression import cpu_fast
 
-    return cpu_fast.compress(make(np.asarray(array)).host(), kept)
+    instance = make(np.asarray(array))
+    bound = checked_bound(instance.dtype, kept, bound)
+    return cpu_fast.compress(instance.host(), kept, instance.row, bound, progress=progress)
 
 
 def decompress(stream, start: int = 0, stop: int | None = None):

@@ -17,8 +17,28 @@ from saitan import compression
 from saitan.compression.data import TYPES
 from saitan.compression.format import HEAD, parse
 
+# Values that are unpacked at a time: 64 MiB of doubles.
+PART = 1 << 23
 PACKED = ".packed"
 NPY = b"\x93NUMPY"
+
+
+class Progress:
+    """The share of values done, on one line of a terminal's standard error; nothing elsewhere."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._shown = count, sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, done: int) -> None:
+        if self._shown:
+            print(f"\r{100 * done // self._count} %", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            print("\r     \r", end="", file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -27,6 +47,7 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--type", choices=TYPES, help="of the values of a file that is no .npy")
     parser.add_argument("--keep-bits", type=int, help="mantissa bits kept (all without it)")
+    parser.add_argument("--bound", type=float, help="largest absolute error of floats, in place of --keep-bits")
     arguments = parser.parse_args()
     try:
         {"pack": pack, "unpack": unpack, "info": info}[arguments.action](arguments)
@@ -39,9 +60,9 @@ def pack(arguments: argparse.Namespace) -> None:
     content = arguments.file.read_bytes()
     if content.startswith(NPY):
         array = np.load(io.BytesIO(content), allow_pickle=False)
-        order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         front = content[: len(content) - array.nbytes]
-        array = array.reshape(-1, order=order)
+        # As it lies in the file.
+        array = array if array.flags.c_contiguous else array.T
     elif arguments.type is None:
         raise ValueError(f"no .npy file: name the type of its values by --type ({', '.join(TYPES)})")
     else:
@@ -49,7 +70,9 @@ def pack(arguments: argparse.Namespace) -> None:
         if len(content) % size:
             raise ValueError(f"{len(content):,} bytes are no whole number of {arguments.type}, {size} bytes each")
         array, front = np.frombuffer(content, arguments.type), b""
-    packed = front + compression.compress(array, arguments.keep_bits).tobytes()
+    with Progress(array.size) as progress:
+        stream = compression.compress(array, arguments.keep_bits, arguments.bound, progress=progress)
+    packed = front + stream.tobytes()
     target = _write(arguments.file.with_name(arguments.file.name + PACKED), packed)
     print(f"{target}: {len(content):,} bytes to {len(packed):,}, ratio {len(content) / len(packed):.3f}")
 
@@ -59,7 +82,13 @@ def unpack(arguments: argparse.Namespace) -> None:
     if arguments.file.suffix != PACKED:
         raise ValueError(f"the name does not end in {PACKED}")
     front, stream = _split(arguments.file.read_bytes())
-    print(_write(arguments.file.with_suffix(""), front + compression.decompress(stream).tobytes()))
+    stream = np.frombuffer(stream, np.uint8)
+    count, parts = parse(stream[:HEAD], len(stream)).count, [front]
+    with Progress(count) as progress:
+        for start in range(0, count, PART):
+            parts.append(compression.decompress(stream, start, min(start + PART, count)).tobytes())
+            progress(min(start + PART, count))
+    print(_write(arguments.file.with_suffix(""), b"".join(parts)))
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -68,6 +97,7 @@ def info(arguments: argparse.Namespace) -> None:
     head = parse(np.frombuffer(stream[:HEAD], np.uint8), len(stream))
     shape = ", with the header of a .npy file" if front else ""
     kept = f", {head.kept} mantissa bits kept" if head.dtype.kind == "f" else ""
+    kept = f", absolute error at most {head.bound:g}" if head.bound else kept
     print(f"{head.count:,} values of {head.dtype}{kept}, {head.chunks:,} chunks, {len(stream):,} bytes{shape}")
 
 

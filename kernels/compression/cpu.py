@@ -19,16 +19,16 @@ from saitan.problem import Block, Checked, Run
 class RoundTrip(Blockwise):
     """What the CPU solvers share: compress, decompress into values that were overwritten before, compare.
 
-    kept: the mantissa bits that bound the error, as `errors.compare` takes them.
+    kept, bound: what bounds the error, as `cpu_errors.compare` takes them.
     """
 
     transfer = 0.0
     memory = 0
     workspace = 0
 
-    def __init__(self, instance: Instance, kept: int) -> None:
+    def __init__(self, instance: Instance, kept: int, bound: float = 0.0) -> None:
         self.instance = instance
-        self.kept = kept
+        self.kept, self.bound = kept, bound
         self.source = instance.host()
         self.values = np.empty(instance.count, instance.dtype)
         self.stream = np.empty(0, np.uint8)
@@ -65,11 +65,11 @@ class RoundTrip(Blockwise):
         return len(self.stream)
 
     def errors(self) -> Errors:
-        return compare(self.source, self.values, self.kept, self.instance.components)
+        return compare(self.source, self.values, self.kept, self.bound, self.instance.components)
 
     def validate(self) -> Checked:
         mantissa = np.finfo(self.source.dtype).nmant if self.source.dtype.kind == "f" else 0
-        return judge(self.errors(), self.kept, mantissa, self.instance.count)
+        return judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("stream", self.stream, rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from saitan.compression import cpu_decode_levels as whole
 from saitan.compression.format import CHUNK
 
 _U, _W = np.uint64, np.uint32
@@ -38,6 +39,8 @@ def _wide(words, i):
 @njit(cache=True)
 def _chunk(words, number, n, below, is_float, itemsize, out):
     """Decode a chunk of n values into `out` (unsigned numbers); returns 0 or what is wrong."""
+    if len(words) == 0:
+        return PLACE
     if len(words) < 4 and not (len(words) == 3 and n * itemsize <= 4):
         return LENGTH
     mode, shift = np.int64(words[0] & _W(3)), _U((words[0] >> _W(8)) & _W(63))
@@ -67,13 +70,7 @@ def _chunk(words, number, n, below, is_float, itemsize, out):
         out[:] = kind(_wide(words, 2))
         return 0
     if mode == 1:
-        for i in range(n):
-            if itemsize == 8:
-                out[i] = kind(_wide(words, 2 + 2 * i))
-            elif itemsize == 4:
-                out[i] = kind(words[2 + i])
-            else:
-                out[i] = kind((words[2 + i // 2] >> _W(16 * (i & 1))) & _W(0xFFFF))
+        _raw(words, n, out)
         return 0
     base = _wide(words, 2)
     last = _wide(words, 4) if mode == 3 else _ZERO
@@ -114,6 +111,70 @@ def _chunk(words, number, n, below, is_float, itemsize, out):
     return 0
 
 
+@njit(cache=True)
+def _level_chunk(words, number, n, row, step, kind, bits, values):
+    """Decode a chunk of n whole numbers into `bits` (unsigned), for floats also by `values`; returns what is wrong."""
+    if len(words) < 3:
+        return PLACE if len(words) == 0 else LENGTH
+    mode = words[0] & _W(7)
+    widths = np.empty(CHUNK // 16, np.int64)
+    if mode == 1:
+        expected = 2 + (n * bits.itemsize + 3) // 4 if words[0] == 1 else 0
+    elif mode < 4 or mode > 6:
+        return MODE
+    else:
+        expected = whole.length(words, n, row, 8 * bits.itemsize, widths)
+    if expected != len(words):
+        return LENGTH
+    if _U(words[1]) != _checksum(words, number):
+        return CHECKSUM
+    if mode == 1:
+        _raw(words, n, bits)
+        return 0
+    levels = np.empty(n, np.int32)
+    whole.levels(words, n, row, widths, levels)
+    if step == 0:
+        if words[3] != 0:
+            return MODE
+        for i in range(n):
+            bits[i] = kind(levels[i])
+        return 0
+    for i in range(n):
+        values[i] = np.float64(levels[i]) * step
+    return whole.strays(words, n, bits)
+
+
+@njit(cache=True)
+def _raw(words, n, out):
+    kind = out.dtype.type
+    for i in range(n):
+        if out.itemsize == 8:
+            out[i] = kind(_wide(words, 2 + 2 * i))
+        elif out.itemsize == 4:
+            out[i] = kind(words[2 + i])
+        else:
+            out[i] = kind((words[2 + i // 2] >> _W(16 * (i & 1))) & _W(0xFFFF))
+
+
+@njit(cache=True)
+def _words(payload, table, number):
+    """The words of a chunk; none where its place is off."""
+    low, high = table[number], table[number + 1]
+    return payload[low:high] if 0 <= low <= high <= len(payload) else payload[:0]
+
+
+@njit(parallel=True, cache=True)
+def decode_levels(payload, table, first, count, row, step, bits, values, wrong):
+    """As `decode`, of levels. bits: the output, unsigned; values: the same, as floats where step is not 0."""
+    for c in prange(len(wrong)):
+        number = first + c
+        n = min(CHUNK, count - number * CHUNK)
+        begin, end = c * CHUNK, c * CHUNK + n
+        wrong[c] = _level_chunk(
+            _words(payload, table, number), number, n, row, step, bits.dtype.type, bits[begin:end], values[begin:end]
+        )
+
+
 @njit(parallel=True, cache=True)
 def decode(payload, table, first, count, below, is_float, itemsize, out, wrong):
     """Chunks first, first + 1, ... into `out`; wrong[c] is 0 or what is wrong with the c-th of them.
@@ -122,9 +183,6 @@ def decode(payload, table, first, count, below, is_float, itemsize, out, wrong):
     """
     for c in prange(len(wrong)):
         number = first + c
-        low, high = table[number], table[number + 1]
-        if low < 0 or high < low or high > len(payload):
-            wrong[c] = PLACE
-            continue
         n = min(CHUNK, count - number * CHUNK)
-        wrong[c] = _chunk(payload[low:high], number, n, below, is_float, itemsize, out[c * CHUNK : c * CHUNK + n])
+        words = _words(payload, table, number)
+        wrong[c] = _chunk(words, number, n, below, is_float, itemsize, out[c * CHUNK : c * CHUNK + n])

@@ -1,4 +1,4 @@
-"""The encoder of `fast` on the CPU (Numba): FORMAT.md's chunks, each as a whole in its own place, then closed up.
+"""The encoder of `fast` on the CPU (Numba) for floats and uint64: FORMAT.md's chunks of groups, each in its own place.
 
 Values are numbers of 64 bits here, whatever their width.
 """
@@ -36,7 +36,7 @@ def _rounded(bits, drop, mantissa, infinite):
 
 
 @njit(cache=True)
-def _length(x):
+def length(x):
     """Bits of x up to the highest."""
     count = 0
     while x >= _U(256):
@@ -81,7 +81,7 @@ def _symbols(m, signs, n, high, base, least, is_float, heads, widths):
         m[i] = (code << _ONE) | signs[i] if is_float else code
         widths[group] |= m[i]
     for g in range(2 * ((n + 63) // 64)):
-        width = _length(widths[g])
+        width = length(widths[g])
         heads[g] |= _U(width)
         total += width
     return total
@@ -128,7 +128,7 @@ def _encode(chunk, number, drop, below, is_float, itemsize, out):
     if same:
         out[0] = 0
         out[2], out[3] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
-        return _finish(out, 4, number)
+        return finish(out, 4, number)
     shift = _ZERO
     while shift < below and (every >> shift) & _ONE == 0:
         shift += _ONE
@@ -145,40 +145,44 @@ def _encode(chunk, number, drop, below, is_float, itemsize, out):
     words = _symbols(m, signs, n, below - shift, base, least, is_float, heads, widths)
     mode, front = 2, 4
     if not is_float:
-        mask = ~_ZERO if itemsize == 8 else (_ONE << bits) - _ONE
         d = np.empty(CHUNK, np.uint64)
         d[0] = 0
         for i in range(1, n):
-            difference = (values[i] - values[i - 1]) & mask
-            negative = difference >> (bits - _ONE)
-            d[i] = ((difference << _ONE) & mask) ^ (mask if negative else _ZERO)
+            difference = values[i] - values[i - 1]
+            d[i] = (difference << _ONE) ^ (~_ZERO if difference >> _U(63) else _ZERO)
         other = np.zeros(GROUPS, np.uint64)
         dbase = _bases(d, n, below, least)
         dwords = _symbols(d, signs, n, below, dbase, least, False, other, widths)
         if dwords + 2 < words:
             mode, front, words, m, heads, base, shift = 3, 6, dwords, d, other, dbase, _ZERO
             out[4], out[5] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
-    raw = (n * itemsize + 3) // 4
-    if front + groups // 2 + words >= 2 + raw:
-        out[0] = 1
-        out[2 : 2 + raw] = 0
-        for i in range(n):
-            if itemsize == 8:
-                out[2 + 2 * i], out[3 + 2 * i] = _W(values[i] & _U(0xFFFFFFFF)), _W(values[i] >> _U(32))
-            elif itemsize == 4:
-                out[2 + i] = _W(values[i])
-            else:
-                out[2 + i // 2] |= _W(values[i]) << _W(16 * (i & 1))
-        return _finish(out, 2 + raw, number)
+    if front + groups // 2 + words >= 2 + (n * itemsize + 3) // 4:
+        return raw(values, n, itemsize, number, out)
     out[0] = _W(mode) | _W(shift << _U(8))
     out[2], out[3] = _W(base & _U(0xFFFFFFFF)), _W(base >> _U(32))
     for g in range(0, groups, 2):
         out[front + g // 2] = _W(heads[g] | heads[g + 1] << _U(16))
-    return _finish(out, _pack(m, n, heads, front + groups // 2, out), number)
+    return finish(out, _pack(m, n, heads, front + groups // 2, out), number)
 
 
 @njit(cache=True)
-def _finish(out, words, number):
+def raw(bits, n, itemsize, number, out):
+    """A chunk of values as they are; returns its words. bits: unsigned numbers."""
+    words = 2 + (n * itemsize + 3) // 4
+    out[0] = 1
+    out[2:words] = 0
+    for i in range(n):
+        if itemsize == 8:
+            out[2 + 2 * i], out[3 + 2 * i] = _W(_U(bits[i]) & _U(0xFFFFFFFF)), _W(_U(bits[i]) >> _U(32))
+        elif itemsize == 4:
+            out[2 + i] = _W(bits[i])
+        else:
+            out[2 + i // 2] |= _W(bits[i]) << _W(16 * (i & 1))
+    return finish(out, words, number)
+
+
+@njit(cache=True)
+def finish(out, words, number):
     """Write the checksum; returns the words."""
     total = _mix(_W(number))
     for i in range(words):
@@ -189,13 +193,15 @@ def _finish(out, words, number):
 
 
 @njit(parallel=True, cache=True)
-def encode(values, drop, below, is_float, work, table, payload):
-    """All chunks of unsigned numbers into the payload; fills in the table (int64 [chunks + 1])."""
-    for c in prange(len(work)):
+def encode(values, first, drop, below, is_float, work, lengths):
+    """Chunks first, first + 1, ... of unsigned numbers, each into its row of `work`; their words into `lengths`."""
+    for c in prange(len(lengths)):
         chunk = values[c * CHUNK : (c + 1) * CHUNK]
-        table[c + 1] = _encode(chunk, c, drop, below, is_float, values.itemsize, work[c])
-    table[0] = 0
-    for c in range(len(work)):
-        table[c + 1] += table[c]
-    for c in prange(len(work)):
-        payload[table[c] : table[c + 1]] = work[c, : table[c + 1] - table[c]]
+        lengths[c] = _encode(chunk, first + c, drop, below, is_float, values.itemsize, work[c])
+
+
+@njit(parallel=True, cache=True)
+def close_up(work, places, payload):
+    """Chunks from their rows to their places in a payload (int64 [chunks + 1])."""
+    for c in prange(len(places) - 1):
+        payload[places[c] : places[c + 1]] = work[c, : places[c + 1] - places[c]]

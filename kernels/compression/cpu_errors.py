@@ -10,25 +10,27 @@ from saitan.compression.errors import Errors, combine
 STEP = 1 << 14
 
 
-def compare(a: np.ndarray, found: np.ndarray, kept: int, components: int) -> Errors:
-    """Errors of `found` by Numba. kept: mantissa bits that bound the relative error by 2^-(kept + 1); -1 for no bound.
+def compare(a: np.ndarray, found: np.ndarray, kept: int, bound: float, components: int) -> Errors:
+    """Errors of `found` by Numba. kept: mantissa bits that bound the relative error by 2^-(kept + 1); -1 for no bound;
+    bound: of the absolute error, in its place where it is not 0.
 
     With all mantissa bits kept, and for integers, every bit must agree; zeros, denormals, infinities and NaNs agree to
-    the bit in any case.
+    the bit in any case, but within an absolute bound denormals and 0 may be any number near, and -0 agrees to the bit.
     """
     parts = -(-a.size // STEP)
     places, sums = np.zeros((parts, 2), np.int64), np.zeros((parts, 6))
     if a.dtype.kind == "f":
         about, unsigned = np.finfo(a.dtype), f"u{a.itemsize}"
         bits = a.view(unsigned), found.view(unsigned)
-        _compare_floats(a, found, *bits, kept, kept == about.nmant, float(about.tiny), components, places, sums)
+        exact = kept == about.nmant and not bound
+        _compare_floats(a, found, *bits, kept, bound, exact, float(about.tiny), components, places, sums)
     else:
         _compare_integers(a, found, places, sums)
     return combine(places, sums)
 
 
 @njit(parallel=True, cache=True)
-def _compare_floats(a, b, bits_a, bits_b, kept, exact, tiny, components, places, sums):
+def _compare_floats(a, b, bits_a, bits_b, kept, bound, exact, tiny, components, places, sums):
     scale = 2.0 ** (kept + 1)
     for part in prange(len(places)):
         wrong, first, relative, absolute = 0, -1, 0.0, 0.0
@@ -41,7 +43,9 @@ def _compare_floats(a, b, bits_a, bits_b, kept, exact, tiny, components, places,
             d = 0.0 if same else y - x
             if not same:
                 good = kept < 0
-                if not exact and kept >= 0 and np.isfinite(x) and abs(x) >= tiny:
+                if bound > 0:
+                    good = np.isfinite(x) and abs(d) <= bound and not (x == 0.0 and bits_a[i] != 0)
+                elif not exact and kept >= 0 and np.isfinite(x) and abs(x) >= tiny:
                     good = abs(d) * scale <= abs(x)
                 if not good:
                     wrong += 1

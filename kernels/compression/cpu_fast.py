@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from saitan.compression import cpu_decode, cpu_encode
+from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
-from saitan.compression.format import BELOW, CHUNK, HEAD, Head, StreamError, damaged, longest, parse
+from saitan.compression.format import BELOW, CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse
 from saitan.compression.shorten import mantissa_bits
 
+# Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
+STEP = 4096
 
-def compress(values: np.ndarray, kept: int, work: np.ndarray | None = None) -> np.ndarray:
-    """The stream of a flat array, uint8. kept: mantissa bits, any number for integers.
 
-    work: uint32 [chunks, longest(dtype)] to use; made where absent.
+def compress(values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, work=None, progress=None) -> np.ndarray:
+    """The stream of a flat array, uint8.
+
+    kept: mantissa bits, any number for integers; row, bound: as in format.Head.
+    work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
+    progress: called with the values done, now and then.
     """
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
-    kept = min(kept, mantissa)
-    head = Head(dtype, kept, values.size, 0)
+    head = Head(dtype, min(kept, mantissa), values.size, 0, row, bound)
     if work is None:
-        work = np.empty((head.chunks, longest(dtype)), np.uint32)
+        work = np.empty((min(head.chunks, STEP), longest(dtype)), np.uint32)
     table = np.zeros(head.chunks + 1, np.int64)
-    payload = np.empty(work.size, np.uint32)
     unsigned = values.view(f"u{dtype.itemsize}")
-    drop, below = np.uint64(mantissa - kept), np.uint64(BELOW[head.code])
-    cpu_encode.encode(unsigned, drop, below, dtype.kind == "f", work, table, payload)
-    used = payload[: table[-1]]
-    head = Head(dtype, kept, values.size, head.payload + used.nbytes)
-    return np.concatenate([head.bytes(), table.view(np.uint8), used.view(np.uint8)])
+    closed = []
+    for first in range(0, head.chunks, STEP):
+        last = min(first + STEP, head.chunks)
+        some, lengths = slice(first * CHUNK, last * CHUNK), table[first + 1 : last + 1]
+        if head.levels:
+            floats = values[some] if bound else unsigned[some]
+            cpu_levels.encode(floats, unsigned[some], first, bound, row, work, lengths)
+        else:
+            drop, below = np.uint64(mantissa - head.kept), np.uint64(BELOW[head.code])
+            cpu_encode.encode(unsigned[some], first, drop, below, dtype.kind == "f", work, lengths)
+        places = np.concatenate([[0], np.cumsum(lengths)])
+        closed.append(np.empty(places[-1], np.uint32))
+        cpu_encode.close_up(work, places, closed[-1])
+        lengths[:] = table[first] + places[1:]
+        if progress:
+            progress(min(last * CHUNK, values.size))
+    head = replace(head, nbytes=head.payload + 4 * int(table[-1]))
+    return np.concatenate([head.bytes(), table.view(np.uint8), *(part.view(np.uint8) for part in closed)])
 
 
 def parts(stream: np.ndarray) -> tuple[Head, np.ndarray, np.ndarray]:
@@ -55,7 +73,12 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
     out = np.empty(max(0, min(last * CHUNK, head.count) - first * CHUNK), head.dtype)
     below, size = np.uint64(BELOW[head.code]), head.dtype.itemsize
     unsigned = out.view(f"u{size}")
-    cpu_decode.decode(payload, table, first, head.count, below, head.dtype.kind == "f", size, unsigned, wrong)
+    if head.levels:
+        values = out if head.bound else unsigned
+        step = 2 * head.bound
+        cpu_decode.decode_levels(payload, table, first, head.count, head.row, step, unsigned, values, wrong)
+    else:
+        cpu_decode.decode(payload, table, first, head.count, below, head.dtype.kind == "f", size, unsigned, wrong)
     if wrong.any():
         chunk = int(np.flatnonzero(wrong)[0])
         raise damaged(first + chunk, int(wrong[chunk]))
@@ -65,9 +88,10 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
 class Fast(RoundTrip):
     """The project's format."""
 
-    def __init__(self, instance: Instance, *, keep_bits: int = 52) -> None:
-        super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)))
-        shape = -(-instance.count // CHUNK), longest(instance.dtype)
+    def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
+        bound = checked_bound(instance.dtype, keep_bits, bound)
+        super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)), bound)
+        shape = min(-(-instance.count // CHUNK), STEP), longest(instance.dtype)
         self.work = np.empty(shape, np.uint32)
         self.memory = self.workspace = self.work.nbytes
 
@@ -75,7 +99,7 @@ class Fast(RoundTrip):
         self.values = np.empty(0, self.instance.dtype)
 
     def compress(self) -> None:
-        self.stream = compress(self.source, self.kept, self.work)
+        self.stream = compress(self.source, self.kept, self.instance.row, self.bound, self.work)
 
     def decompress(self) -> None:
         self.values = decompress(self.stream)

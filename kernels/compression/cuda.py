@@ -36,8 +36,8 @@ def generate(buffers: Buffers, instance: Instance):
 class Comparison:
     """Errors of decompressed values on the device."""
 
-    def __init__(self, instance: Instance, kept: int) -> None:
-        self.instance, self.kept = instance, kept
+    def __init__(self, instance: Instance, kept: int, bound: float) -> None:
+        self.instance, self.kept, self.bound = instance, kept, bound
         self._buffers = Buffers(STREAMING * 64, "a comparison")
         self._places = self._buffers.empty((STREAMING, 2), np.int64)
         self._sums = self._buffers.empty((STREAMING, 6), np.float64)
@@ -51,9 +51,9 @@ class Comparison:
         grid, block = (STREAMING, 1), (THREADS, 1, 1)
         if i.dtype.kind == "f":
             about = np.finfo(i.dtype)
-            kernel = function("compression", "errors", f"compare_{i.dtype.name}", "PPPPqiidi")
-            exact = int(self.kept == about.nmant)
-            kernel.prepared_call(grid, block, *arguments, self.kept, exact, float(about.tiny), i.components)
+            kernel = function("compression", "errors", f"compare_{i.dtype.name}", "PPPPqiidid")
+            exact = int(self.kept == about.nmant and not self.bound)
+            kernel.prepared_call(grid, block, *arguments, self.kept, exact, float(about.tiny), i.components, self.bound)
         else:
             kernel = function("compression", "errors", "compare_integers", "PPPPqi")
             kernel.prepared_call(grid, block, *arguments, i.dtype.itemsize)
@@ -66,19 +66,19 @@ class Comparison:
 class RoundTrip(Blockwise):
     """What the CUDA solvers share: compress, decompress into values that were overwritten before, compare there.
 
-    forecast  bytes that the variant needs beside the array and the decompressed values
-    kept      mantissa bits that bound the error, as `errors.Comparison` takes them
+    forecast      bytes that the variant needs beside the array and the decompressed values
+    kept, bound   what bounds the error, as `cpu_errors.compare` takes them
     """
 
     workspace = 0
 
-    def __init__(self, instance: Instance, kept: int, forecast: int) -> None:
+    def __init__(self, instance: Instance, kept: int, forecast: int, bound: float = 0.0) -> None:
         self.instance = instance
-        self.kept = kept
+        self.kept, self.bound = kept, bound
         self.buffers = Buffers(2 * instance.nbytes + forecast, f"a round trip of {instance.nbytes / 2**30:.2f} GiB")
         self.source = generate(self.buffers, instance)
         self.values = self.buffers.empty(instance.count, instance.dtype)
-        self.comparison = Comparison(instance, kept)
+        self.comparison = Comparison(instance, kept, bound)
         self.laps = Laps(3, gated=True)
         self.prepare()
         self.memory = self.buffers.nbytes - self.spare()
@@ -131,7 +131,7 @@ class RoundTrip(Blockwise):
 
     def validate(self) -> Checked:
         mantissa = np.finfo(self.instance.dtype).nmant if self.instance.dtype.kind == "f" else 0
-        return judge(self.comparison(self.source, self.values), self.kept, mantissa, self.instance.count)
+        return judge(self.comparison(self.source, self.values), self.kept, self.bound, mantissa, self.instance.count)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("stream", self.stream(), rows)

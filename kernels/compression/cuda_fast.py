@@ -6,11 +6,13 @@ default stream.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from saitan.compression.cuda import RoundTrip, clear
 from saitan.compression.data import Instance
-from saitan.compression.format import CHUNK, HEAD, Head, StreamError, damaged, longest, parse
+from saitan.compression.format import CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse, short_row
 from saitan.compression.shorten import mantissa_bits
 from saitan.cuda import device
 from saitan.cuda.module import function
@@ -24,10 +26,16 @@ def _encoders(dtype: np.dtype) -> int:
     return 2 if dtype.itemsize == 8 else 4
 
 
-def _kernel(name: str, dtype: np.dtype, arguments: str):
+def _encoders(dtype: np.dtype) -> int:
+    """Chunks of a block of encode.cu (PARTS), 64 threads each."""
+    return 2 if dtype.itemsize == 8 else 4
+
+
+def _kernel(name: str, head: Head, arguments: str):
     # The bits of an int32 are coded as those of a uint32.
-    kind = "uint32" if dtype == np.int32 else dtype.name
-    return function("compression", name, f"{name}_{kind}", arguments)
+    kind = "uint32" if head.dtype == np.int32 else head.dtype.name
+    stem = f"{name}_levels" if head.levels else name
+    return function("compression", stem, f"{stem}_{kind}", arguments)
 
 
 class Encoder:
@@ -37,16 +45,20 @@ class Encoder:
     space, 8 bytes a block.
     """
 
-    def __init__(self, dtype: np.dtype, count: int, kept: int, empty) -> None:
-        """empty(count, dtype): makes a GPUArray."""
+    def __init__(self, dtype: np.dtype, count: int, kept: int, row: int, bound: float, empty) -> None:
+        """row, bound: as in Head; empty(count, dtype): makes a GPUArray."""
         mantissa = mantissa_bits(dtype)
-        self.head = Head(dtype, min(kept, mantissa), count, 0)
-        self.drop = mantissa - self.head.kept
+        self.head = Head(dtype, min(kept, mantissa), count, 0, row, bound)
         self.stream = empty(self.head.payload + 4 * longest(dtype) * self.head.chunks, np.uint8)
-        self._each = _encoders(dtype)
-        self._blocks = -(-self.head.chunks // self._each)
+        if self.head.levels:
+            self._blocks, self._threads = self.head.chunks, _BLOCK
+            self._options = (row, bound)
+        else:
+            each = _encoders(dtype)
+            self._blocks, self._threads = -(-self.head.chunks // each), (64 * each, 1, 1)
+            self._options = (mantissa - self.head.kept,)
         self.status = empty(self._blocks + 1, np.uint64)
-        self._encode = _kernel("encode", dtype, "PPPPPqi")
+        self._encode = _kernel("encode", self.head, "PPPPPqid" if self.head.levels else "PPPPPqi")
         self.nbytes = 0
 
     def queue(self, source: int) -> None:
@@ -55,8 +67,9 @@ class Encoder:
         clear(self.status)
         if self._blocks:
             outputs = (stream + self.head.payload, stream + HEAD, status, status + 8 * self._blocks)
-            shape = (self._blocks, 1), (64 * self._each, 1, 1)
-            self._encode.prepared_call(*shape, *outputs, source, self.head.count, self.drop)
+            self._encode.prepared_call(
+                (self._blocks, 1), self._threads, *outputs, source, self.head.count, *self._options
+            )
 
     def finish(self) -> None:
         """Wait, and write the head."""
@@ -67,19 +80,19 @@ class Encoder:
             driver.memcpy_dtoh(end, self.stream.ptr + self.head.payload - 8)
         else:
             driver.memcpy_htod(self.stream.ptr + HEAD, end)
-        head = self.head
-        self.nbytes = head.payload + 4 * int(end[0])
-        driver.memcpy_htod(self.stream.ptr, Head(head.dtype, head.kept, head.count, self.nbytes).bytes())
+        self.nbytes = self.head.payload + 4 * int(end[0])
+        driver.memcpy_htod(self.stream.ptr, replace(self.head, nbytes=self.nbytes).bytes())
 
 
 def queue_decoding(head: Head, stream: int, first: int, chunks: int, out: int, wrong) -> None:
     """Decode chunks first, first + 1, ... of the stream at an address to `out`; wrong: a GPUArray of one uint64."""
     clear(wrong, 0xFF)
     if chunks:
-        kernel = _kernel("decode", head.dtype, "PPPPqqq")
         words = (head.nbytes - head.payload) // 4
         inputs = (stream + head.payload, stream + HEAD, head.count, words, first)
-        kernel.prepared_call((chunks, 1), _BLOCK, out, wrong.ptr, *inputs)
+        options = (head.row, 2 * head.bound) if head.levels else ()
+        kernel = _kernel("decode", head, "PPPPqqqid" if head.levels else "PPPPqqq")
+        kernel.prepared_call((chunks, 1), _BLOCK, out, wrong.ptr, *inputs, *options)
 
 
 def refuse(wrong) -> None:
@@ -92,12 +105,14 @@ def refuse(wrong) -> None:
 class Fast(RoundTrip):
     """The project's format."""
 
-    def __init__(self, instance: Instance, *, keep_bits: int = 52) -> None:
+    def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
+        bound = checked_bound(instance.dtype, keep_bits, bound)
         kept = min(keep_bits, mantissa_bits(instance.dtype))
-        super().__init__(instance, kept, instance.nbytes + -(-instance.count // CHUNK) * 24 + 2**14)
+        super().__init__(instance, kept, instance.nbytes + -(-instance.count // CHUNK) * 24 + 2**14, bound)
 
     def prepare(self) -> None:
-        self.encoder = Encoder(self.instance.dtype, self.instance.count, self.kept, self.buffers.empty)
+        i = self.instance
+        self.encoder = Encoder(i.dtype, i.count, self.kept, i.row, self.bound, self.buffers.empty)
         self.wrong = self.buffers.empty(1, np.uint64)
         self.workspace = self.encoder.status.nbytes
 
@@ -107,7 +122,7 @@ class Fast(RoundTrip):
     def decompress(self) -> None:
         # Its length is not known yet: the whole buffer bounds what is read.
         head = self.encoder.head
-        bound = Head(head.dtype, head.kept, head.count, self.encoder.stream.nbytes)
+        bound = replace(head, nbytes=self.encoder.stream.nbytes)
         queue_decoding(bound, self.encoder.stream.ptr, 0, head.chunks, self.values.ptr, self.wrong)
 
     def stream_bytes(self) -> int:
@@ -142,16 +157,18 @@ def _array_of(array) -> tuple[int, tuple[int, ...], np.dtype]:
     return int(about["data"][0] or 0), shape, dtype
 
 
-def compress(array, kept: int):
+def compress(array, kept: int, bound: float | None = None):
     """The stream of a device array as a GPUArray of uint8."""
     from pycuda.gpuarray import GPUArray
 
     address, shape, dtype = _array_of(array)
     if dtype.kind == "c":
-        shape, dtype = (*shape, 2), np.dtype(f"f{dtype.itemsize // 2}")
+        dtype = np.dtype(f"f{dtype.itemsize // 2}")
+        shape = (*shape[:-1], 2 * shape[-1]) if shape else (2,)
     if address % (2 * dtype.itemsize):
         raise ValueError(f"the array begins at an address that is no multiple of {2 * dtype.itemsize}: copy it first")
-    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, GPUArray)
+    bound = checked_bound(dtype, kept, bound)
+    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, short_row(shape), bound, GPUArray)
     encoder.queue(address)
     encoder.finish()
     # A copy of its length: the worst case's memory is given back.

@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from saitan.compression.format import short_row
+
 KINDS = ("qft", "phase-estimation", "ghz", "random", "normal", "bits")
 STATES = frozenset({"qft", "phase-estimation", "ghz", "random"})
 TYPES = ("float64", "float32", "uint64", "uint32", "int32", "uint16")
@@ -53,6 +55,7 @@ class Instance:
     dtype       of a value
     components  2 where real and imaginary parts alternate, otherwise 1
     drawn       how it is generated; None where the array is given
+    row         values of a row of a given array, 0 where a chunk holds no two of them
     """
 
     name: str
@@ -60,6 +63,7 @@ class Instance:
     dtype: np.dtype
     components: int
     drawn: Drawn | None = None
+    row: int = 0
     _host: np.ndarray | None = field(default=None, repr=False)
 
     @property
@@ -97,7 +101,8 @@ def make(
             raise ValueError(
                 f"an array of {values.dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})"
             )
-        return Instance("array", flat.size, flat.dtype, components, _host=flat)
+        row = short_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
+        return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
     if data not in KINDS:
         raise ValueError(f"data is {data!r} (there are: {', '.join(KINDS)})")
     if basis is not None and data != "qft":

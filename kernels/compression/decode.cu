@@ -5,8 +5,6 @@
 // is wrong with a chunk is noted, and its values are not written.
 #include "chunk.cuh"
 
-enum { BAD_PLACE = 1, BAD_MODE, BAD_LENGTH, BAD_CHECKSUM };
-
 // Symbol of a place in a group of width w <= 64 at words[at]; reads up to two words behind it.
 template <class Wide> __device__ inline Wide symbol_at(const unsigned *words, int w, int place) {
     const int bit = place * w, shift = bit & 31;
@@ -38,33 +36,12 @@ __device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsign
             atomicMin(wrong, u64(chunk) << 3 | reason);
         }
     };
-    const long long low = table[chunk], high = table[chunk + 1];
-    if (low < 0 || high < low || high > words_in_all) {
-        return refuse(BAD_PLACE);
+    unsigned reason;
+    const int length = read_words<Bits>(words, &checksum, payload, table, words_in_all, chunk, n, reason);
+    if (length == 0) {
+        return refuse(reason);
     }
     const int raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
-    if (high - low < 3 || high - low > max(raw, 4)) {
-        return refuse(BAD_LENGTH);
-    }
-    const int length = int(high - low);
-    if (t == 0) {
-        checksum = mix(unsigned(chunk));
-    }
-    __syncthreads();
-    unsigned sum = 0;
-    for (int i = t; i < length; i += THREADS) {
-        const unsigned word = payload[low + i];
-        words[i] = word;
-        sum += i == 1 ? 0 : share(word, i);
-    }
-    if (t < 3) {
-        words[length + t] = 0;
-    }
-    sum = __reduce_add_sync(ALL, sum);
-    if (lane == 0) {
-        atomicAdd(&checksum, sum);
-    }
-    __syncthreads();
     const int mode = words[0] & 3, shift = words[0] >> 8 & 63;
     if (words[0] & ~0x3F03u || shift > B || (mode < PACKED && shift) || (mode == DIFFERENCES && Type::FLOAT)) {
         return refuse(BAD_MODE);
@@ -100,11 +77,7 @@ __device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsign
     }
 
     if (mode == RAW) {
-        const Bits *values = (const Bits *)(words + 2);
-        for (int i = t; i < n; i += THREADS) {
-            out[i] = values[i];
-        }
-        return;
+        return copy_raw(out, words, n);
     }
     const u64 wide = u64(words[3]) << 32 | words[2];
     Wide values[2 * RUNS];
@@ -180,5 +153,3 @@ __device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsign
 DECODE(float64, Float64)
 DECODE(float32, Float32)
 DECODE(uint64, Uint64)
-DECODE(uint32, Uint32)
-DECODE(uint16, Uint16)

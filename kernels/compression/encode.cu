@@ -329,15 +329,8 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
     if (mode == RAW) {
         for (int i = t & 63; i < words - 2; i += 64) {
-            unsigned word;
-            if (sizeof(Bits) == 8) {
-                word = ((const unsigned *)(part.stage + slot(i / 2)))[i & 1];
-            } else if (sizeof(Bits) == 4) {
-                word = unsigned(part.stage[slot(i)]);
-            } else {
-                word = unsigned(part.stage[slot(2 * i)]) | unsigned(part.stage[slot(2 * i + 1)]) << 16;
-            }
-            put(2 + i, word);
+            const unsigned *at = (const unsigned *)part.stage;
+            put(2 + i, sizeof(Bits) == 8 ? at[2 * slot(i / 2) + (i & 1)] : at[slot(i)]);
         }
     } else if (mode >= PACKED) {
         const unsigned beside = __shfl_down_sync(ALL, g.head, 1);
@@ -378,5 +371,3 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 ENCODE(float64, Float64)
 ENCODE(float32, Float32)
 ENCODE(uint64, Uint64)
-ENCODE(uint32, Uint32)
-ENCODE(uint16, Uint16)

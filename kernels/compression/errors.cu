@@ -42,10 +42,11 @@ __device__ inline void write(const Found &mine, long long *places, double *sums)
     }
 }
 
-// kept: mantissa bits that bound the relative error by 2^-(kept + 1), -1 for no bound; exact: every bit must agree.
+// kept: mantissa bits that bound the relative error by 2^-(kept + 1), -1 for no bound; exact: every bit must agree. bound:
+// of the absolute error, in the place of kept where it is not 0; -0 must agree to the bit then.
 template <class Float, class Bits>
 __device__ inline void compare(long long *places, double *sums, const Float *a, const Float *b, long long count, int kept,
-                               int exact, double tiny, int components) {
+                               int exact, double tiny, int components, double bound) {
     const double scale = ldexp(1.0, kept + 1);
     Found mine = {0, -1};
     const long long stride = (long long)gridDim.x * THREADS;
@@ -54,8 +55,12 @@ __device__ inline void compare(long long *places, double *sums, const Float *a, 
         const bool same = ((const Bits *)a)[i] == ((const Bits *)b)[i];
         // Within the bound x and y differ by a factor of at most two: their difference has no rounding error.
         const double d = same ? 0 : y - x;
-        const bool good = same || kept < 0 ||
-                          (!exact && isfinite(x) && fabs(x) >= tiny && fabs(d) * scale <= fabs(x));
+        bool good = same || kept < 0;
+        if (bound > 0) {
+            good |= isfinite(x) && fabs(d) <= bound && !(x == 0 && signbit(x));
+        } else {
+            good |= !exact && isfinite(x) && fabs(x) >= tiny && fabs(d) * scale <= fabs(x);
+        }
         if (!good) {
             mine.wrong++;
             mine.first = mine.first < 0 ? i : mine.first;
@@ -76,14 +81,14 @@ __device__ inline void compare(long long *places, double *sums, const Float *a, 
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 compare_float64(long long *places, double *sums, const double *a, const double *b, long long count, int kept, int exact,
-                double tiny, int components) {
-    compare<double, u64>(places, sums, a, b, count, kept, exact, tiny, components);
+                double tiny, int components, double bound) {
+    compare<double, u64>(places, sums, a, b, count, kept, exact, tiny, components, bound);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 compare_float32(long long *places, double *sums, const float *a, const float *b, long long count, int kept, int exact,
-                double tiny, int components) {
-    compare<float, unsigned>(places, sums, a, b, count, kept, exact, tiny, components);
+                double tiny, int components, double bound) {
+    compare<float, unsigned>(places, sums, a, b, count, kept, exact, tiny, components, bound);
 }
 
 // Integers, as bytes: every one must agree; `first` is the place of a value of `size` bytes.

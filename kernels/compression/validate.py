@@ -6,15 +6,18 @@ from saitan.compression.errors import Errors
 from saitan.problem import Checked, Invalid
 
 
-def judge(errors: Errors, kept: int, mantissa: int, count: int) -> Checked:
-    """What was checked. kept as in `errors.compare`; mantissa: the type's bits (0 for integers).
+def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) -> Checked:
+    """What was checked. kept, bound: as in `cpu_errors.compare`; mantissa: the type's bits (0 for integers).
 
     Raises Invalid naming the place of the first wrong value.
     """
-    exact = kept == mantissa or mantissa == 0
-    bound = "differ" if exact else f"are off by more than 2^-{kept + 1} of the value, or are special values that differ"
+    exact = not bound and (kept == mantissa or mantissa == 0)
+    limit = f"{bound:g}" if bound else f"2^-{kept + 1} of the value"
     if errors.wrong:
-        raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {bound}")
+        how = "differ" if exact else f"are off by more than {limit}, or are special values that differ"
+        raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {how}")
+    if bound:
+        return Checked(f"every value, absolute error at most {bound:g}")
     if kept < 0:
         return Checked("nothing: a fixed rate has no bound")
     return Checked("every value, to the bit" if exact else f"every value, relative error at most 2^-{kept + 1}")

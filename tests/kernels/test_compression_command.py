@@ -24,6 +24,31 @@ def test_npy_files_come_back_byte_for_byte(tmp_path, monkeypatch, capsys, order)
     assert "6,000 values of float64, 52 mantissa bits kept, 3 chunks" in capsys.readouterr().out
 
 
+def test_files_larger_than_a_part_come_back_within_a_bound(tmp_path, monkeypatch, capsys):
+    from saitan.compression import __main__, cpu_fast
+
+    monkeypatch.setattr(__main__, "PART", 5000)
+    monkeypatch.setattr(cpu_fast, "STEP", 2)
+    path = tmp_path / "a.npy"
+    a = np.cumsum(np.random.default_rng(1).normal(size=(40, 1000)), axis=1)
+    np.save(path, a)
+    call(monkeypatch, "pack", path, "--bound", 0.01)
+    path.unlink()
+    call(monkeypatch, "info", f"{path}.packed")
+    assert "absolute error at most 0.01" in capsys.readouterr().out
+    call(monkeypatch, "unpack", f"{path}.packed")
+    assert 0 < np.abs(np.load(path) - a).max() <= 0.01
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch, capsys):
+    from saitan.compression.__main__ import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Progress(10) as progress:
+        progress(5)
+        assert capsys.readouterr().err == "\r50 %"
+
+
 def test_raw_files_come_back(tmp_path, monkeypatch):
     path = tmp_path / "a.u16"
     path.write_bytes(np.arange(5000, dtype=np.uint16).tobytes())

@@ -1,5 +1,7 @@
 """The format of `fast` on the CPU: round trips, random access, and streams that are damaged."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,6 +97,65 @@ def test_a_round_trip_is_measured_and_checked(dtype):
     assert counters["ratio"] > 0.9 and values.dtype == dtype
 
 
+def within(a: np.ndarray, values: np.ndarray, bound: float) -> bool:
+    """Every finite value but -0 within the bound, exactly counted, all others to the bit."""
+    exact = ~np.isfinite(a) | ((a == 0) & np.signbit(a))
+    off = np.abs(values[~exact].astype(np.longdouble) - a[~exact])
+    return same(a[exact], values[exact]) and bool((off <= bound).all())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_an_absolute_bound_holds_for_every_value(dtype):
+    for length in LENGTHS:
+        for bound in (1e-3, 0.7, 1e-30, 1e6, 5e-324):
+            a = some(dtype, length, length + 1)
+            values = compression.decompress(compression.compress(a, bound=bound))
+            assert values.dtype == a.dtype and within(a, values, bound)
+    assert within(SPECIAL, compression.decompress(compression.compress(SPECIAL, bound=0.1)), 0.1)
+
+
+@given(
+    arrays(np.uint64, st.integers(0, 200), elements=st.integers(0, 2**64 - 1)),
+    st.floats(5e-324, 1e308, allow_subnormal=True),
+)
+def test_any_bits_keep_an_absolute_bound(a, bound):
+    a = a.view(np.float64)
+    assert within(a, compression.decompress(compression.compress(a, bound=bound)), bound)
+
+
+def test_halfway_values_and_neighbours_of_the_bound():
+    """Multiples of the bound and the numbers next to them: odd ones lie in the middle of two levels."""
+    for bound in (0.5, 0.1, 1e-7, 3e5):
+        a = bound * np.arange(-3000.0, 3000.0)
+        a = np.concatenate([a, np.nextafter(a, np.inf), np.nextafter(a, -np.inf)])
+        assert within(a, compression.decompress(compression.compress(a, bound=bound)), bound)
+
+
+def test_levels_cost_what_their_range_takes():
+    rng = np.random.default_rng(4)
+    count = 16 * CHUNK
+    # Nine levels take 3.2 bits, and a chunk's head one eighth of a bit.
+    nine = rng.integers(-4, 5, count) * 0.2
+    assert 64 / 3.5 < nine.nbytes / len(compression.compress(nine, bound=0.1)) < 64 / 3.2
+    # Stray values cost themselves and their place.
+    stray = nine.copy()
+    stray[::CHUNK] = np.nan
+    assert len(compression.compress(stray, bound=0.1)) == len(compression.compress(nine, bound=0.1)) + 12 * 16
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "uint16"])
+@pytest.mark.parametrize("width", [2, 7, 128, 255, 256, 1000, 2047, 2048, 5000])
+def test_rows_alike_shrink_where_a_chunk_holds_several(dtype, width):
+    """Rows that differ by little from the row before: the difference to it is taken where the row fits."""
+    rng = np.random.default_rng(width)
+    first = rng.integers(0, 2**15, width)
+    a = (first + np.cumsum(rng.integers(0, 2, (6 * CHUNK // width + 3, width)), axis=0)).astype(dtype)
+    stream = compression.compress(a)
+    assert same(compression.decompress(stream), a.reshape(-1))
+    if 2 < width < CHUNK // 2:
+        assert len(stream) < 0.85 * len(compression.compress(a.reshape(-1)))
+
+
 def test_what_is_alike_shrinks():
     rng = np.random.default_rng(1)
     count = 16 * CHUNK
@@ -134,7 +195,7 @@ def test_ranges_read_their_chunks_only():
 
 def rehead(stream: np.ndarray) -> None:
     words = stream[:HEAD].view(np.uint32)
-    words[9] = checksum(words[:9])
+    words[13] = checksum(words[:13])
 
 
 def test_foreign_and_cut_off_streams_are_named():
@@ -185,9 +246,12 @@ def test_every_bit_of_chunks_and_table_is_guarded():
             compression.decompress(wrong)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "uint64", "uint16"])
-def test_mutated_streams_end_in_an_error_or_the_values(dtype):
-    """2,000 a type, several bytes at a time, checksums of the head mended so that what lies behind it is reached.
+@pytest.mark.parametrize(
+    ("dtype", "bound"), [("float64", None), ("float32", None), ("uint64", None), ("uint16", None), ("float64", 0.1)]
+)
+def test_mutated_streams_end_in_an_error_or_the_values(dtype, bound):
+    """2,000 a type (SAITAN_MUTATIONS, where it is set), several bytes at a time, checksums of the head mended so that
+    what lies behind it is reached.
 
     Chunks with mended checksums decode to something: they must neither crash nor read beyond their words, which the
     second half makes likely by widths, modes and shifts drawn at random.
@@ -195,10 +259,11 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype):
     from saitan.compression.cpu_fast import parts
 
     a = some(dtype, 2 * CHUNK + 70, 7)
-    stream = compression.compress(a)
+    stream = compression.compress(a, bound=bound)
+    a = compression.decompress(stream)
     rng = np.random.default_rng(11)
     head, table, _ = parts(stream)
-    for trial in range(2_000):
+    for trial in range(int(os.environ.get("SAITAN_MUTATIONS", 2_000))):
         wrong = stream.copy()
         for _ in range(rng.integers(1, 4)):
             wrong[rng.integers(len(wrong)) if trial & 1 else rng.integers(HEAD + 120)] = rng.integers(256)
@@ -208,7 +273,9 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype):
             chunk = rng.integers(head.chunks)
             low, high = (head.payload + 4 * int(x) for x in table[chunk : chunk + 2])
             words = wrong[low:high].view(np.uint32)
-            words[rng.integers(min(len(words), 40))] = rng.choice([0, 1, 2, 3, 0xFFFFFFFF, 0x00400040, 0x0302])
+            words[rng.integers(min(len(words), 40))] = rng.choice(
+                [0, 1, 2, 3, 0xFFFFFFFF, 0x00400040, 0x0302, 4, 0xFF0704, 0x062005, 0x6, 0x030106]
+            )
             own = words.copy()
             own[1] = 0
             # checksum() of format.py covers all words it is given: what a zero in place 1 adds is taken off.
@@ -224,6 +291,13 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype):
 def test_other_arguments_are_refused():
     with pytest.raises(ValueError, match="keep_bits must be at most 52, not 53"):
         compression.compress(np.ones(3), 53)
+    for wrong in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="bound must be greater than 0 and finite"):
+            compression.compress(np.ones(3), bound=wrong)
+    with pytest.raises(ValueError, match="bound and keep_bits exclude each other"):
+        compression.compress(np.ones(3), 9, 0.1)
+    with pytest.raises(ValueError, match="bound goes with floats: int32"):
+        compression.compress(np.ones(3, np.int32), bound=0.1)
     with pytest.raises(ValueError, match="an array of bool cannot be compressed"):
         compression.compress(np.ones(3, bool))
     with pytest.raises(ValueError, match="a stream is a flat array of uint8, not float64"):

@@ -13,8 +13,8 @@ from saitan.workflow.answers import AnswerWriter, about_answer, read_answer
 from saitan.workflow.step import Failure
 
 
-def write(folder, array, steps, name="d", about=None):
-    with AnswerWriter(folder, [name], about or {}) as sink:
+def write(folder, array, steps, name="d", about=None, compressed=False):
+    with AnswerWriter(folder, [name], about or {}, compressed) as sink:
         for low, high in steps:
             sink(Block(name, low, array[low:high]))
     return folder / f"{name}.parquet"
@@ -26,10 +26,10 @@ ARRAYS = hnp.arrays(
 )
 
 
-@given(array=ARRAYS, data=st.data())
-def test_any_rows_come_back_bit_for_bit(tmp_path_factory, array, data):
+@given(array=ARRAYS, data=st.data(), compressed=st.booleans())
+def test_any_rows_come_back_bit_for_bit(tmp_path_factory, array, data, compressed):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(array)), max_size=3)) | {len(array)})
-    path = write(tmp_path_factory.mktemp("a"), array, list(zip([0, *cuts], cuts, strict=False)))
+    path = write(tmp_path_factory.mktemp("a"), array, list(zip([0, *cuts], cuts, strict=False)), compressed=compressed)
     assert read_answer(path).tobytes() == array.tobytes() and read_answer(path).dtype == array.dtype
     low = data.draw(st.integers(0, len(array)))
     high = data.draw(st.integers(low, len(array)))
@@ -39,10 +39,25 @@ def test_any_rows_come_back_bit_for_bit(tmp_path_factory, array, data):
 
 def test_an_answer_says_what_it_is(tmp_path):
     path = write(tmp_path, np.zeros((3, 2), np.uint32), [(0, 2), (2, 3)], about={"query": 7})
-    assert about_answer(path) == {"query": 7, "shape": [3, 2], "dtype": "uint32"}
+    about = about_answer(path)
+    assert about.pop("seconds") > 0 and about == {"query": 7, "shape": [3, 2], "dtype": "uint32"}
     assert pq.ParquetFile(path).num_row_groups == 2
     with pytest.raises(ValueError, match="step 1"):
         read_answer(path, slice(0, 3, 2))
+
+
+def test_compressed_answers_are_smaller_and_say_where_they_are_damaged(tmp_path):
+    array = np.cumsum(np.ones((50, 1000), np.uint32), axis=1, dtype=np.uint32)
+    path = write(tmp_path, array, [(0, 20), (20, 50)], compressed=True)
+    table = pq.read_table(path)
+    assert table["rows"].to_pylist() == [20, 30] and pq.ParquetFile(path).num_row_groups == 2
+    assert path.stat().st_size < array.nbytes / 20
+    content = bytearray(path.read_bytes())
+    content[content.index(b"saitanC2", content.index(b"saitanC2") + 1) + 200] ^= 1
+    path.write_bytes(content)
+    assert np.array_equal(read_answer(path, slice(0, 20)), array[:20])
+    with pytest.raises(Failure, match=r"d.parquet: .*; remove it and run"):
+        read_answer(path)
 
 
 @pytest.mark.parametrize(

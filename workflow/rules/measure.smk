@@ -67,6 +67,7 @@ rule keep:
         tasks=lambda wc: plan.kept_point(wc).ranks,
     params:
         settings=lambda wc: plan.keep_settings(wc),
+        keep_as=lambda wc: plan.keep_as(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
         cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),
@@ -75,4 +76,4 @@ rule keep:
     shell:
         "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.keep --settings {params.settings:q}"
         " {params.data} --queries {input.queries:q} --cores {threads} {params.ranks}"
-        " --folder {params.folder:q} --outputs {wildcards.output:q} --log {log:q}"
+        " --folder {params.folder:q} --outputs {wildcards.output:q} --keep-as {params.keep_as} --log {log:q}"
