@@ -1,4 +1,4 @@
-"""Atomic operations on NumPy arrays for Numba's parallel loops, which has none of its own on CPUs."""
+"""Atomic operations on NumPy arrays for parallel loops of Numba, which has none of its own on CPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a run's points and other jobs: measured, failed, stopped, out of date, or left out."""
+"""What became of a run's points and other jobs: measured, failed, stopped, not run, out of date, or left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Fate = Literal["failed", "stopped", "not run", "out of date"]
 
 @dataclass(frozen=True)
 class Lacking:
-    """What has no result, how that came, and the reason."""
+    """A point or another job without a result: what became of it, and the reason."""
 
     what: str
     reason: str
@@ -100,7 +100,7 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
 
 
 def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:
-    """Why a job has no output: the last line of its log that begins with "error: ", or that it did not come so far."""
+    """Why a job has no output: the last line of its log that begins with "error: ", or that it never began."""
     if log is None or not log.exists() or log.stat().st_mtime < since:
         return Lacking(what, STOPPED, "stopped") if stopped else Lacking(what, NOT_RUN, "not run")
     lines = log.read_text(errors="replace").splitlines()

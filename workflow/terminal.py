@@ -106,7 +106,7 @@ def _without_jobs(record: logging.LogRecord) -> bool:
 
 
 class _Stops(logging.Handler):
-    """Hears whether the user ended the run."""
+    """Notes whether the user ended the run."""
 
     stopped = False
 
