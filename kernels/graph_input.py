@@ -1,6 +1,6 @@
 """Arrays from outside, checked and converted before any compiled code sees them.
 
-Whatever NumPy can take is accepted by position (a pandas Series too, whose labels are not looked at). A conversion keeps
+Whatever NumPy can take is accepted by position (a pandas Series too, whose labels are ignored). A conversion keeps
 every value or is refused with one line that names the first value that is off. Checks go block by block, so that they
 need no second array of all arcs.
 """

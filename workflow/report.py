@@ -187,7 +187,7 @@ def _rankings(experiment: PlannedExperiment, table: pd.DataFrame, quoted: Quoted
 
 
 def _hint(specification: str) -> str:
-    """What the chart answers to."""
+    """What a reader can do with the chart."""
     hints = {
         '"bind":"legend"': "click the legend to single a series out",
         '"bind":"scales"': "drag to move, pinch or Ctrl and wheel to zoom, double-click to reset",
