@@ -5,6 +5,7 @@ Everything is read, nothing is set.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ LEAST_WATCHED = 0.25
 CLOCK_MOVED = 0.03
 # Seconds between readings by nvidia-smi, which takes a tenth of a second each.
 SMI_EVERY = 2.0
+# How reading a clock fails.
+UNREADABLE = (OSError, ValueError, subprocess.SubprocessError)
 
 
 class Disturbance(NamedTuple):
@@ -60,14 +63,14 @@ class Clock:
 
     def __init__(self, read: Callable[[], int], every: float = 0.0) -> None:
         self._read, self._every = read, every
-        self._last = -float("inf")
-        self._seen: list[int] = []
-        self.look()
+        self._seen = [read()]
+        self._last = time.monotonic()
 
     def look(self) -> None:
-        """Read the clock."""
+        """Read the clock; a reading that fails is left out, as no point is to fail for it."""
         if time.monotonic() - self._last >= self._every:
-            self._seen.append(self._read())
+            with contextlib.suppress(*UNREADABLE):
+                self._seen.append(self._read())
             self._last = time.monotonic()
 
     def moved(self) -> tuple[int, int] | None:
@@ -88,7 +91,7 @@ def device_clock() -> Clock | None:
     for read, every in ((_by_nvml, 0.0), (_by_smi, SMI_EVERY)):
         try:
             return Clock(read(bus), every)
-        except (ImportError, OSError, ValueError, subprocess.SubprocessError):
+        except (ImportError, *UNREADABLE):
             continue
     return None
 
@@ -99,10 +102,16 @@ def _by_nvml(bus: str) -> Callable[[], int]:
     try:
         pynvml.nvmlInit()
         handle = pynvml.nvmlDeviceGetHandleByPciBusId(bus.encode())
-        pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
     except pynvml.NVMLError as error:
         raise OSError(str(error)) from None
-    return lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+
+    def read() -> int:
+        try:
+            return pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)
+        except pynvml.NVMLError as error:
+            raise OSError(str(error)) from None
+
+    return read
 
 
 def _by_smi(bus: str) -> Callable[[], int]:

@@ -52,6 +52,22 @@ def test_a_slow_reader_is_asked_seldom(monkeypatch):
     assert asked == [0.0, 2.0, 4.5] and clock.moved() is None
 
 
+def test_a_reading_that_fails_is_left_out():
+    readings = iter([1980, OSError("lost"), 1500])
+
+    def read():
+        reading = next(readings)
+        if isinstance(reading, OSError):
+            raise reading
+        return reading
+
+    clock = Clock(read)
+    clock.look()
+    assert clock.moved() is None
+    clock.look()
+    assert clock.moved() == (1500, 1980)
+
+
 def test_a_core_that_waits_for_a_disk_is_idle_and_a_guest_counts_once(monkeypatch):
     system = namedtuple("scputimes", "user nice system idle iowait guest guest_nice")
     monkeypatch.setattr(disturbance.psutil, "cpu_times", lambda: system(100.0, 20.0, 30.0, 1000.0, 500.0, 7.0, 3.0))
