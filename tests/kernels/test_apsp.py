@@ -230,6 +230,17 @@ def test_bad_calls_say_what_would_be_right():
             solver.run(query)
 
 
+@pytest.mark.parametrize("variant", ["iterated", "batched", "floyd-warshall", "floyd-warshall-blocked", "fast"])
+def test_every_solver_checks_its_own_answer(variant):
+    graph = random_graph(40, 200, 1, 40, np.uint32, 3)
+    solver = apsp.prepare(apsp.instance({"graph": graph}), variant, "cpu")
+    solver.run([0, 40])
+    solver.validate()
+    solver.distances[39, 7] += 1
+    with pytest.raises(Invalid, match=r"^from source 39, vertex "):
+        solver.validate()
+
+
 def test_reference_tells_a_wrong_row():
     graph = random_graph(50, 200, 1, 9, np.uint32, 2)
     reference = apsp.reference(apsp.instance({"graph": graph}), [10, 30])

@@ -6,6 +6,7 @@ from bfs_cases import cases, directed, path, spoiled, star, triangle, undirected
 from hypothesis import example, given
 
 from saitan import bfs
+from saitan.bfs import cpu_step
 from saitan.bfs.cpu import CpuLevels, Hybrid
 from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
@@ -195,6 +196,31 @@ def test_the_validator_takes_right_answers_and_no_others(case):
             print(what, levels, parents)
 
 
+@pytest.mark.parametrize("variant", ["hybrid", "top-down", "bottom-up", "fast"])
+def test_every_solver_checks_its_own_answer(variant):
+    solver = bfs.prepare(path(4), variant, "cpu")
+    solver.run(1)
+    solver.validate()
+    for array, value in ((solver.levels, 1), (solver.parents, 0)):
+        right, array[3] = array[3], value
+        with pytest.raises(Invalid, match=r"^vertex 3 "):
+            solver.validate()
+        array[3] = right
+    solver.validate()
+
+
+def test_a_step_over_a_block_gives_parents_in_the_whole_graphs_numbers():
+    # Tail 1 of the block, vertex 41 of the graph, leads to head 33.
+    offsets, heads = np.array([0, 0, 1], np.int64), np.array([33], np.int32)
+    turned, tails = np.array([0] * 34 + [1], np.int64), np.array([1], np.int32)
+    frontier, ticket = np.array([2], np.uint32), np.zeros(1, np.int64)
+    for step, *rows in ((cpu_step.top_down, offsets, heads, 1), (cpu_step.bottom_up, turned, tails, 2)):
+        *rows, last = rows
+        visited, following, parents = np.array([0, ~np.uint32(3)]), np.zeros(2, np.uint32), np.full(34, -1, np.int32)
+        assert step(*rows, frontier, visited, following, parents, 40, 0, last, ticket, 2) == 1
+        assert following.tolist() == [0, 2] and parents[33] == 41 and (parents[:33] == -1).all()
+
+
 @given(case=cases())
 def test_any_parent_one_level_up_is_right(case):
     graph, root = case
@@ -218,6 +244,19 @@ def test_the_validator_says_what_is_wrong():
     levels = np.array([0, 1, -1, -1], np.int32)
     with pytest.raises(Invalid, match="arc 1 leads from vertex 1, on level 1, to vertex 2, not reached"):
         check(graph, 0, levels, np.array([0, 0, -1, -1], np.int32))
+    # An array that goes on behind its last vertex: what stands there is nobody's level.
+    longer = np.array([0, 1, 2, 3, 2], np.int32)
+    with pytest.raises(Invalid, match=r"^vertex 3 is on level 3 and has the parent 4$"):
+        check(graph, 0, longer[:4], np.array([0, 0, 1, 4], np.int32))
+    # A level that only a root has.
+    apart = undirected(5, [(0, 1)])
+    with pytest.raises(Invalid, match=r"^vertex 3 is on level 0 and has the parent 4, which is not reached$"):
+        check(apart, 0, np.array([0, 1, -1, 0, -1], np.int32), np.array([0, 0, -1, 4, -1], np.int32))
+    with pytest.raises(Invalid, match=r"^vertex 2 is not reached and has the parent -2$"):
+        check(apart, 0, np.array([0, 1, -1, -1, -1], np.int32), np.array([0, 0, -2, -1, -1], np.int32))
+    for levels, parents in ((right.levels[:3], right.parents), (right.levels, np.tile(right.parents, 2))):
+        with pytest.raises(Invalid, match=r"are int32 \([38],\), not int32 \(4,\)$"):
+            check(graph, 0, levels, parents)
     with pytest.raises(Invalid, match="levels are int64"):
         check(graph, 0, right.levels.astype(np.int64), right.parents)
     two = undirected(5, [(0, 1), (0, 2), (1, 3), (2, 4)])

@@ -132,6 +132,30 @@ def test_certificate_refuses_wrong_answers():
             tight_tree(graph, 0, np.array(wrong, np.uint32))
 
 
+@pytest.mark.parametrize("variant", [*CPU, "phast"])
+def test_every_solver_checks_its_own_answer(variant):
+    # One spoiled distance leaves an arc that relaxes, the other a circle of tight arcs that nothing leads to.
+    graph = Graph.from_arcs(5, [0, 1, 3, 4], [1, 2, 4, 3], np.array([2, 3, 0, 0], np.uint32))
+    solver = sssp.prepare(graph, variant, "cpu")
+    solver.run(0)
+    solver.validate()
+    for vertices, value in (([2], 6), ([3, 4], 7)):
+        spoiled = solver.distances.copy()
+        spoiled[vertices] = value
+        right, solver.distances = solver.distances, spoiled
+        with pytest.raises(Invalid):
+            solver.validate()
+        solver.distances = right
+    solver.validate()
+    solver.close()
+
+
+def test_what_the_paper_variants_hold_is_counted():
+    graph = Graph.from_arcs(1000, [0], [1], np.ones(1, np.uint32))
+    # Two costs, a mask, who is scheduled, two lists; the length and the overflow.
+    assert sssp.prepare(graph, "adaptive", "cpu").memory == 1000 * (4 + 4 + 1 + 1 + 4 + 4) + 2 * 8
+
+
 def test_a_cycle_of_zero_weights_is_no_tree():
     graph = Graph.from_arcs(3, [1, 2], [2, 1], np.zeros(2, np.uint32))
     floating = np.array([0, 5, 5], np.uint32)

@@ -281,6 +281,39 @@ def test_only_tracked_files_beside_results_make_code_uncommitted(tmp_path, monke
     assert dirty()
 
 
+def test_a_number_says_its_processor_as_the_system_names_it(monkeypatch):
+    told = "processor : 0\nvendor_id : V\nmodel name : Example: CPU 7\nmodel name : Another\n"
+    monkeypatch.setattr(provenances.Path, "read_text", lambda path: told if str(path) == "/proc/cpuinfo" else "")
+    assert provenances._cpu() == "Example: CPU 7"
+    monkeypatch.setattr(provenances.platform, "processor", lambda: "")
+    monkeypatch.setattr(provenances.platform, "machine", lambda: "arm64")
+    monkeypatch.setattr(provenances.Path, "read_text", lambda path: "no name of a model\n")
+    assert provenances._cpu() == "arm64"
+    monkeypatch.setattr(provenances.platform, "processor", lambda: "M7")
+    assert provenances._cpu() == "M7"
+
+
+def test_numbers_of_several_ranks_say_every_host_and_its_devices(monkeypatch):
+    class Three(Ranks):
+        def each(self, value):
+            return [value, ("other", "GPU 7"), value]
+
+    here = provenance("cpu", Three(size=3))
+    assert here["hosts"] == f"{here['host']}: 2 x {here['cpu']}; other: 1 x GPU 7" and here["mpi"] == ""
+    assert "hosts" not in provenance("cpu", Ranks())
+    assert provenance("cpu", Three(size=2))["hosts"]
+    monkeypatch.setattr("saitan.cuda.describe", lambda: {"gpu": "GPU 9"})
+    here = provenance("cuda", Three(size=3))
+    assert here["hosts"] == f"{here['host']}: 2 x GPU 9; other: 1 x GPU 7"
+
+
+def test_code_in_no_checkout_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenances, "__file__", str(tmp_path / "provenance.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    here = provenance("cpu")
+    assert (here["commit"], here["dirty"]) == ("unknown", True)
+
+
 @pytest.mark.parametrize("error", [OSError("no git"), subprocess.CalledProcessError(128, "git")])
 def test_code_outside_a_checkout_is_never_called_clean(monkeypatch, error):
     def refuse(*_, **__):
