@@ -69,6 +69,8 @@ class Grid:
         outside = (layout.place, layout.old, *answer, self._trace)
         self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._patience_ms)
         self._blocks = RESIDENT * _attribute("MULTIPROCESSOR_COUNT")
+        # The first entries, the answers written and read, the places, levels and parents.
+        self.work = {"bytes": 4 * k + 16 * k + 12 * graph.n}
         self._reset()
 
     @staticmethod
@@ -115,10 +117,10 @@ class Grid:
 
 
 class Road:
-    """The search of road.cu."""
+    """The search of road.cu. Latencies bound it, so that there is no work to hold against a rate."""
 
     def __init__(self, graph: Graph, rows: np.ndarray, buffers: Buffers) -> None:
-        n = graph.n
+        n, self.work = graph.n, {}
         self.levels, self.parents = (buffers.empty(n, np.int32) for _ in range(2))
         self._record, self._read = buffers.empty(1, RECORD), driver.pagelocked_empty(1, RECORD)
         arrays = (pointer(self.levels), pointer(self.parents))
@@ -203,4 +205,5 @@ class Fast(CudaSolver):
         levels = self.deliver()
         total = time.perf_counter() - begin
         counters |= {"construction_s": self.construction, "levels": int(levels.max()) + 1}
-        return self.edges.run(levels, Run(seconds, total, counters, phases, disturbed=self._gated.disturbed))
+        run = Run(seconds, total, counters, phases, dict(self.engine.work), self._gated.disturbed)
+        return self.edges.run(levels, run)

@@ -49,9 +49,13 @@ class _Resident(Resident):
 
 
 class Hops:
-    """A search by sssp's persistent kernel. rows: the arcs into every vertex."""
+    """A search by sssp's persistent kernel. rows: the arcs into every vertex.
+
+    Latencies bound it, so that there is no work to hold against a rate.
+    """
 
     def __init__(self, graph: Graph, rows: Rows, buffers: Buffers) -> None:
+        self.work: dict[str, float] = {}
         self._resident, self._tree = _Resident(in_hops(graph), buffers, delta=NO_BOUND), Tree(rows, buffers)
 
     @staticmethod

@@ -196,6 +196,14 @@ class Many:
         self._tally.prepared_async_call(*self._wide, *self._found(count), pointer(self._ends), pointer(self._sums))
         return self._sums.get()[:, :count]
 
+    def work(self) -> dict[str, float]:
+        """Bytes that every launch moves at least.
+
+        The arcs once, what has visited a vertex and its frontier's set once in and once out, and the answer.
+        """
+        answer = self.levels.nbytes + (0 if self.parents is None else self.parents.nbytes)
+        return {"bytes": 4 * self.layout.backward.m + 4 * 4 * self.k * self.width + answer}
+
     def levels_of(self, search: int, wide) -> None:
         """Levels of a search into `wide`, a device array int32 [n]."""
         row = pointer(self.levels) + search * self.graph.n * self.levels.dtype.itemsize
@@ -247,7 +255,7 @@ class FastMany(CudaSolver):
         counters = {name: int(seen[name]) for name in ("levels", "inspected")}
         counters |= {"edges": edges, "searches": len(roots), "teps_many": edges / seconds}
         counters |= {"construction_s": self.many.construction}
-        return Run(seconds, total, counters, disturbed=self._gated.disturbed)
+        return Run(seconds, total, counters, work=self.many.work(), disturbed=self._gated.disturbed)
 
     def _take(self, search: int) -> None:
         """Levels and parents of one search, int32 [n] each."""

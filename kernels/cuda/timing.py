@@ -50,7 +50,7 @@ class Laps:
     Use one object for many runs: its events are made once.
 
     marks      most marks of a run, at least two
-    gated      the device begins when `seconds` is called, see Gate
+    gated      the device begins when the block ends, see Gate; or when `seconds` is called, where there is no block
     disturbed  why the last seconds say little, for Run.disturbed; "" where nothing is known
     """
 
@@ -71,6 +71,9 @@ class Laps:
 
     def __exit__(self, *_: object) -> None:
         self.mark()
+        # Whoever reads a record before the seconds waits for the device.
+        if self._gate:
+            self._gate.open()
 
     def mark(self) -> None:
         """The first mark of a run is its start."""

@@ -222,6 +222,7 @@ def test_every_way_of_fast_on_roads(engine, shared, monkeypatch):
             poison(solver)
             run = solver.run(root)
             solver.validate()
+            assert run.disturbed == ""
             expected = bfs.reference(graph, root)
             assert bfs.differs(expected, solver.answer()) is None
             assert run.counters["levels"] == expected.arrays["levels"].max() + 1
@@ -381,3 +382,14 @@ def test_without_room_the_layout_is_made_on_the_host(monkeypatch):
 def test_a_graph_of_loops_alone_has_no_layout():
     with pytest.raises(ValueError, match="isolated"):
         bfs.solve(undirected(40, [(3, 3)]), 3, "fast", "cuda")
+
+
+def test_the_hierarchy_on_roads():
+    graph = GENERATORS["road_rail"](vertices=20_000, arcs=64_200, seed=2)
+    solver = bfs.prepare(graph, "phast", "cuda")
+    for root in bfs.queries(graph, 3, 1):
+        run = solver.run(root)
+        solver.validate()
+        assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
+        assert run.disturbed == "" and run.work["bytes"] > 0
+    solver.close()
