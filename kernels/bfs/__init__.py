@@ -39,14 +39,21 @@ from saitan.problem import (
 )
 
 if TYPE_CHECKING:
-    from saitan.bfs.many import AllVertices
+    from saitan.bfs.many import Asked
     from saitan.graph import Graph
 
 TITLE = "Breadth-first search"
 
 INPUTS = {"graph": Input("graph", "weights are not read")}
 
-INSTANCE = {"task": Parameter(str, "search", "what is asked", ("search", "closeness"))}
+INSTANCE = {
+    "task": Parameter(
+        str,
+        "search",
+        "what is asked: one root, many at once (whose TEPS are of all together), closeness of all vertices",
+        ("search", "many", "closeness"),
+    )
+}
 
 OUTPUTS = {
     "levels": "int32 [n], arcs from the root, -1 where it does not lead",
@@ -57,7 +64,6 @@ OUTPUTS = {
 METRICS = {
     "teps": Metric("input edges within what was reached, a second (Graph500)", "TEPS", over="harmonic", better="more"),
     "teps_median": Metric("the same, of which paper H gives the median", "TEPS", better="more"),
-    "teps_many": Metric("edges within what was reached, all searches together, a second", "TEPS", better="more"),
     "searches": Metric("searches that share the time"),
     "levels": Metric("levels, the root's included; the most of several searches"),
     "edges": Metric("input edges within what was reached, duplicates and loops included"),
@@ -87,7 +93,7 @@ HEADLINE = "teps"
 _ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)
 _BETA = Parameter(float, 14.0, "back to top-down when n_f < |V|^2 / (beta |E|), |E| in arcs", above=0)
 
-_SEARCH, _CLOSENESS = {"task": ("search",)}, {"task": ("closeness",)}
+_SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
 _SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
 
 VARIANTS = {
@@ -153,7 +159,7 @@ VARIANTS = {
         instance=_SEARCH,
     ),
     "fast-many": Variant(
-        "Many searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
+        "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
         cpu="saitan.bfs.cpu_many:FastMany",
         cuda="saitan.bfs.cuda_many:FastMany",
         cubins=("many", "many_answer", "arrange.lib", "tree", "validate"),
@@ -161,7 +167,7 @@ VARIANTS = {
             "searches": _SEARCHES,
             "parents": Parameter(bool, False, "parents of all searches within the time, too"),
         },
-        instance=_SEARCH,
+        instance=_MANY,
     ),
     "closeness": Variant(
         "closeness: searches from all vertices by fast-many",
@@ -221,8 +227,8 @@ class ManyResult:
     runs: list[Run]
 
 
-def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | AllVertices:
-    """The graph itself, or AllVertices of it where closeness is asked for; parameters as in INSTANCE.
+def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | Asked:
+    """The graph itself for searches from one root, Asked of it for other tasks; parameters as in INSTANCE.
 
     Raises ValueError for a parameter that is off, Unavailable for a graph without vertices.
     """
@@ -231,23 +237,28 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | AllVertice
         raise Unavailable(f"graph {graph.name} has no vertices")
     if task == "search":
         return graph
-    from saitan.bfs.many import AllVertices
+    from saitan.bfs.many import Asked
 
-    return AllVertices(graph)
+    return Asked(graph, task)
 
 
-def _task(instance: Graph | AllVertices) -> str:
+def _task(instance: Graph | Asked) -> str:
     return getattr(instance, "task", "search")
 
 
-def queries(instance: Graph | AllVertices, count: int, seed: int) -> list[int]:
+def _graph(instance: Graph | Asked) -> Graph:
+    return instance if _task(instance) == "search" else instance.graph
+
+
+def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
     """`count` distinct roots that have an arc to another vertex, or all of them where there are fewer.
 
-    One query that says nothing where closeness is asked for. Raises Unavailable where there is no such root.
+    Of many searches at once a query is one of the roots, with which the others are drawn. Closeness is one query, which
+    says nothing. Raises Unavailable where there is no such root.
     """
     if _task(instance) == "closeness":
         return [0]
-    graph = instance
+    graph = _graph(instance)
     others = graph.degrees.copy()
     np.subtract.at(others, graph.targets[graph.sources == graph.targets], 1)
     candidates = np.flatnonzero(others)
@@ -266,15 +277,16 @@ def check_root(graph: Graph, root: Any) -> int:
     return number
 
 
-def reference(instance: Graph | AllVertices, query: int) -> Reference:
+def reference(instance: Graph | Asked, query: int) -> Reference:
     """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices."""
     from saitan.bfs.peers import scipy_closeness, scipy_levels
 
     by = "SciPy's breadth_first_order"
-    if _task(instance) == "search":
-        return Reference(by, {"levels": scipy_levels(instance, query)})
-    rows = np.unique(np.linspace(0, instance.graph.n - 1, min(instance.graph.n, 8)).astype(np.int64))
-    return Reference(by, {"closeness": scipy_closeness(instance.graph, rows)}, rows)
+    graph = _graph(instance)
+    if _task(instance) != "closeness":
+        return Reference(by, {"levels": scipy_levels(graph, query)})
+    rows = np.unique(np.linspace(0, graph.n - 1, min(graph.n, 8)).astype(np.int64))
+    return Reference(by, {"closeness": scipy_closeness(graph, rows)}, rows)
 
 
 def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
@@ -299,15 +311,14 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     return f"{len(wrong):,} levels differ, the first at vertex {vertex}: {got[vertex]}, not {wanted[vertex]}"
 
 
-def prepare(asked: Graph | AllVertices, variant: str, backend: str, **parameters: Any) -> Solver:
+def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant, uploaded. Raises KeyError, ValueError for parameters that are off, Unavailable."""
     made = VARIANTS[variant]
     given = check_parameters(f"bfs {variant}", parameters, made.parameters)
     task = _task(asked)
     if reason := made.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
-    graph = asked.graph if task == "closeness" else asked
-    return made.load(backend)(instance({"graph": graph}, task=task), **given)
+    return made.load(backend)(instance({"graph": _graph(asked)}, task=task), **given)
 
 
 def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
@@ -335,7 +346,8 @@ def solve_many(
 
     searches = next(bits for bits in _SEARCHES.choices if bits >= min(len(roots), _SEARCHES.choices[-1]))
     chosen = backend_for(VARIANTS["fast-many"], backend)
-    with closing(prepare(graph, "fast-many", chosen, searches=searches, parents=parents)) as solver:
+    asked = instance({"graph": checked_graph(graph)}, task="many")
+    with closing(prepare(asked, "fast-many", chosen, searches=searches, parents=parents)) as solver:
         return ManyResult(*answer_all(solver, roots, searches))
 
 
@@ -346,7 +358,7 @@ def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", *
     Wasserman, Faust: Social network analysis. 1994. Raises as `solve` does.
     """
     made = _known(variant, "closeness")
-    asked = instance({"graph": graph}, task="closeness")
+    asked = instance({"graph": checked_graph(graph)}, task="closeness")
     with closing(prepare(asked, variant, backend_for(made, backend), **parameters)) as solver:
         solver.run(0)
         return solver.answer()["closeness"]

@@ -17,7 +17,7 @@ from saitan.bfs import check_root
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.hops import hang
 from saitan.bfs.layout import Layout
-from saitan.bfs.many import PLANES, AllVertices, check_roots, closeness, drawn_roots, usable_roots
+from saitan.bfs.many import PLANES, Asked, check_roots, closeness, drawn_roots, usable_roots
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check, check_closeness
 from saitan.blocks import Blockwise, chosen
@@ -195,7 +195,7 @@ class Many:
     def counters(self, seconds: float, count: int) -> dict[str, float]:
         """searches, edges and TEPS of all of them together."""
         edges = sum(self.edges.whole(int(ends)) for ends in self.sums[2, :count])
-        return {"searches": count, "edges": edges, "teps_many": edges / seconds, "construction_s": self.construction}
+        return {"searches": count, "edges": edges, "teps": edges / seconds, "construction_s": self.construction}
 
 
 class FastMany(CpuSolver):
@@ -205,7 +205,8 @@ class FastMany(CpuSolver):
     in all_parents, int32 [searches, n].
     """
 
-    def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
+    def __init__(self, asked: Asked, *, searches: int = 256, parents: bool = False) -> None:
+        graph = asked.graph
         super().__init__(graph)
         self.many, self._backward = Many(graph, searches), reverse(graph)
         self._usable = usable_roots(self.many.vertices)
@@ -256,7 +257,7 @@ class Closeness(Blockwise):
 
     transfer = 0.0
 
-    def __init__(self, instance: AllVertices, *, searches: int = 256) -> None:
+    def __init__(self, instance: Asked, *, searches: int = 256) -> None:
         self.graph = instance.graph
         self._many = Many(self.graph, searches, levels=False)
         self.memory = self._many.nbytes
@@ -276,7 +277,7 @@ class Closeness(Blockwise):
         self._closeness = closeness(n, sums, reached)
         seconds = time.perf_counter() - begin
         edges = sum(map(many.edges.whole, ends))
-        counters = {"searches": len(roots), "edges": edges, "inspected": inspected, "teps_many": edges / seconds}
+        counters = {"searches": len(roots), "edges": edges, "inspected": inspected, "teps": edges / seconds}
         return Run(seconds, seconds, counters | {"construction_s": many.construction})
 
     def validate(self) -> Checked:

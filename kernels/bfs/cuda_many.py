@@ -17,7 +17,7 @@ from saitan.bfs.arrange import arrange
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Tree
 from saitan.bfs.cuda_step import Rows, words
-from saitan.bfs.many import PLANES, AllVertices, check_roots, closeness, drawn_roots, usable_roots
+from saitan.bfs.many import PLANES, Asked, check_roots, closeness, drawn_roots, usable_roots
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check_closeness
 from saitan.blocks import Blockwise, chosen
@@ -138,7 +138,9 @@ class Many:
         self._planes = self.buffers.empty(self._plane_count * self.k * self.width, np.uint32)
         self.levels = self.buffers.empty((self.searches if self.wanted else 0, self.graph.n), dtype)
         self._typed = (self._planes, self.levels)
-        self._unpack = function("bfs", "many_answer", f"unpack_{dtype.str[1:]}", "IIIPPPIPP")
+        # Bytes are written four at a time where rows begin at a multiple of four.
+        kind = "fours" if dtype.itemsize == 1 and self.graph.n % 4 == 0 else dtype.str[1:]
+        self._unpack = function("bfs", "many_answer", f"unpack_{kind}", "IIIPPPIPP")
         self._widen = function("bfs", "many_answer", f"widen_{dtype.str[1:]}", "IPP")
 
     def _reset(self) -> None:
@@ -217,7 +219,8 @@ class FastMany(CudaSolver):
     are in many.levels, parents, if asked for, in all_parents.
     """
 
-    def __init__(self, graph: Graph, *, searches: int = 256, parents: bool = False) -> None:
+    def __init__(self, asked: Asked, *, searches: int = 256, parents: bool = False) -> None:
+        graph = asked.graph
         super().__init__(graph)
         self.checker = Checker(graph)
         self.many = Many(graph, self.checker.rows, searches, parents)
@@ -253,7 +256,7 @@ class FastMany(CudaSolver):
         seen, ends = self.many.seen(), self.many.sums(len(roots))[2]
         edges = sum(self.many.edges.whole(int(count)) for count in ends)
         counters = {name: int(seen[name]) for name in ("levels", "inspected")}
-        counters |= {"edges": edges, "searches": len(roots), "teps_many": edges / seconds}
+        counters |= {"edges": edges, "searches": len(roots), "teps": edges / seconds}
         counters |= {"construction_s": self.many.construction}
         return Run(seconds, total, counters, work=self.many.work(), disturbed=self._gated.disturbed)
 
@@ -281,7 +284,7 @@ class FastMany(CudaSolver):
 class Closeness(Blockwise):
     """Closeness of all vertices, `searches` of them a launch, vertices of like degree together."""
 
-    def __init__(self, instance: AllVertices, *, searches: int = 256) -> None:
+    def __init__(self, instance: Asked, *, searches: int = 256) -> None:
         self.graph = graph = instance.graph
         rows = Buffers(Rows.forecast(graph), described(graph))
         try:
@@ -310,7 +313,7 @@ class Closeness(Blockwise):
             edges += sum(many.edges.whole(int(count)) for count in found[2])
         self._closeness = closeness(graph.n, sums, reached)
         counters = {"searches": len(roots), "edges": edges, "inspected": inspected}
-        counters |= {"teps_many": edges / seconds if seconds else 0.0, "construction_s": many.construction}
+        counters |= {"teps": edges / seconds if seconds else 0.0, "construction_s": many.construction}
         return Run(seconds, time.perf_counter() - begin, counters)
 
     def validate(self) -> Checked:

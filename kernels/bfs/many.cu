@@ -66,6 +66,17 @@ struct alignas(4 * N) Part {
     }
 };
 
+// Not from L1, which atomics do not change.
+static __device__ Part<1> load_latest(const Part<1> *from) { return {__ldcg(from->w)}; }
+static __device__ Part<2> load_latest(const Part<2> *from) {
+    uint2 two = __ldcg((const uint2 *)from);
+    return {two.x, two.y};
+}
+static __device__ Part<4> load_latest(const Part<4> *from) {
+    uint4 four = __ldcg((const uint4 *)from);
+    return {four.x, four.y, four.z, four.w};
+}
+
 template <int SEARCHES>
 struct Sets {
     static constexpr int WORDS = SEARCHES / 32, LANES = WORDS > 4 ? WORDS / 4 : 1, WIDTH = WORDS / LANES;
@@ -74,17 +85,17 @@ struct Sets {
     Mine *at;  // [vertices, LANES]
 
     __device__ Mine &operator()(uint32_t v, uint32_t side) const { return at[size_t(v) * LANES + side]; }
-    // Not from L1, which atomics do not change.
     __device__ Mine latest(uint32_t v, uint32_t side) const {
-        Mine now;
-        const uint32_t *from = operator()(v, side).w;
-        for (int i = 0; i < WIDTH; i++) now.w[i] = __ldcg(from + i);
-        return now;
+        return load_latest(&operator()(v, side));
     }
     __device__ void add(uint32_t v, uint32_t side, const Mine &bits) const {
         uint32_t *to = operator()(v, side).w;
-        for (int i = 0; i < WIDTH; i++)
-            if (bits.w[i]) atomicOr(to + i, bits.w[i]);
+        if constexpr (WIDTH == 1) {
+            if (bits.w[0]) atomicOr(to, bits.w[0]);
+        } else {
+            for (int i = 0; i < WIDTH; i += 2)
+                if (Count two = Count(bits.w[i + 1]) << 32 | bits.w[i]) atomicOr((Count *)(to + i), two);
+        }
     }
 };
 
@@ -152,8 +163,12 @@ static __device__ void expand(Place at, Rows<O> rows, const Piece *pieces, uint3
     constexpr int AT_ONCE = 2, STRIDE = 32 / S::LANES;
     const uint32_t side = at.lane % S::LANES, arc = at.lane / S::LANES;
     const auto down = part_of<S::WIDTH>(ways.down, side);
+    Piece after{};
+    if (at.warp < count) after = pieces[at.warp];
     for (uint32_t p = at.warp; p < count; p += at.warps) {
-        Piece piece = pieces[p];
+        const Piece piece = after;
+        // Under way while this one's arcs are.
+        if (p + at.warps < count) after = pieces[p + at.warps];
         const auto bits = frontier(piece.tail, side) & down;
         if (at.lane == 0) inspected += piece.count;
         for (uint32_t i = arc; i < piece.count; i += AT_ONCE * STRIDE) {
@@ -300,7 +315,8 @@ static __device__ void pull(Place at, uint32_t k, uint32_t words, Rows<O> in, Wa
             const uint32_t bit = here ? __ffs(mine) - 1 : 0, part = bit * S::LANES + side;
             O from = __shfl_sync(EVERY, start, bit), end = __shfl_sync(EVERY, stop, bit);
             if (!here) end = from;
-            const Mine had = got[part], wanted = up - (before[part] | had);
+            Mine had{}, wanted{};
+            if (here) had = got[part], wanted = up - (before[part] | had);
             Mine seen{};
             uint32_t more = 2;
             for (bool goes = here; __any_sync(EVERY, goes);) {

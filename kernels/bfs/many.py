@@ -22,11 +22,14 @@ PLANES = ((7, np.dtype(np.int8)), (15, np.dtype(np.int16)), (31, np.dtype(np.int
 
 
 @dataclass(frozen=True)
-class AllVertices:
-    """The instance whose question is the closeness of all vertices of a graph."""
+class Asked:
+    """A graph and what is asked of it, where that is not a search from one root.
+
+    task: "many" for searches from many roots at once, "closeness" for that of all vertices
+    """
 
     graph: Graph
-    task = "closeness"
+    task: str
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from saitan import bfs
 from saitan.graph import Graph
 
 
@@ -17,6 +18,11 @@ def undirected(n, ends, once=False):
 def directed(n, ends):
     pairs = np.array(ends, np.int64).reshape(-1, 2)
     return Graph.from_arcs(n, pairs[:, 0], pairs[:, 1], metadata={"directed": True, "name": "drawn"})
+
+
+def many(graph):
+    """The instance of many searches at once."""
+    return bfs.instance({"graph": graph}, task="many")
 
 
 def path(n):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, path, spoiled, star, triangle, undirected
+from bfs_cases import cases, directed, many, path, spoiled, star, triangle, undirected
 from hypothesis import given, settings
 
 from saitan import bfs
@@ -16,7 +16,7 @@ GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign and 
 # Any graph at all; the others refuse what is too dense.
 ANY = [name for name in GPU if name != "phast"]
 # Their answer is on the device, where their validator looks.
-THERE = [name for name in GPU if name not in ("cpu-gpu", "fast-many")]
+THERE = [name for name in GPU if name != "cpu-gpu"]
 PAPERS = ["hybrid", "top-down", "bottom-up"]
 
 
@@ -82,9 +82,8 @@ def test_levels_are_the_cpu_twins_and_parents_valid(variant, name):
         twin = bfs.solve(graph, root, "fast", "cpu")
         assert np.array_equal(answer["levels"], twin.levels)
         check(graph, root, answer["levels"], answer["parents"])
-        if variant != "fast-many":  # whose counts are of all its searches
-            assert run.counters["edges"] == twin.run.counters["edges"]
-            assert run.counters["levels"] == twin.levels.max() + 1
+        assert run.counters["edges"] == twin.run.counters["edges"]
+        assert run.counters["levels"] == twin.levels.max() + 1
     solver.close()
 
 
@@ -267,7 +266,7 @@ MANY_GRAPHS = {
 def test_many_searches_equal_scipy_and_are_valid(name, searches):
     """The same roots on all sides, fewer of them than searches, twice over in the same memory."""
     graph = MANY_GRAPHS[name]()
-    solver = bfs.prepare(graph, "fast-many", "cuda", searches=searches, parents=True)
+    solver = bfs.prepare(many(graph), "fast-many", "cuda", searches=searches, parents=True)
     roots = bfs.queries(graph, searches - 3, 4)
     solver.run(roots[-1])
     solver.many.levels.fill(77)
@@ -314,7 +313,7 @@ def test_the_same_root_in_many_searches():
 
 def test_many_searches_with_one_wrong_level_are_refused():
     graph = kronecker(10)
-    solver = bfs.prepare(graph, "fast-many", "cuda", searches=64)
+    solver = bfs.prepare(many(graph), "fast-many", "cuda", searches=64)
     solver.run(bfs.queries(graph, 1, 1)[0])
     solver.validate()
     right = solver.many.levels.get()

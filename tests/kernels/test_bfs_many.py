@@ -3,7 +3,7 @@
 import networkx
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, path, star, undirected
+from bfs_cases import cases, directed, many, path, star, undirected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from saitan.problem import Invalid, Unavailable
 @given(case=cases(), parents=st.booleans())
 def test_every_search_equals_scipy_and_is_valid(searches, case, parents):
     graph, root = case
-    solver = bfs.prepare(graph, "fast-many", "cpu", searches=searches, parents=parents)
+    solver = bfs.prepare(many(graph), "fast-many", "cpu", searches=searches, parents=parents)
     solver.run(root)
     solver.validate()
     answer = solver.answer()
@@ -113,7 +113,7 @@ def test_closeness_is_measured_like_any_task():
         bfs.prepare(asked, "fast", "cpu")
     with pytest.raises(Unavailable, match="answers task closeness only, not search"):
         bfs.prepare(graph, "closeness", "cpu")
-    with pytest.raises(ValueError, match="task must be one of search, closeness"):
+    with pytest.raises(ValueError, match="task must be one of search, many, closeness"):
         bfs.instance({"graph": graph}, task="all")
     solver = bfs.prepare(asked, "closeness", "cpu")
     run = solver.run(0)
