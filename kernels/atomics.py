@@ -59,6 +59,31 @@ def atomic_add(typing_context, array, index, value):
 
 
 @intrinsic
+def ordered_add(typing_context, array, index, value):
+    """atomic_add that is ordered with all memory accesses before and after it, by which threads synchronise."""
+    _check(array, index, value)
+
+    def generate(context, builder, signature, arguments):
+        pointer = _element(context, builder, signature.args[0], *arguments[:2])
+        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        return builder.atomic_rmw("add", pointer, new, "seq_cst")
+
+    return array.dtype(array, index, value), generate
+
+
+@intrinsic
+def ordered_load(typing_context, array, index):
+    """array[index], read anew at every call; what another thread wrote before an ordered_add is seen afterwards."""
+    _check(array, index)
+
+    def generate(context, builder, signature, arguments):
+        pointer = _element(context, builder, signature.args[0], *arguments)
+        return builder.load_atomic(pointer, "seq_cst", array.dtype.bitwidth // 8)
+
+    return array.dtype(array, index), generate
+
+
+@intrinsic
 def atomic_exchange(typing_context, array, index, value):
     """Store an integer at array[index]; returns what stood there before."""
     _check(array, index, value)

@@ -18,8 +18,8 @@ static __device__ bool meet(uint32_t *arrived, uint32_t &target, unsigned long l
     }
 }
 
-// Wait until all blocks have come. target: of thread 0. False, in every thread, as above. What any thread wrote before is
-// seen by all afterwards.
+// Wait until all blocks have come. target: of thread 0. False, in every thread, as above. What any thread wrote before
+// is seen by all afterwards.
 static __device__ bool grid_barrier(uint32_t *arrived, uint32_t &target, unsigned long long deadline) {
     __syncthreads();
     bool came = true;

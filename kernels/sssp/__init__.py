@@ -17,8 +17,8 @@ Read the files in this order:
                      mailbox.cuh, exchange.cuh
     cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: simplify.py
                      (parallel arcs merged), then rows.cuh, course.cuh
-    hierarchy.py     the contraction hierarchy, by contraction.py; cpu_phast.py, and slices.py (sliced ELLPACK),
-                     cuda_phast.py, phast.cu sweep over it
+    hierarchy.py     the contraction hierarchy, by contraction.py, given up early by growth.py; cpu_phast.py, and
+                     slices.py (sliced ELLPACK), cuda_phast.py, phast.cu sweep over it
     peers.py         other people's solvers
     NOTES.md         what bounds each variant, measurements, what did not help
 """
@@ -115,6 +115,7 @@ VARIANTS = {
         cpu="saitan.sssp.cpu_phast:Phast",
         cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
+        graph=("integer",),
         parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1)},
     ),
     "scipy": Variant(

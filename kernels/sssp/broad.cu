@@ -4,7 +4,7 @@
 // A *phase* ends with a barrier of the grid. It relaxes arcs whose candidate lies below a bound and leaves the rest of
 // each row, which is sorted by weight, for later (rows.cuh). In a phase over the *queue* only vertices whose distance
 // fell in the phase before are relaxed; a phase over *all* vertices looks at every one, because the bound has risen or
-// the queue had no room. Rows of many arcs are cut into pieces for the warps of the block or, in the next phase, of the grid.
+// the queue had no room. Rows of many arcs are cut into pieces that the whole grid relaxes in the next phase.
 //
 // The bound rises by `step` where nothing lies below it any more, and before that where a phase had so little work that
 // its time was the barrier's and the loads'. The step grows as long as such phases repeat little work and shrinks where
@@ -16,8 +16,8 @@
 // the bound. After that only these vertices push, without a bound. On Kronecker graphs this reads a fifth of the arcs.
 // The search ends early where all vertices, or all arcs of a symmetric graph, are below a bound.
 //
-// Every block takes the same decisions (course.cuh) from the same counts. Counts have three slots: one is written, one is
-// read by slow blocks, one is cleared for the next phase.
+// Every block takes the same decisions (course.cuh) from the same counts. Counts have three slots: one is written, one
+// is read by slow blocks, one is cleared for the next phase.
 //
 // 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003 (light and heavy
 //    arcs).
@@ -44,7 +44,6 @@ static __device__ unsigned long long warp_sum(unsigned long long value) {
 template <typename D> struct Room {
     Entry<D> stage[WARPS][64];
     Slot slot[2];  // of even and of odd phases
-    Local<D> local;
     Course<D> course;
     uint32_t queue_at;
 };
@@ -82,7 +81,6 @@ static __device__ void close_phase(Room<D> &room, uint32_t parity, Stage<D> &sta
         if (sum.ended) atomicOr(&to->ended, sum.ended);
         if (sum.nearest != NOTHING.nearest) atomicMin(&to->nearest, sum.nearest);
         room.slot[parity ^ 1] = NOTHING;
-        room.local.clear();
     }
     if (queued) {
         __syncthreads();
@@ -103,7 +101,7 @@ static __device__ void query(const World<D> &world, Entry<D> *entries, Piece<D> 
     const D never = Distance<D>::unreached, heaviest = D(as_weight(plan.heaviest, W()));
     const Course<D> &course = room.course;
     uint32_t arrived = 0;
-    if (threadIdx.x == 0) room.slot[0] = room.slot[1] = NOTHING, room.local.clear(), room.course.begin(plan);
+    if (threadIdx.x == 0) room.slot[0] = room.slot[1] = NOTHING, room.course.begin(plan);
     __syncthreads();
 
     while (course.mode != STOP) {
@@ -117,13 +115,14 @@ static __device__ void query(const World<D> &world, Entry<D> *entries, Piece<D> 
         Counts counts;
         D nearest = never;
 
-        const bool sweeps = course.mode == SWEEP, light = course.mode == QUEUE && course.queued <= warps;
+        const bool sweeps = course.mode == SWEEP;
         const Piece<D> *left = pieces + size_t(turn) * pieces_room;
         for (uint32_t i = warp; i < course.cut; i += warps)
-            relax_piece<D, W>(world, left[i], light, bound, stage, queue, counts, lane);
+            relax_piece<D, W>(world, left[i], bound, stage, queue, counts, lane);
         if (course.mode != PULL) {
             // Of a queue, a warp takes as few neighbouring entries as keep all warps busy.
-            const uint32_t total = sweeps ? plan.n : course.queued, each = sweeps ? 32 : min(32, (total + warps - 1) / warps);
+            const uint32_t total = sweeps ? plan.n : course.queued;
+            const uint32_t each = sweeps ? 32 : min(32, (total + warps - 1) / warps);
             const Entry<D> *listed = entries + size_t(turn) * plan.room;
             for (uint32_t base = (warps - 1 - warp) * each; base < total; base += warps * each) {
                 uint32_t v = base + lane;
@@ -142,13 +141,10 @@ static __device__ void query(const World<D> &world, Entry<D> *entries, Piece<D> 
                     due = __ldcg(&world.distances[v]) == distance && was != distance;
                 }
                 if (__any_sync(ALL, due))
-                    relax_rows<D, W>(world, due, v, row, uint32_t(end - row), distance, was, rest, light, bound, heaviest,
-                                     stage, queue, room.local, cuts, counts, lane);
+                    relax_rows<D, W>(world, due, v, row, uint32_t(end - row), distance, was, rest, bound, heaviest,
+                                     stage, queue, cuts, counts, lane);
                 nearest = min(nearest, rest);
             }
-            __syncthreads();
-            for (uint32_t i = threadIdx.x / 32; i < room.local.count(); i += WARPS)
-                relax_piece<D, W>(world, room.local.pieces[i], light, bound, stage, queue, counts, lane);
         } else {
             for (uint32_t base = warp * 32; base < plan.n; base += warps * 32)
                 pull<D, W>(world, base + lane, bound, counts, lane);

@@ -50,8 +50,8 @@ enum Mode { QUEUE, SWEEP, PULL, STOP };
 // Every block computes the same course from the same counts, by one thread.
 template <typename D> struct Course {
     static constexpr D never = Distance<D>::unreached;
-    // Of the next phase: it relaxes candidates below `bound`, of vertices at `from` or beyond, `queued` entries and `cut`
-    // pieces.
+    // Of the next phase: it relaxes candidates below `bound`, of vertices at `from` or beyond, `queued` entries and
+    // `cut` pieces.
     Mode mode;
     D bound, from;
     uint32_t queued, cut, phases;

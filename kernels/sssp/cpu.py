@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit, prange, set_num_threads
 
 from saitan.atomics import atomic_add, atomic_exchange, atomic_min
 from saitan.blocks import Blockwise, chosen
@@ -23,6 +24,8 @@ from saitan.sssp.validate import CERTIFIED, check_distances, tight_tree
 
 # state[LENGTH] is the length of the write list; state[OVERFLOW] is set when a sum did not fit the distances' type.
 LENGTH, OVERFLOW = 0, 1
+
+ALONE = 1024  # one thread runs a kernel of fewer threads of the paper's: starting the others costs more
 
 
 @njit(parallel=True, cache=True)
@@ -106,6 +109,16 @@ class CpuEngine:
         self.state = np.zeros(2, np.int64)
         self.counting, self.changed = False, []
 
+    @contextmanager
+    def _sharing(self, count: int) -> Iterator[None]:
+        """Within it, as many threads run a kernel of so many threads of the paper's as are worth waiting for."""
+        threads = get_num_threads()
+        set_num_threads(threads if count >= ALONE else 1)
+        try:
+            yield
+        finally:
+            set_num_threads(threads)
+
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
@@ -134,20 +147,25 @@ class CpuEngine:
         return changed > 0
 
     def relax(self) -> None:
-        _relax(*self._arcs())
+        with self._sharing(self.n):
+            _relax(*self._arcs())
         self._check_sums()
 
     def update(self) -> bool:
-        return self._committed(_update(self.mask, self.cost, self.updated))
+        with self._sharing(self.n):
+            changed = _update(self.mask, self.cost, self.updated)
+        return self._committed(changed)
 
     def select_relax(self, length: int) -> int:
-        _select_relax(*self._arcs(), self.read, length, self.write, self.scheduled)
+        with self._sharing(length):
+            _select_relax(*self._arcs(), self.read, length, self.write, self.scheduled)
         self._check_sums()
         self.read, self.write = self.write, self.read
         return int(self.state[LENGTH])
 
     def select_update(self, length: int) -> bool:
-        changed = _select_update(self.mask, self.cost, self.updated, self.read, length, self.scheduled)
+        with self._sharing(length):
+            changed = _select_update(self.mask, self.cost, self.updated, self.read, length, self.scheduled)
         return self._committed(changed)
 
     def switch(self) -> int:

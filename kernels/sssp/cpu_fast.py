@@ -1,9 +1,10 @@
 """`fast` on the CPU: delta-stepping over per-thread buckets, with bucket fusion.
 
-Returns distances of the weights' type, or of 64 bits once a sum did not fit. In a step all threads together relax the
-lowest bucket, block by block. Before the step ends, each thread also relaxes what it pushed into that bucket itself,
-as long as that stays small (bucket fusion). A bucket is a chain of small blocks from the thread's own pool, so a push
-moves no other entry. An entry is (vertex, distance); it is stale once the vertex has a smaller distance.
+Returns distances of the weights' type, or of 64 bits once a sum did not fit. In a step the threads that are ready
+relax the lowest bucket together, block by block; none is waited for that has not come. Before the step ends, each
+thread also relaxes what it pushed into that bucket itself, as long as that stays small (bucket fusion). A bucket is a
+chain of small blocks from the thread's own pool, so a push moves no other entry. An entry is (vertex, distance); it
+is stale once the vertex has a smaller distance.
 
 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
 2. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
@@ -18,11 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from saitan.atomics import atomic_add, atomic_min
+from saitan.atomics import atomic_add, atomic_min, ordered_add, ordered_load
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
-from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.cpu_buckets import (
     BLOCK,
     NEVER,
@@ -42,12 +42,20 @@ from saitan.sssp.cpu_buckets import (
     next_bucket,
     push,
 )
+from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
-ALONE = 6  # one thread relaxes a bucket of fewer blocks: starting the others costs more
+ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
+SMALL = 50_000  # arcs up to which one thread answers the query: starting the others costs more
 DELTA_IN_MEDIAN_WEIGHTS = 6
 SAMPLED = 1 << 20  # weights of the sample whose median is taken
+
+# Places of `control`, each in a cache line of its own where several threads write it. GATE counts the threads inside,
+# from SHUT on while it is shut. OPENED counts the steps that were shared; ROLES the threads that came; OVER ends all.
+GATE, OPENED, BLOCKS_TAKEN, ROLES, OVER, CURRENT, COUNT, STEPS = 0, 16, 32, 48, 64, 80, 81, 82
+CONTROL_WIDTH = 96
+SHUT = -(1 << 40)
 
 
 class Rows(NamedTuple):
@@ -94,10 +102,10 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
 
 
 @njit(cache=True)
-def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
+def _drain(b, t, shared, count, control, current, scale, rows, distances, limit):
     """One thread's part of a step: blocks of the shared bucket, then blocks of its own while they are few."""
     while True:
-        i = atomic_add(taken, 0, 1)
+        i = atomic_add(control, BLOCKS_TAKEN, 1)
         if i >= count:
             break
         _relax_block(b, t, shared[i], current, scale, rows, distances, limit)
@@ -111,50 +119,76 @@ def _drain(b, t, shared, count, taken, current, scale, rows, distances, limit):
             block = after
 
 
-@njit(parallel=True, cache=True)
-def _together(b, shared, count, taken, current, scale, rows, distances, limit):
-    for t in prange(len(b.state)):
-        # Signed, because the loop's unsigned type would compile everything below a second time.
-        _drain(b, np.int64(t), shared, count, taken, current, scale, rows, distances, limit)
-
-
 @njit(cache=True)
-def _start(b, source, distances, limit):
+def _start(b, source, distances, limit, control):
+    """Only the source is reached, and waits in its bucket; the gate is shut."""
     distances[:] = limit
     distances[source] = 0
     empty(b)
     push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
+    control[:], control[GATE] = 0, SHUT
 
 
 @njit(cache=True)
-def _step(b, current, scale, rows, distances, limit, shared, taken):
-    """Relax the lowest bucket, `current` or beyond, and return its number.
+def _step(b, scale, rows, distances, limit, shared, control, alone):
+    """Relax the lowest bucket, control[CURRENT] or beyond; False when there is none, or when a sum or a pool was too
+    small (OVERFLOWED and POOL_FULL in `state`).
 
-    NEVER when there is none, or when a sum or a pool was too small (OVERFLOWED and POOL_FULL in `state`).
+    A bucket of at least `alone` blocks is shared with the threads that come through the gate while it is open. The step
+    ends when those that came have left; a thread that is late finds the gate shut and holds up nothing.
     """
-    current = next_bucket(b, current, scale)
+    current = next_bucket(b, control[CURRENT], scale)
     if current == NEVER or b.state[:, OVERFLOWED].any() or b.state[:, POOL_FULL].any():
-        return NEVER
+        return False
     count = collect(b, current, shared)
-    taken[0] = 0
-    if count < ALONE:
-        _drain(b, np.int64(0), shared, count, taken, current, scale, rows, distances, limit)
-    else:
-        _together(b, shared, count, taken, current, scale, rows, distances, limit)
+    control[CURRENT], control[COUNT], control[BLOCKS_TAKEN] = current, count, 0
+    control[STEPS] += 1
+    shares = count >= alone
+    if shares:
+        ordered_add(control, GATE, -SHUT)
+        ordered_add(control, OPENED, 1)
+    _drain(b, np.int64(0), shared, count, control, current, scale, rows, distances, limit)
+    if shares:
+        ordered_add(control, GATE, SHUT)
+        while ordered_load(control, GATE) != SHUT:
+            pass
     for i in range(count):
         free(b, shared[i])
-    return current
+    return True
 
 
 @njit(cache=True)
-def _run(b, source, scale, rows, distances, limit, shared, taken):
-    """Returns the number of steps."""
-    _start(b, source, distances, limit)
-    steps, current = 0, _step(b, np.int64(0), scale, rows, distances, limit, shared, taken)
-    while current != NEVER:
-        steps += 1
-        current = _step(b, current, scale, rows, distances, limit, shared, taken)
-    return steps
+def _lead(b, most, scale, rows, distances, limit, shared, control, alone):
+    """Make `most` steps, or all."""
+    made = 0
+    while made < most and _step(b, scale, rows, distances, limit, shared, control, alone):
+        made += 1
+    ordered_add(control, OVER, 1)
+
+
+@njit(cache=True)
+def _help(b, t, scale, rows, distances, limit, shared, control):
+    """Take part in every step that finds this thread ready, until there are no more."""
+    seen = np.int64(0)
+    while ordered_load(control, OVER) == 0:
+        opened = ordered_load(control, OPENED)
+        if opened != seen:
+            seen = opened
+            if ordered_add(control, GATE, 1) >= 0:
+                _drain(b, t, shared, control[COUNT], control, control[CURRENT], scale, rows, distances, limit)
+            ordered_add(control, GATE, -1)
+
+
+@njit(parallel=True, cache=True)
+def _together(b, most, scale, rows, distances, limit, shared, control, alone):
+    """The same with all threads: whichever comes first leads. They are started once, not once a step."""
+    for _ in prange(len(b.state)):
+        # Signed, because the loop's unsigned type would compile everything below a second time.
+        t = np.int64(ordered_add(control, ROLES, 1))
+        if t == 0:
+            _lead(b, most, scale, rows, distances, limit, shared, control, alone)
+        else:
+            _help(b, t, scale, rows, distances, limit, shared, control)
 
 
 class Fast(CpuSolver):
@@ -193,19 +227,34 @@ class Fast(CpuSolver):
             np.empty((threads, STATE_WIDTH), np.int64),
         )
         self._entries = entries
-        self._shared, self._taken = np.empty(blocks, np.int32), np.empty(1, np.int64)
+        self._shared, self._control = np.empty(blocks, np.int32), np.zeros(CONTROL_WIDTH, np.int64)
         self.distances = np.empty(self.graph.n, dtype)
 
     def _arguments(self) -> tuple:
         """What every step is given."""
         limit = unreachable(self.distances.dtype)
-        return 1 / self.delta, self._rows, self.distances, limit, self._shared, self._taken
+        return 1 / self.delta, self._rows, self.distances, limit, self._shared, self._control
+
+    def _start(self, source: int) -> None:
+        _start(self._buckets, source, self.distances, unreachable(self.distances.dtype), self._control)
+
+    def _steps(self, most: int) -> bool:
+        """Make so many steps at most, by all threads or, on a small graph, by one; whether there was one."""
+        before = self._control[STEPS]
+        self._control[ROLES] = self._control[OVER] = 0
+        if self.graph.m <= SMALL or len(self._buckets.state) == 1:
+            _lead(self._buckets, most, *self._arguments(), NEVER)
+        else:
+            _together(self._buckets, most, *self._arguments(), ALONE)
+        return self._control[STEPS] > before
 
     def _attempt(self, source: int) -> tuple[int, int]:
         """How the query ended, and its number of steps."""
-        steps = _run(self._buckets, source, *self._arguments())
+        self._start(source)
+        self._steps(NEVER)
         state = self._buckets.state
-        return TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any()), steps
+        ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
+        return ended, int(self._control[STEPS])
 
     def run(self, source: int) -> Run:
         """Answer one source."""
@@ -231,13 +280,13 @@ class Fast(CpuSolver):
         A vertex whose distance falls again within the step counts again. Calling a step from Python adds microseconds.
         """
         self.run(source)  # widens and grows where needed
-        b, arguments = self._buckets, self._arguments()
+        state = self._buckets.state
         # The second time is used: the first call of a step from here loads compiled code.
         for _ in range(2):
-            _start(b, source, *arguments[2:4])
-            ends, sums, current = [time.perf_counter()], [(0, 0)], np.int64(0)
-            while (current := _step(b, current, *arguments)) != NEVER:
+            self._start(source)
+            ends, sums = [time.perf_counter()], [(0, 0)]
+            while self._steps(1):
                 ends.append(time.perf_counter())
-                sums.append((b.state[:, UPDATED].sum(), b.state[:, RELAXED].sum()))
+                sums.append((state[:, UPDATED].sum(), state[:, RELAXED].sum()))
         updated, relaxed = np.diff(sums, axis=0).T
         return {"seconds": np.diff(ends), "updated": updated, "relaxations": relaxed}

@@ -17,6 +17,7 @@ The result depends on the graph alone, not on the number of threads.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -28,9 +29,12 @@ from saitan.graph import Graph
 from saitan.problem import Unavailable
 from saitan.sssp import unreachable
 from saitan.sssp.contraction import DENSE, FAR, GOES, OPEN, STAYS, all_pairs, decide, prioritise, take_out
+from saitan.sssp.growth import Growth, around, given_up
 
 CORE = 4096  # contraction ends when so few vertices are left; all their distances are a table
 PART = 0.75  # share of the vertices left, the cheapest first, that a round may remove
+# A graph of so many vertices is tried on a part of so many first, contracted to that share of it.
+LARGE, TRIED, TRIED_TO = 1 << 19, 1 << 17, 1 / 12
 
 NONE = np.int32(-1)
 
@@ -131,7 +135,24 @@ def contract(graph: Graph, core: int = CORE) -> Hierarchy:
             f"phast needs integer weights: {graph.name}'s {graph.weights.dtype} sums depend on their order"
         )
     _compiled()
+    if graph.n >= LARGE:
+        _try(graph, core)
     return _contract(graph, core)
+
+
+def _try(graph: Graph, core: int) -> None:
+    """Contract the vertices around one. Raises Unavailable where the degrees grow too fast for the whole graph."""
+    part = around(graph, int(np.median(graph.targets)) if graph.m else 0, TRIED)
+    if part.n < TRIED:
+        return
+    growth, whole = Growth(), graph.n / max(core, CORE)
+
+    def hopeless(left: int, entries: int) -> None:
+        if (neighbours := growth.expected(left, entries, whole * left / part.n)) > Growth.HOPELESS:
+            after = f"of {part.n:,} vertices near each other {left:,} have {entries / left:.0f} neighbours each"
+            raise given_up(graph, max(core, CORE), neighbours, after)
+
+    _rounds(part, int(TRIED * TRIED_TO), hopeless)
 
 
 @cache
@@ -141,10 +162,34 @@ def _compiled() -> None:
 
 
 def _contract(graph: Graph, core: int) -> Hierarchy:
-    begin = time.perf_counter()
+    begin, growth = time.perf_counter(), Growth()
+
+    def hopeless(left: int, entries: int) -> None:
+        if (neighbours := growth.expected(left, entries, left / max(core, CORE))) > Growth.HOPELESS:
+            after = f"{left:,} of {graph.n:,} vertices are left with {entries / left:.0f} neighbours each"
+            raise given_up(graph, max(core, CORE), neighbours, after)
+
+    rest, names, taken, shortcuts = _rounds(graph, core, hopeless)
+    if len(names) > max(core, CORE) or len(rest.heads) > DENSE * max(core, CORE):
+        raise Unavailable(
+            f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left with "
+            f"{len(rest.heads) // len(names):,} neighbours each, its table takes {CORE:,} with {DENSE} (use fast)"
+        )
+    table = np.full((len(names), len(names)), FAR)
+    all_pairs(rest, table)
+    return _numbered(graph.n, names, taken, table, shortcuts, rest.symmetric, begin)
+
+
+def _rounds(graph: Graph, core: int, hopeless: Callable[[int, int], None]) -> tuple[Rest, np.ndarray, list[Taken], int]:
+    """Remove level after level until `core` vertices are left or their neighbourhoods are too dense.
+
+    hopeless: called before each round with the number of vertices left and of their entries; may raise.
+    Returns the graph that is left, the names of its vertices, the levels, and the number of shortcuts.
+    """
     rest, names, taken, shortcuts = _first_rest(graph), np.arange(graph.n, dtype=np.int32), [], 0
     priorities, changed = np.empty(graph.n, np.int64), np.ones(graph.n, np.bool_)
     while len(names) > core and len(rest.heads) <= DENSE * len(names):
+        hopeless(len(names), len(rest.heads))
         chunks = 8 * get_num_threads()
         prioritise(rest, rest.symmetric, names, changed, chunks, priorities)
         goes = _independent(rest, priorities)
@@ -163,14 +208,7 @@ def _contract(graph: Graph, core: int) -> Hierarchy:
         changed[rest.heads[row]] = True
         rest = _without(rest, goes, added)
         names, changed, priorities = names[~goes], changed[~goes], priorities[~goes]
-    if len(names) > max(core, CORE) or len(rest.heads) > DENSE * max(core, CORE):
-        raise Unavailable(
-            f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left with "
-            f"{len(rest.heads) // len(names):,} neighbours each, its table takes {CORE:,} with {DENSE} (use fast)"
-        )
-    table = np.full((len(names), len(names)), FAR)
-    all_pairs(rest, table)
-    return _numbered(graph.n, names, taken, table, shortcuts, rest.symmetric, begin)
+    return rest, names, taken, shortcuts
 
 
 def _entries(tails, heads, lengths, symmetric):

@@ -10,9 +10,8 @@
 
 static constexpr uint32_t ALL = 0xFFFFFFFFu;
 static constexpr uint32_t THREADS = 768, WARPS = THREADS / 32;
-// A row with more arcs to relax is cut into pieces of so many. The warps of the block relax them when they are done with
-// the rows, up to LOCAL of them; the others any warp relaxes in the next phase.
-static constexpr uint32_t PIECE = 64, LOCAL = 256;
+// A row with more arcs to relax is cut into pieces of so many, which any warp relaxes in the next phase.
+static constexpr uint32_t PIECE = 64;
 // Arcs that a lane has under way at once; arcs of a row that a lane pulls by itself.
 static constexpr uint32_t BATCH = 2, ALONE = 32;
 
@@ -27,15 +26,6 @@ template <typename T> struct List {
     T *entries;
     uint32_t *length;
     uint32_t room;
-};
-
-// Pieces of a block, in shared memory. length: of all that asked for a place; end: where the first found none.
-template <typename D> struct Local {
-    Piece<D> pieces[LOCAL];
-    uint32_t length, end;
-
-    __device__ uint32_t count() const { return min(length, end); }
-    __device__ void clear() { length = 0, end = LOCAL; }
 };
 
 template <typename D> struct World {
@@ -87,12 +77,11 @@ static __device__ uint32_t running_sum(uint32_t value, uint32_t lane) {
     return value;
 }
 
-// Relax a batch of arcs a lane, from the distances given. count: places of the batch that any lane has. light: latency
-// counts more than the number of minima, so no arc is looked at before its minimum.
+// Relax a batch of arcs a lane, from the distances given. count: places of the batch that any lane has.
 template <typename D, typename W>
 static __device__ void relax_batch(const World<D> &world, const uint2 *arc, const D *from, const bool *given,
-                                   uint32_t count, bool light, D bound, Stage<D> &stage, const List<Entry<D>> &queue, Counts &counts,
-                                   uint32_t lane) {
+                                   uint32_t count, D bound, Stage<D> &stage, const List<Entry<D>> &queue,
+                                   Counts &counts, uint32_t lane) {
     Entry<D> entry[BATCH];
     D there[BATCH];
     bool lower[BATCH];
@@ -101,7 +90,7 @@ static __device__ void relax_batch(const World<D> &world, const uint2 *arc, cons
         if (i >= count) break;
         entry[i] = {Distance<D>::add(from[i], as_weight(arc[i].y, W())), arc[i].x};
         // Distances change by atomics in L2 only, so L1 may be out of date.
-        there[i] = given[i] ? light ? Distance<D>::unreached : __ldcg(&world.distances[arc[i].x]) : D(0);
+        there[i] = given[i] ? __ldcg(&world.distances[arc[i].x]) : D(0);
     }
 #pragma unroll
     for (uint32_t i = 0; i < BATCH; i++) {
@@ -118,8 +107,8 @@ static __device__ void relax_batch(const World<D> &world, const uint2 *arc, cons
     }
 }
 
-// The first arc from `low` on, before `high`, whose candidate does not lie below the bound. Four probes at a time: it is
-// a chain of loads.
+// The first arc from `low` on, before `high`, whose candidate does not lie below the bound. Four probes at a time, as
+// it is a chain of loads.
 template <typename D, typename W>
 static __device__ uint32_t first_beyond(const uint2 *row, uint32_t low, uint32_t high, D distance, D bound) {
     while (low < high) {
@@ -145,9 +134,9 @@ static __device__ uint32_t first_beyond(const uint2 *row, uint32_t low, uint32_t
 // candidate left in this lane's row, where it is due.
 template <typename D, typename W>
 static __device__ void relax_rows(const World<D> &world, bool due, uint32_t v, unsigned long long row, uint32_t length,
-                                  D distance, D done, D &next, bool light, D bound, D heaviest, Stage<D> &stage,
-                                  const List<Entry<D>> &queue, Local<D> &local, const List<Piece<D>> &pieces,
-                                  Counts &counts, uint32_t lane) {
+                                  D distance, D done, D &next, D bound, D heaviest, Stage<D> &stage,
+                                  const List<Entry<D>> &queue, const List<Piece<D>> &pieces, Counts &counts,
+                                  uint32_t lane) {
     uint32_t count = 0;
     unsigned long long first = 0;
     if (due) {
@@ -167,16 +156,8 @@ static __device__ void relax_rows(const World<D> &world, bool due, uint32_t v, u
     }
     uint32_t cut = count > PIECE ? (count + PIECE - 1) / PIECE : 0;
     if (uint32_t many = __ballot_sync(ALL, cut != 0)) {
-        uint32_t upto = running_sum(cut, lane), total = __shfl_sync(ALL, upto, 31), at = 0;
-        Piece<D> *into = local.pieces;
-        if (lane == 0) at = atomicAdd(&local.length, total);
-        at = __shfl_sync(ALL, at, 0);
-        if (at + total > LOCAL) {
-            if (lane == 0) atomicMin(&local.end, at), at = atomicAdd(pieces.length, total);
-            at = __shfl_sync(ALL, at, 0);
-            into = pieces.entries;
-        }
-        at += upto - cut;
+        uint32_t upto = running_sum(cut, lane), at = lane == 31 ? atomicAdd(pieces.length, upto) : 0;
+        at = __shfl_sync(ALL, at, 31) + upto - cut;
         for (; many; many &= many - 1) {
             int owner = __ffs(many) - 1;
             unsigned long long row_first = __shfl_sync(ALL, first, owner);
@@ -184,7 +165,7 @@ static __device__ void relax_rows(const World<D> &world, bool due, uint32_t v, u
             uint32_t row_count = __shfl_sync(ALL, count, owner), row_v = __shfl_sync(ALL, v, owner);
             D row_distance = __shfl_sync(ALL, distance, owner);
             for (uint32_t i = lane; i < row_cut; i += 32)
-                into[row_at + i] = {row_first + uint64_t(i) * PIECE, row_distance, row_v,
+                pieces.entries[row_at + i] = {row_first + uint64_t(i) * PIECE, row_distance, row_v,
                                               min(PIECE, row_count - i * PIECE)};
         }
         if (cut) count = 0;
@@ -209,13 +190,13 @@ static __device__ void relax_rows(const World<D> &world, bool due, uint32_t v, u
             given[i] = k < total;
             if (given[i]) arc[i] = world.arcs[place];
         }
-        relax_batch<D, W>(world, arc, from, given, places, light, bound, stage, queue, counts, lane);
+        relax_batch<D, W>(world, arc, from, given, places, bound, stage, queue, counts, lane);
     }
 }
 
 // Relax a piece, unless its vertex has come nearer since: then its whole row is relaxed again.
 template <typename D, typename W>
-static __device__ void relax_piece(const World<D> &world, const Piece<D> &piece, bool light, D bound, Stage<D> &stage,
+static __device__ void relax_piece(const World<D> &world, const Piece<D> &piece, D bound, Stage<D> &stage,
                                    const List<Entry<D>> &queue, Counts &counts, uint32_t lane) {
     if (__shfl_sync(ALL, __ldcg(&world.distances[piece.vertex]), 0) != piece.distance) return;
     uint2 arc[BATCH];
@@ -227,7 +208,7 @@ static __device__ void relax_piece(const World<D> &world, const Piece<D> &piece,
         from[i] = piece.distance, given[i] = 32 * i + lane < piece.count;
         if (given[i]) arc[i] = world.arcs[piece.first + 32 * i + lane];
     }
-    relax_batch<D, W>(world, arc, from, given, (piece.count + 31) / 32, light, bound, stage, queue, counts, lane);
+    relax_batch<D, W>(world, arc, from, given, (piece.count + 31) / 32, bound, stage, queue, counts, lane);
 }
 
 // The vertex beyond the bound, if this lane's is, takes the minimum over its neighbours below it.
