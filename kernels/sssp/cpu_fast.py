@@ -23,6 +23,7 @@ from saitan.atomics import atomic_add, atomic_min, ordered_add, ordered_load
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
+from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.cpu_buckets import (
     BLOCK,
     NEVER,
@@ -42,7 +43,6 @@ from saitan.sssp.cpu_buckets import (
     next_bucket,
     push,
 )
-from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
