@@ -26,7 +26,12 @@ def keep(arguments: argparse.Namespace) -> None:
     settings, ranks = json.loads(arguments.settings), current()
     package, instance = load_instance(settings, arguments)
     query = read_queries(arguments.queries)[0]
-    about = {"query": query, "answer": settings, "provenance": provenance(settings["backend"], ranks)}
+    about = {
+        "keep_as": arguments.keep_as,
+        "query": query,
+        "answer": settings,
+        "provenance": provenance(settings["backend"], ranks),
+    }
     if ranks.size > 1:
         with prepared(package, instance, settings) as solver:
             _keep_together(solver, query, ranks, arguments, about)
@@ -57,7 +62,7 @@ def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Na
         raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
     [output] = arguments.outputs
     # Without what differs from call to call.
-    same = {"keep_as": arguments.keep_as, **{name: about[name] for name in ("query", "answer")}}
+    same = {name: about[name] for name in ("keep_as", "query", "answer")}
     writer = SlabWriter(arguments.folder, output, same, arguments.keep_as == "compressed")
     slabs = solver.slabs(query[1])
     solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)

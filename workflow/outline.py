@@ -68,6 +68,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
             )
             for graph in plan.graphs
         ],
+        answers=[Path(path) for path in plan.kept],
     )
 
 

@@ -23,7 +23,7 @@ from saitan.workflow.files import beside
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
-from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kernels, machines
+from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, current, outcome
 from saitan.workflow.report_plan import (
     PlannedExperiment,
@@ -119,6 +119,7 @@ def page(
         busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[_graph(graph) for graph in plan.graphs],
+        answers=kept(plan.answers),
         css=(TEMPLATES / "page.css").read_text(),
         script=(TEMPLATES / "page.js").read_text(),
         vega=_read_or_make(vega) if drawn else "",

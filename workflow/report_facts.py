@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from saitan.workflow.answers import about_answer
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.step import Failure
 
@@ -53,6 +55,45 @@ class GraphRow:
     arcs: int | None = None
     weight: str | None = None
     directed: bool | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A kept answer: its name below results/answers/, bytes of the array and of its files, seconds of writing."""
+
+    name: str
+    how: str
+    dtype: str
+    shape: list[int]
+    nbytes: int
+    written: int
+    seconds: float | None
+
+    @property
+    def ratio(self) -> float:
+        return self.nbytes / self.written
+
+
+def kept(answers: Iterable[Path]) -> list[Kept]:
+    """The kept answers that are there."""
+    found = []
+    for path in answers:
+        if path.exists():
+            told = about_answer(path)
+            files = [path, *path.with_suffix(".slabs").glob("*.parquet")]
+            parts = [about_answer(file).get("seconds") for file in files]
+            found.append(
+                Kept(
+                    name="/".join(path.with_suffix("").parts[-7:]),
+                    how=told.get("keep_as", "raw"),
+                    dtype=told["dtype"],
+                    shape=told["shape"],
+                    nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,
+                    written=sum(file.stat().st_size for file in files),
+                    seconds=sum(part for part in parts if part is not None) or None,
+                )
+            )
+    return found
 
 
 def machines(samples: Iterable[Path]) -> list[Machine]:

@@ -112,7 +112,7 @@ class PlannedGraph(_Model):
 class ReportPlan(_Model):
     """What the report is told of a run; paths are relative to where it is written from.
 
-    name, results: the run's, and the folder of its results.
+    name, results: the run's, and the folder of its results; answers: files of kept answers.
     """
 
     name: str
@@ -124,6 +124,7 @@ class ReportPlan(_Model):
     skipped: list[LeftOut] = []
     resources: list[Path] = []
     graphs: list[PlannedGraph] = []
+    answers: list[Path] = []
 
 
 def read_plan(path: Path) -> ReportPlan:

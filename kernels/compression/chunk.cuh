@@ -1,5 +1,6 @@
 // What the encoder and the decoder of `fast` share: the numbers of FORMAT.md, the types, the checksum.
 #pragma once
+#include "length.cuh"
 #include "lookback.cuh"
 
 constexpr int CHUNK = 2048, THREADS = 256, WARPS = THREADS / 32;
@@ -47,11 +48,6 @@ __device__ inline unsigned mix(unsigned x) {
 // A word's share of its chunk's checksum.
 __device__ inline unsigned share(unsigned word, unsigned place) {
     return mix(word ^ (place + 1) * 0x9E3779B1u);
-}
-
-__device__ inline int chunk_length(long long count, long long chunk) {
-    const long long rest = count - chunk * CHUNK;
-    return rest < CHUNK ? int(rest) : CHUNK;
 }
 
 // A chunk's words into shared memory, of which three more are cleared behind them, adding up their checksum. All threads

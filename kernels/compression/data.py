@@ -87,12 +87,19 @@ def make(
     qubits: int = 16,
     seed: int = 1,
     basis: int | None = None,
+    copies: int = 1,
+    doubles: bool = False,
 ) -> Instance:
-    """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters, `values` overrides them.
+    """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters.
 
+    Where values are given, copies and doubles are what is done with them, and the others mean nothing.
     Raises ValueError for a type that is not in TYPES (complex numbers are two floats each) or a parameter that is off.
     """
     if values is not None:
+        if doubles and values.dtype == np.float32:
+            values = values.astype(np.float64)
+        if copies > 1:
+            values = np.concatenate([np.atleast_1d(values)] * copies)
         components = 2 if values.dtype.kind == "c" else 1
         flat = np.ascontiguousarray(values).reshape(-1)
         if components == 2:
@@ -103,6 +110,8 @@ def make(
             )
         row = short_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
         return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
+    if copies > 1 or doubles:
+        raise ValueError("copies and doubles go with an array that is given")
     if data not in KINDS:
         raise ValueError(f"data is {data!r} (there are: {', '.join(KINDS)})")
     if basis is not None and data != "qft":

@@ -29,7 +29,7 @@ __device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsign
     __shared__ Wide totals[WARPS];
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
     const long long chunk = first + blockIdx.x;
-    const int n = chunk_length(count, chunk), groups = 2 * ((n + 63) / 64);
+    const int n = chunk_length<CHUNK>(count, chunk), groups = 2 * ((n + 63) / 64);
     out += (long long)blockIdx.x * CHUNK;
     const auto refuse = [&](unsigned reason) {
         if (t == 0) {

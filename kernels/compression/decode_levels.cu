@@ -80,7 +80,7 @@ __device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsign
     __shared__ unsigned checksum;
     const int t = threadIdx.x;
     const long long chunk = first + blockIdx.x;
-    const int n = chunk_length(count, chunk), raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
+    const int n = chunk_length<CHUNK>(count, chunk), raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
     out += (long long)blockIdx.x * CHUNK;
     const auto refuse = [&](unsigned reason) {
         if (t == 0) {

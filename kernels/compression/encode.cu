@@ -127,7 +127,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         part.base[0] = part.base[1] = ALL;
     }
     const long long block = take_ticket(ticket, &slot_of_ticket), chunk = block * P + (t >> 6);
-    const int n = max(0, chunk_length(count, chunk)), groups = 2 * ((n + 63) / 64);
+    const int n = max(0, chunk_length<CHUNK>(count, chunk)), groups = 2 * ((n + 63) / 64);
     in += chunk * CHUNK;
 
     // Stage.
@@ -247,7 +247,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     int mode = 0, before_chunk = 0, total = 0;
     for (int q = 0; q < P; q++) {
         int its;
-        const int m = mode_of(parts[q], max(0, chunk_length(count, block * P + q)), its);
+        const int m = mode_of(parts[q], max(0, chunk_length<CHUNK>(count, block * P + q)), its);
         if (q == t >> 6) {
             mode = m;
             words = its;

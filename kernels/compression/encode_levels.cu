@@ -78,7 +78,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         s.strays[t] = 0;
     }
     const long long chunk = take_ticket(ticket, &s.ticket);
-    const int n = chunk_length(count, chunk);
+    const int n = chunk_length<CHUNK>(count, chunk);
     in += chunk * CHUNK;
 
     // Stage: pairs side by side.

@@ -4,6 +4,7 @@
 // fpc, c1, c1c2 write every chunk to its own place in a work space as large as the input; `gather` closes the gaps. c1c2c3
 // needs neither: a block holds its whole chunk in registers when it learns where its output begins, so that it writes
 // straight into the memory that it and the blocks before it have read (a chunk is never longer than its doubles).
+#include "length.cuh"
 #include "lookback.cuh"
 
 constexpr int CHUNK = 1024, ENTRIES = 32;
@@ -27,11 +28,6 @@ __device__ inline int significant(u64 x) {
     return (71 - __clzll(x)) >> 3;
 }
 
-__device__ inline int chunk_length(long long count, long long chunk) {
-    const long long rest = count - chunk * CHUNK;
-    return rest < CHUNK ? int(rest) : CHUNK;
-}
-
 // The places in both of FPC's tables after a value.
 __device__ inline void next_places(unsigned &place, unsigned &dplace, u64 value, u64 difference, int drop) {
     place = unsigned((place << 2) ^ (drop < 48 ? value >> (48 - drop) : value)) & (ENTRIES - 1);
@@ -50,7 +46,7 @@ fpc(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop) {
     for (int i = 0; i < ENTRIES; i++) {
         fcm[i][t] = dfcm[i][t] = 0;
     }
-    const int n = chunk_length(count, chunk);
+    const int n = chunk_length<CHUNK>(count, chunk);
     const u64 *values = in + chunk * CHUNK;
     u64 *out = work + chunk * CHUNK;
     unsigned place = 0, dplace = 0;
@@ -129,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 c1(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int components) {
     __shared__ u64 references[2], sums[THREADS / 32];
     const long long chunk = blockIdx.x;
-    const int n = chunk_length(count, chunk), t = threadIdx.x;
+    const int n = chunk_length<CHUNK>(count, chunk), t = threadIdx.x;
     const u64 *values = in + chunk * CHUNK;
     u64 *out = work + chunk * CHUNK;
     u64 value[4];
@@ -260,7 +256,7 @@ c1c2(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int
     __shared__ Coded coded;
     ulonglong2 pair[2];
     const long long chunk = blockIdx.x;
-    const int n = chunk_length(count, chunk);
+    const int n = chunk_length<CHUNK>(count, chunk);
     const int words = code_pairs(coded, pair, in + chunk * CHUNK, n, drop, components);
     if (threadIdx.x == 0) {
         lengths[chunk] = words;
@@ -279,7 +275,7 @@ c1c2c3(u64 *memory, long long *offsets, u64 *status, unsigned *ticket, long long
     __shared__ unsigned slot;
     __shared__ u64 begin;
     const long long chunk = take_ticket(ticket, &slot);
-    const int n = chunk_length(count, chunk), t = threadIdx.x;
+    const int n = chunk_length<CHUNK>(count, chunk), t = threadIdx.x;
     ulonglong2 pair[2];
     const int words = code_pairs(coded, pair, memory + chunk * CHUNK, n, drop, components);
     // The barriers in code_pairs come after all reads: the length tells others that this chunk's memory is free.
@@ -324,7 +320,7 @@ gather(u64 *payload, long long *offsets, u64 *status, unsigned *ticket, const u6
     __shared__ unsigned slot;
     __shared__ u64 begin;
     const long long chunk = take_ticket(ticket, &slot);
-    const int n = chunk_length(count, chunk), words = lengths[chunk];
+    const int n = chunk_length<CHUNK>(count, chunk), words = lengths[chunk];
     if (threadIdx.x < 32) {
         if (threadIdx.x == 0) {
             tell(status, unsigned(chunk), words);
@@ -360,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 decode_first(u64 *out, const u64 *payload, const long long *offsets, long long count, int drop, int components) {
     __shared__ u64 coded[CHUNK + 1], sums[THREADS / 32];
     const long long chunk = blockIdx.x;
-    const int n = chunk_length(count, chunk), t = threadIdx.x;
+    const int n = chunk_length<CHUNK>(count, chunk), t = threadIdx.x;
     const long long low = offsets[chunk] >> 3;
     const int words = int((offsets[chunk + 1] >> 3) - low);
     out += chunk * CHUNK;
@@ -403,7 +399,7 @@ decode_fpc(u64 *out, const u64 *payload, const long long *offsets, long long cou
     if (chunk * CHUNK >= count) {
         return;
     }
-    const int n = chunk_length(count, chunk);
+    const int n = chunk_length<CHUNK>(count, chunk);
     const u64 *coded = payload + (offsets[chunk] >> 3);
     const int words = int((offsets[chunk + 1] - offsets[chunk]) >> 3);
     out += chunk * CHUNK;

@@ -324,3 +324,11 @@ def test_parameters_that_are_off_are_named():
         compression.instance({}, data="x")
     with pytest.raises(Unavailable, match="fpc compresses float64 only, not float32"):
         compression.solve(np.ones(4, np.float32), "fpc", "cpu")
+
+
+def test_a_given_array_is_repeated_and_widened():
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    instance = make(a, copies=2, doubles=True)
+    assert instance.host().tolist() == 2 * list(range(12)) and instance.dtype == np.float64 and instance.row == 4
+    with pytest.raises(ValueError, match="copies and doubles go with an array that is given"):
+        make(None, copies=2)

@@ -12,7 +12,9 @@ import pytest
 from samples import seconds, write_samples
 from tiny import ROOT
 
+from saitan.blocks import Block
 from saitan.graph import Graph
+from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.bests import bests
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import NO_GRAPH
@@ -20,7 +22,7 @@ from saitan.workflow.index import write_index
 from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.ranking import Quoted
 from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
-from saitan.workflow.report_facts import graph_row, machines
+from saitan.workflow.report_facts import graph_row, kept, machines
 from saitan.workflow.report_outcome import (
     KILLED,
     LOST,
@@ -318,6 +320,20 @@ def test_zeros_say_their_unit():
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert [column.unit for column in laid_out.columns] == ["", "", ""]
     assert keys_and(laid_out, "ours") == [("map", "cpu", "0 s", "0 B", "0")]
+
+
+def test_kept_answers_say_what_compressing_them_saves(tmp_path):
+    array = np.arange(100_000, dtype=np.uint32)
+    for how in ("raw", "compressed"):
+        folder = tmp_path / "results" / "answers" / how
+        with AnswerWriter(folder, ["d"], {"keep_as": how}, how == "compressed") as sink:
+            sink(Block("d", 0, array))
+    raw, compressed, *others = kept(
+        [*(tmp_path / "results" / "answers" / how / "d.parquet" for how in ("raw", "compressed")), tmp_path / "none"]
+    )
+    assert not others and raw.how == "raw" and compressed.how == "compressed"
+    assert raw.nbytes == compressed.nbytes == array.nbytes and compressed.shape == [100_000]
+    assert compressed.ratio > 14 and compressed.seconds > 0
 
 
 def test_graphs_are_rows_and_what_is_known_of_them_columns():

@@ -92,6 +92,7 @@ rule report:
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
         graphs=[file for graph in plan.graphs for file in plan.graph_files(graph)],
+        answers=plan.kept,
         templates=collect(
             plan.source("workflow/report_template/{file}"),
             file=["page.html", "page.css", "page.js", "index.html"],
