@@ -19,15 +19,21 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True)
-def checksum(words, seed):
-    """The checksum of words with the number of what they belong to, uint32."""
-    total = _U(0)
-    for i in range(-1, len(words)):
-        x = _U(seed) & _LOW if i < 0 else _U(words[i]) ^ ((_U(i + 1) * _U(0x9E3779B1)) & _LOW)
-        x = (x * _U(0x85EBCA77)) & _LOW
-        x = ((x ^ (x >> _U(15))) * _U(0xC2B2AE3D)) & _LOW
-        total += x ^ (x >> _U(13))
-    return _W(total & _LOW)
+def _mix(x):
+    # Numba multiplies numbers of 32 bits into 64.
+    x = _W(x * _W(0x85EBCA77))
+    x = _W((x ^ (x >> _W(15))) * _W(0xC2B2AE3D))
+    return _W(x ^ (x >> _W(13)))
+
+
+@njit(cache=True)
+def checksum(words, begin, end, seed):
+    """The checksum of words begin .. end - 1 with the number of what they belong to, uint32."""
+    total = _mix(_W(seed))
+    for i in range(end - begin):
+        # An unsigned index is not looked at for being negative.
+        total = _W(total + _mix(_W(words[_U(begin + i)] ^ _W(_W(i + 1) * _W(0x9E3779B1)))))
+    return total
 
 
 @njit(cache=True)
@@ -170,7 +176,7 @@ def write(slab, rows, first, columns, width, narrow, headers, words, starts, out
                 _write_packed(np.int64(headers[r, b]), x[:size], block)
             end += words[r, b]
             out[starts[r] + b] = end
-            out[starts[r] + blocks + b] = checksum(block, (first + r) * blocks + b)
+            out[starts[r] + blocks + b] = checksum(block, 0, len(block), (first + r) * blocks + b)
 
 
 @njit(cache=True)
@@ -179,7 +185,7 @@ def _block(words, starts, blocks, r, b, size):
     start, after = np.int64(starts[r]), np.int64(starts[r + 1])
     at = start + 2 * blocks
     begin, end = at + (np.int64(words[start + b - 1]) if b else 0), at + np.int64(words[start + b])
-    if not at <= begin < end <= after or words[start + blocks + b] != checksum(words[begin:end], r * blocks + b):
+    if not at <= begin < end <= after or words[start + blocks + b] != checksum(words, begin, end, r * blocks + b):
         return 0, 0
     header, room = np.int64(words[begin]), end - begin
     if header & 255 == SPARSE:
@@ -190,20 +196,20 @@ def _block(words, starts, blocks, r, b, size):
 
 
 @njit(cache=True)
-def _sparse(words, begin):
-    """The positions of a sparse block's columns, and where its values begin."""
-    count = np.int64(words[begin]) >> 16
-    values = begin + 1 + (count + 1) // 2
-    return words[begin + 1 : values].view(np.uint16)[:count], values
+def _position(words, begin, k):
+    """Position k of a sparse block."""
+    return np.int64(words[_U(begin + 1 + (k >> 1))]) >> (16 * (k & 1)) & 0xFFFF
 
 
 @njit(cache=True)
-def _value(words, values, log_bytes, k):
+def _value(words, begin, header, k):
     """Value k of a sparse block modulo 2^64."""
+    log_bytes, values = header >> 8 & 3, begin + 1 + ((header >> 16) + 1 >> 1)
     if log_bytes == 3:
         return _U(words[values + 2 * k]) | _U(words[values + 2 * k + 1]) << _U(32)
     bits = 8 << log_bytes
-    word = _U(words[values + k * bits // 32]) >> _U(k * bits % 32)
+    place = k << (3 + log_bytes)
+    word = _U(words[_U(values + (place >> 5))]) >> _U(place & 31)
     # Sign-extended.
     return _U(np.int64(word << _U(64 - bits)) >> np.int64(64 - bits))
 
@@ -222,7 +228,7 @@ def _packed_value(words, begin, bits, j):
 
 
 @njit(cache=True)
-def entry(words, starts, rows, ends, place, width, s, t):
+def entry(words, starts, rows, ends, place, group, width, s, t):
     """The distance from vertex s to vertex t modulo 2^64, and -1; or 0 and the place of a row with a corrupt block."""
     n = len(place)
     blocks = (n + width - 1) // width
@@ -230,23 +236,34 @@ def entry(words, starts, rows, ends, place, width, s, t):
     b = c // width
     low, size = b * width, min(width, n - b * width)
     found, j = _U(0), c - low
+    # The rows first, so that reading their records need not wait for one another. No block ends at 0.
+    count, touched = 0, _W(0)
+    chain = np.empty(group, np.int64)
     while True:
+        if count == group:
+            return _U(0), r
+        chain[count] = r
+        count += 1
+        touched |= words[np.int64(starts[r]) + b]
+        if rows[r] == NONE:
+            break
+        r = np.int64(rows[r])
+    for k in range(count):
+        r = chain[k]
         begin, end = _block(words, starts, blocks, r, b, size)
-        if end == 0:
+        if end == 0 or touched == _W(0):
             return _U(0), r
         header = np.int64(words[begin])
         if header & 255 == SPARSE:
-            positions, values = _sparse(words, begin)
-            for k in range(len(positions)):
-                if positions[k] > j:
+            for e in range(header >> 16):
+                position = _position(words, begin, e)
+                if position > j:
                     break
-                if j < ends[low + positions[k]]:
-                    found += _value(words, values, header >> 8 & 3, k)
+                if j < ends[_U(low + position)]:
+                    found += _value(words, begin, header, e)
         else:
             found += _packed_value(words, begin, header >> 8, j)
-        if rows[r] == NONE:
-            return found, -1
-        r = np.int64(rows[r])
+    return found, -1
 
 
 @njit(cache=True)
@@ -254,11 +271,10 @@ def _add_block(words, begin, low, ends, steps, sums):
     """Add a block's differences: steps [size + 1], whose running sum is added to sums [size] at the end."""
     header = np.int64(words[begin])
     if header & 255 == SPARSE:
-        positions, values = _sparse(words, begin)
-        for k in range(len(positions)):
-            value = _value(words, values, header >> 8 & 3, k)
-            steps[positions[k]] += value
-            steps[ends[low + positions[k]]] -= value
+        for k in range(header >> 16):
+            position, value = _position(words, begin, k), _value(words, begin, header, k)
+            steps[position] += value
+            steps[ends[low + position]] -= value
     else:
         for j in range(len(sums)):
             sums[j] += _packed_value(words, begin, header >> 8, j)

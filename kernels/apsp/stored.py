@@ -20,6 +20,7 @@ from saitan.problem import Invalid
 MAGIC = b"saitanM1"
 # What ends a file: where the footer begins, its bytes and checksum, MAGIC.
 TRAILER = np.dtype([("footer", "<u8"), ("size", "<u4"), ("checksum", "<u4"), ("magic", "S8")])
+_WHOLE = (int, np.integer)
 # Numbers of what a checksum is of, where it is no block of a row.
 FOOTER, SECTIONS = 2**32 - 1, ("vertices", "rows", "ends", "starts")
 
@@ -50,15 +51,19 @@ class Writer:
             zip(SECTIONS, (order.vertices, order.rows, order.ends, starts), strict=True)
         ):
             words = _as_words(array)
-            begin, check = self._file.tell(), int(packing.checksum(words, FOOTER - 1 - number))
+            begin, check = self._file.tell(), _check(words, FOOTER - 1 - number)
             sections[name] = {"begin": begin, "count": len(array), "dtype": array.dtype.str, "checksum": check}
             self._file.write(memoryview(words))
         footer = json.dumps({**self._shape, "sections": sections, "about": self._about}).encode()
         footer += b" " * (-len(footer) % 4)
-        begin, check = self._file.tell(), packing.checksum(np.frombuffer(footer, "<u4"), FOOTER)
+        begin, check = self._file.tell(), _check(np.frombuffer(footer, "<u4"), FOOTER)
         self._file.write(footer)
         self._file.write(np.array([(begin, len(footer), check, MAGIC)], TRAILER).tobytes())
         return self._file.tell()
+
+
+def _check(words: np.ndarray, number: int) -> int:
+    return int(packing.checksum(words, 0, len(words), number))
 
 
 def _as_words(array: np.ndarray) -> np.ndarray:
@@ -109,6 +114,7 @@ class Matrix:
         self.place = np.empty(self.shape[0], np.uint32)
         self.place[self.vertices] = np.arange(self.shape[0], dtype=np.uint32)
         self._arrays = self.words, self.starts, self.rows, self.ends
+        self._n, self._most = self.shape[0], 2 ** (8 * self.dtype.itemsize) - 1
 
     def _foreign(self) -> ValueError:
         return ValueError(f"{self.path}: no coded matrix of saitan, or one that was not written to its end")
@@ -120,7 +126,7 @@ class Matrix:
         if trailer["magic"] != MAGIC or self._bytes[: len(MAGIC)].tobytes() != MAGIC or not whole:
             raise self._foreign()
         footer = self._bytes[begin : begin + size].tobytes()
-        if packing.checksum(np.frombuffer(footer, "<u4"), FOOTER) != trailer["checksum"]:
+        if _check(np.frombuffer(footer, "<u4"), FOOTER) != trailer["checksum"]:
             raise Invalid(f"{self.path}: the footer is corrupt: its checksum differs")
         return json.loads(footer)
 
@@ -129,7 +135,7 @@ class Matrix:
         at = sections[name]
         dtype = np.dtype(at["dtype"])
         array = self._bytes[at["begin"] : at["begin"] + at["count"] * dtype.itemsize].copy()
-        if packing.checksum(_as_words(array), FOOTER - 1 - number) != at["checksum"]:
+        if _check(_as_words(array), FOOTER - 1 - number) != at["checksum"]:
             raise Invalid(f"{self.path}: section {name} is corrupt: its checksum differs")
         return array.view(dtype)
 
@@ -141,8 +147,8 @@ class Matrix:
             if len(key) != 2:
                 raise IndexError("a matrix has two indices")
             s, t = key
-            if isinstance(s, int | np.integer) and isinstance(t, int | np.integer):
-                return self._entry(s, t)
+            if isinstance(s, _WHOLE) and isinstance(t, _WHOLE):
+                return self._entry(self._index(s), self._index(t))
             return self[s][..., t]
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
@@ -152,16 +158,19 @@ class Matrix:
         return self._rows(np.array([self._index(key)]))[0]
 
     def _index(self, vertex: int) -> int:
-        n = self.shape[0]
-        if not -n <= vertex < n:
-            raise IndexError(f"vertex {vertex} of a matrix of {n:,}")
-        return int(vertex) % n
+        if 0 <= vertex < self._n:
+            return vertex
+        if -self._n <= vertex < 0:
+            return vertex + self._n
+        raise IndexError(f"vertex {vertex} of a matrix of {self._n:,}")
 
     def _entry(self, s: int, t: int) -> np.generic:
-        found, row = packing.entry(*self._arrays, self.place, self.width, self._index(s), self._index(t))
+        found, row = packing.entry(*self._arrays, self.place, self.group, self.width, s, t)
         if row >= 0:
             raise self._corrupt(row, int(self.place[t]) // self.width)
-        return self._typed(np.array([found], np.uint64))[0]
+        if self.dtype.kind == "u":
+            return self.dtype.type(found & self._most)
+        return np.uint64(found).astype(self._unsigned).view(self.dtype)
 
     def _rows(self, sources: np.ndarray) -> np.ndarray:
         out = np.empty((len(sources), self.shape[0]), self._unsigned)
@@ -185,9 +194,6 @@ class Matrix:
     @property
     def _unsigned(self) -> np.dtype:
         return np.dtype(f"u{self.dtype.itemsize}")
-
-    def _typed(self, found: np.ndarray) -> np.ndarray:
-        return found.astype(self._unsigned).view(self.dtype)
 
     def _corrupt(self, row: int, block: int) -> Invalid:
         return Invalid(f"{self.path}: block {block} of the row of source {self.vertices[row]} is corrupt")
