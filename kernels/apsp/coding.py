@@ -44,6 +44,7 @@ def write_coded(
     order = order_of(graph, group, width)
     instance = Instance(relabelled(graph, order), graph.n, answer="slabs")
     solver = Slabs(instance, backend, make, min(graph.n, max(group, slab_rows(instance, backend) // group * group)))
+    coder = None
     try:
         coder = _coder(order, width, backend)
         dtype = solver.settle([0, graph.n])
@@ -62,6 +63,8 @@ def write_coded(
         size = Path(path).stat().st_size
     finally:
         solver.close()
+        if coder is not None:
+            coder.free()
     entries = graph.n**2
     total = time.perf_counter() - begin
     return {"kernel_s": run.kernel, "coding_s": coder.seconds, "total_s": total, "entries": entries, "bytes": size} | {
@@ -98,6 +101,9 @@ class HostCoder:
         self._coded = out, starts
         self.seconds += time.perf_counter() - begin
         return out, sizes
+
+    def free(self) -> None:
+        """Nothing outside Python's memory is held."""
 
     def differs(self, slab: np.ndarray, first: int) -> tuple[int, int] | None:
         """Row and block of the slab coded last that do not come back as they are; None where all do."""
