@@ -148,7 +148,7 @@ VARIANTS = {
         "Vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
         cpu="saitan.bfs.cpu_fast:Fast",
         cuda="saitan.bfs.cuda_fast:Fast",
-        cubins=("fast", "road", "tree", "arrange.lib", "validate", "sssp/fast"),
+        cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
         instance=_SEARCH,
     ),
     "phast": Variant(
@@ -162,7 +162,7 @@ VARIANTS = {
         "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
         cpu="saitan.bfs.cpu_many:FastMany",
         cuda="saitan.bfs.cuda_many:FastMany",
-        cubins=("many", "many_answer", "arrange.lib", "tree", "validate"),
+        cubins=("many", "many_answer", "arrange_lib", "tree", "validate"),
         parameters={
             "searches": _SEARCHES,
             "parents": Parameter(bool, False, "parents of all searches within the time, too"),
@@ -173,7 +173,7 @@ VARIANTS = {
         "closeness: searches from all vertices by fast-many",
         cpu="saitan.bfs.cpu_many:Closeness",
         cuda="saitan.bfs.cuda_many:Closeness",
-        cubins=("many", "many_answer", "arrange.lib"),
+        cubins=("many", "many_answer", "arrange_lib"),
         parameters={"searches": _SEARCHES},
         instance=_CLOSENESS,
     ),

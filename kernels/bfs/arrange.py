@@ -1,4 +1,4 @@
-"""The layout on the device: made there by arrange.lib.cu, or made on the host (layout.py) and uploaded."""
+"""The layout on the device: made there by arrange_lib.cu, or made on the host (layout.py) and uploaded."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Arranging:
     """The steps. meanwhile: buffers for what is only needed until the layout stands."""
 
     def __init__(self, rows: Rows, directed: bool, buffers: Buffers, meanwhile: Buffers) -> None:
-        self._library = library("bfs", "arrange.lib")
+        self._library = library("bfs", "arrange_lib")
         self._rows, self._buffers, self._meanwhile = rows, buffers, meanwhile
         self._room, self._source = None, (rows.offsets, rows.ends)
         n = rows.n
@@ -143,7 +143,7 @@ class _Arranging:
 
     def _check(self, name: str, *arguments) -> None:
         if error := getattr(self._library, name)(*arguments):
-            raise RuntimeError(f"{name} of arrange.lib.cu failed with CUDA error {error}")
+            raise RuntimeError(f"{name} of arrange_lib.cu failed with CUDA error {error}")
 
 
 def _argument(value):

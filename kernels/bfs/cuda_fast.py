@@ -1,7 +1,7 @@
-"""Fast on the GPU: host side of fast.cu (a resident grid) and road.cu (one block).
+"""Fast on the GPU: host side of fast.cu (a resident grid) and road.cu (one block); hops are in cuda_hops.py.
 
 One launch answers a root (on roads with one before it and one after it); the host reads one record at the end. Small
-worlds and whatever has long rows get the grid; where both can, one search by each decides.
+worlds and whatever has long rows get the grid; elsewhere the engine that answers a few roots fastest.
 """
 
 from __future__ import annotations

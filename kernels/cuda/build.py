@@ -14,7 +14,7 @@ from pathlib import Path
 HEADERS = Path(__file__).parent
 OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
 # A source of this name has host code too (that of CUB, which launches kernels), and becomes a shared library.
-LIBRARY = ".lib.cu"
+LIBRARY = "_lib.cu"
 LIBRARY_OPTIONS = ("-O3", "-std=c++17", "-shared", "-Xcompiler=-fPIC")
 # "a.cu(6): warning #177-D: ...", "ptxas warning : ..."; not the remark that warnings can be suppressed.
 WARNING = re.compile(r"\bwarning\s*(#\S+)?\s*:", re.IGNORECASE)

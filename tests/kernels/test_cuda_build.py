@@ -70,7 +70,7 @@ def test_resources_and_warnings_are_read(source):
 
 @needs_nvcc
 def test_a_source_with_host_code_becomes_a_library(source, tmp_path):
-    path = source.with_name("toy.lib.cu")
+    path = source.with_name("toy_lib.cu")
     path.write_text('__global__ void f() {}\nextern "C" int twice(int x) { if (x < 0) f<<<1, 1>>>(); return 2 * x; }\n')
     built, there = build(path, "sm_90"), tmp_path / "toy"
     there.write_bytes(built.cubin)
