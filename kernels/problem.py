@@ -168,7 +168,7 @@ class Variant:
 
     def missing(self) -> str | None:
         """Why this variant cannot run in this installation (a peer not installed); None when it can."""
-        if self.peer and importlib.util.find_spec(self.peer[0]) is None:
+        if self.peer and not _importable(self.peer[0]):
             module, extra = self.peer
             return f"{module} is not installed (pip install -e '.[{extra}]')"
         return None
@@ -218,6 +218,14 @@ class Variant:
             raise Unavailable(reason)
         module, name = path.split(":")
         return getattr(importlib.import_module(module), name)
+
+
+def _importable(module: str) -> bool:
+    """Whether a module is there; it is not loaded, but the packages that it is part of are."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _generation(arch: str) -> int:

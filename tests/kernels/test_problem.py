@@ -129,6 +129,8 @@ def test_a_variant_loads_what_it_has_and_says_what_it_lacks():
         peer.load("cpu")
     assert str(caught.value) == reason
     assert Variant("x", cpu="a:B", peer=("json", "peers")).missing() is None
+    inner = Variant("x", cpu="a:B", peer=("no_such_module.inner", "peers"))
+    assert inner.missing() == "no_such_module.inner is not installed (pip install -e '.[peers]')"
 
 
 CPU, CUDA, BOTH = Variant("x", cpu="a:B"), Variant("x", cuda="a:B"), Variant("x", cpu="a:B", cuda="a:C")
