@@ -173,6 +173,11 @@ class Config(Model):
         None,
         description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
     )
+    cores: int | None = Field(
+        None,
+        ge=1,
+        description="What a timed job may use: those of --cores when absent. Needed where jobs run elsewhere.",
+    )
     launcher: str = Field(
         "mpirun --oversubscribe --bind-to none",
         min_length=1,

@@ -111,6 +111,12 @@ class Plan(GraphFiles):
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""
         return self.config.launcher if (point.ranks or 1) > 1 else None
 
+    def cores_of(self, point: Point) -> int | None:
+        """Cores of each of a point's ranks, where there are several."""
+        if not self.launcher_of(point):
+            return None
+        return self.config.experiments[point.experiment].cores_per_rank or max(1, self.machine.cores // point.ranks)
+
     @staticmethod
     def gpus_of(point: Point) -> int:
         return (point.ranks or 1) if point.backend == "cuda" else 0

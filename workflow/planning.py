@@ -223,7 +223,7 @@ def plan_from(
         arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
         config = load(settings, entries, arrays)
         absent = absent_data(config, entries, arrays)
-        made = make(config, jobs_machine or machine.this(cores), entries, arrays, absent, place)
+        made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place)
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
     return made

@@ -79,7 +79,7 @@ def test_the_rules_names_are_reserved():
         ({"experiments": {"a": EXPERIMENT}, "backed": "cpu"}, "backed: unknown key 'backed'; did you mean 'backend'?"),
         (
             {"experiments": {"a": EXPERIMENT}, "zzz": 1},
-            "zzz: unknown key 'zzz' (there are: name, title, backend, mirror, architectures, launcher, measure,",
+            "zzz: unknown key 'zzz' (there are: name, title, backend, mirror, architectures, cores, launcher, measure,",
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "backend": "gpu"},

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from mpi import LAUNCHER, needs_ranks
+from sums import EXPERIMENT, put_into
 
 from saitan import apsp
 from saitan.workflow.answers import about_answer, read_answer
@@ -18,84 +19,12 @@ from saitan.workflow.graphs.parquet import read_graph
 from saitan.workflow.launch import reason
 from saitan.workflow.step import Failure
 
-# Every rank adds its share; rank 1 is what its variant says.
-INIT = '''
-"""A toy problem: a sum over ranks."""
-import numpy as np
-from saitan.problem import Input, Metric, Reference, Variant
-TITLE = "Sums over ranks"
-INPUTS, INSTANCE, TRACES = {}, {}, {}
-OUTPUTS = {"sums": "[1]"}
-METRICS = {"ranks_seen": Metric("ranks that took part")}
-HEADLINE = "time"
-VARIANTS = {
-    name: Variant("a sum", cpu=f"saitan.sums.cpu:{name.title()}", ranks=range(1, 9))
-    for name in ("right", "raises", "killed", "wrong")
-} | {"alone": Variant("one process", cpu="saitan.sums.cpu:Right")}
-def instance(inputs):
-    return None
-def queries(nothing, count, seed):
-    return list(range(1, count + 1))
-def reference(nothing, query):
-    return None
-def prepare(nothing, variant, backend, **parameters):
-    return VARIANTS[variant].load(backend)()
-'''
-CPU = """
-import os, signal, time
-import numpy as np
-from saitan.blocks import Blockwise
-from saitan.problem import Block, Checked, Invalid, Run, Unavailable
-from saitan.ranks import current
-
-class Right(Blockwise):
-    memory, transfer = 8, 0.0
-    def __init__(self):
-        self.ranks = current()
-    def fault(self):
-        pass
-    def run(self, query):
-        if self.ranks.rank == 1:
-            self.fault()
-        # The last rank is the slowest by what it says.
-        parts = self.ranks.each(self.ranks.rank + query)
-        self.sums = np.array([sum(parts)])
-        seconds = 0.001 * (1 + self.ranks.rank)
-        return Run(seconds, seconds, {"ranks_seen": len(parts)})
-    def validate(self):
-        return Checked("nothing", whole=False)
-    def blocks(self, rows=None):
-        yield Block("sums", 0, self.sums)
-    def close(self):
-        pass
-
-class Raises(Right):
-    def fault(self):
-        raise MemoryError("as asked")
-class Killed(Right):
-    def fault(self):
-        os.kill(os.getpid(), signal.SIGKILL)
-class Wrong(Right):
-    def validate(self):
-        raise Invalid("all are wrong")
-"""
-EXPERIMENT = {
-    "title": "Sums",
-    "problem": "sums",
-    "queries": 2,
-    "quantities": ["time", "ranks_seen"],
-    "ranks": [1, 2, 4],
-}
-
 pytestmark = [needs_ranks, pytest.mark.timeout(60)]
 
 
 @pytest.fixture
 def sums(project):
-    place = project.folder / "kernels/sums"
-    place.mkdir()
-    (place / "__init__.py").write_text(INIT)
-    (place / "cpu.py").write_text(CPU)
+    put_into(project.folder)
     return project
 
 

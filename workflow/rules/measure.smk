@@ -31,12 +31,13 @@ rule measure:
         f"{plan.run}/logs/measure/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.log",
     # Before what is drawn of it, which then shares the cores.
     priority: 1
-    threads: lambda wc: workflow.resource_settings.cores or 1
+    threads: lambda wc: plan.machine.cores
     resources:
         # Of a point with ranks: a GPU each, what starts them, and how many.
         gpu=lambda wc: plan.gpus_of(plan.point(wc)),
         mpi=lambda wc: plan.launcher_of(plan.point(wc)),
         tasks=lambda wc: plan.point(wc).ranks,
+        cpus_per_task=lambda wc: plan.cores_of(plan.point(wc)),
     params:
         # With the identity of the point: its code and, on the CPU, its cores.
         settings=lambda wc: plan.measure_settings(plan.point(wc)),
@@ -60,11 +61,12 @@ rule keep:
         f"{RESULTS}/answers/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.parquet",
     log:
         f"{RESULTS}/logs/keep/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.log",
-    threads: lambda wc: workflow.resource_settings.cores or 1
+    threads: lambda wc: plan.machine.cores
     resources:
         gpu=lambda wc: plan.gpus_of(plan.kept_point(wc)),
         mpi=lambda wc: plan.launcher_of(plan.kept_point(wc)),
         tasks=lambda wc: plan.kept_point(wc).ranks,
+        cpus_per_task=lambda wc: plan.cores_of(plan.kept_point(wc)),
     params:
         settings=lambda wc: plan.keep_settings(wc),
         keep_as=lambda wc: plan.keep_as(wc),
