@@ -45,7 +45,7 @@ wildcard_constraints:
     seed=r"\d+",
     output=r"[a-z0-9_]+",
     arch=r"sm_\d+[af]?",
-    stem=r"[A-Za-z0-9_.]+",
+    stem=r"[A-Za-z0-9_]+",
 
 
 rule all:
