@@ -47,7 +47,10 @@ from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
 ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
-SMALL = 50_000  # arcs up to which one thread answers the query: starting the others costs more
+# Where all threads together had less than this share of their cores' time, one thread answers the next queries: one,
+# then two, four, up to so many, until the cores are there again.
+THERE, MOST_ALONE = 0.75, 64
+SMALL = 200_000  # arcs up to which one thread answers the query: starting the others costs more
 DELTA_IN_MEDIAN_WEIGHTS = 6
 SAMPLED = 1 << 20  # weights of the sample whose median is taken
 
@@ -204,6 +207,8 @@ class Fast(CpuSolver):
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
             delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
         self.delta = float(delta)
+        # Queries that one thread answers from now on, and how many those were the last time.
+        self._alone = self._pause = 0
         arcs = np.empty(graph.m, [("target", np.int32), ("weight", graph.weights.dtype)])
         arcs["target"], arcs["weight"] = graph.targets, graph.weights
         self._rows = Rows(graph.offsets, arcs)
@@ -238,20 +243,34 @@ class Fast(CpuSolver):
     def _start(self, source: int) -> None:
         _start(self._buckets, source, self.distances, unreachable(self.distances.dtype), self._control)
 
-    def _steps(self, most: int) -> bool:
-        """Make so many steps at most, by all threads or, on a small graph, by one; whether there was one."""
+    def _steps(self, most: int, together: bool) -> bool:
+        """Make so many steps at most, by all threads or by one; whether there was one."""
         before = self._control[STEPS]
         self._control[ROLES] = self._control[OVER] = 0
-        if self.graph.m <= SMALL or len(self._buckets.state) == 1:
-            _lead(self._buckets, most, *self._arguments(), NEVER)
-        else:
+        if together:
             _together(self._buckets, most, *self._arguments(), ALONE)
+        else:
+            _lead(self._buckets, most, *self._arguments(), NEVER)
         return self._control[STEPS] > before
+
+    @property
+    def _shared_out(self) -> bool:
+        """Whether all threads are worth starting."""
+        return self.graph.m > SMALL and len(self._buckets.state) > 1
 
     def _attempt(self, source: int) -> tuple[int, int]:
         """How the query ended, and its number of steps."""
+        begin, used = time.perf_counter(), time.process_time()
         self._start(source)
-        self._steps(NEVER)
+        together = self._shared_out and self._alone == 0
+        self._steps(NEVER, together)
+        if together:
+            # The threads never sleep within a query, so time that they did not use was not theirs to use.
+            share = (time.process_time() - used) / (time.perf_counter() - begin) / len(self._buckets.state)
+            self._pause = min(2 * self._pause or 1, MOST_ALONE) if share < THERE else 0
+            self._alone = self._pause
+        elif self._alone:
+            self._alone -= 1
         state = self._buckets.state
         ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
         return ended, int(self._control[STEPS])
@@ -285,7 +304,7 @@ class Fast(CpuSolver):
         for _ in range(2):
             self._start(source)
             ends, sums = [time.perf_counter()], [(0, 0)]
-            while self._steps(1):
+            while self._steps(1, self._shared_out):
                 ends.append(time.perf_counter())
                 sums.append((state[:, UPDATED].sum(), state[:, RELAXED].sum()))
         updated, relaxed = np.diff(sums, axis=0).T

@@ -41,7 +41,8 @@ def test_equals_dijkstra(graph, delta):
     right(graph, graph.n - 1, delta=delta)
 
 
-def test_a_pool_that_fills_up_is_doubled():
+def test_a_pool_that_fills_up_is_doubled(monkeypatch):
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)  # by all threads
     random = np.random.default_rng(0)
     n, m = 30_000, 200_000
     weights = random.integers(1, 1000, m).astype(np.uint32)
@@ -53,7 +54,8 @@ def test_a_pool_that_fills_up_is_doubled():
     assert sssp.differs(sssp.reference(graph, 3), solver.answer()) is None
 
 
-def test_frontiers_wide_enough_for_all_threads():
+def test_frontiers_wide_enough_for_all_threads(monkeypatch):
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
     random = np.random.default_rng(1)
     n, m = 20_000, 100_000
     graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), random.random(m).astype(np.float32))
@@ -117,3 +119,24 @@ def test_layout_keeps_every_distance(graph):
     np.testing.assert_array_equal(
         dijkstra(split.to_scipy(), indices=0)[: graph.n], dijkstra(graph.to_scipy(), indices=0)
     )
+
+
+def test_one_thread_where_the_others_have_no_core(monkeypatch):
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], np.ones(2, np.uint32))
+    solver = Fast(graph)
+    if len(solver._buckets.state) == 1:
+        pytest.skip("one thread is all there is")
+    used = []
+    steps = solver._steps
+    monkeypatch.setattr(solver, "_steps", lambda most, together: used.append(together) or steps(most, together))
+    monkeypatch.setattr(cpu_fast, "THERE", 2.0)  # as if the threads never had their cores' time
+    for _ in range(9):
+        solver.run(0)
+        assert solver.distances.tolist() == [0, 1, 2]
+    assert used == [True, False, True, False, False, True, False, False, False]
+    monkeypatch.setattr(cpu_fast, "THERE", 0.0)
+    used.clear()
+    for _ in range(4):
+        solver.run(0)
+    assert used == [False, True, True, True]
