@@ -131,9 +131,10 @@ class Broad:
             "relaxations": int(record["relaxed"]),
             "pulled": int(record["pulled"]),
             "blocks": self.blocks,
-            "delta": float(record["step"]),
             "distance_bits": 8 * self.dtype.itemsize,
         }
+        if np.isfinite(record["step"]):
+            counters["delta"] = float(record["step"])
         moved = 3 * counters["sweeps"] * self.graph.n * self.dtype.itemsize + 8 * counters["relaxations"]
         return sum(laps.seconds()), counters, {"bytes": moved}
 
