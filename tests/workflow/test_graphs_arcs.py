@@ -129,3 +129,22 @@ def test_drawn_weights_are_equal_both_ways_and_survive_renumbering_of_arcs(graph
 @pytest.mark.parametrize("change", [arcs.drop_loops, arcs.symmetrise, arcs.merge_parallel])
 def test_a_graph_without_vertices_stays_one(change):
     assert change(Graph.from_arcs(0, [], [])).n == 0
+
+
+@pytest.mark.parametrize("n", [0, 3])
+@pytest.mark.parametrize(
+    "change",
+    [
+        arcs.drop_loops,
+        arcs.symmetrise,
+        arcs.merge_parallel,
+        lambda graph: arcs.draw_weights(graph, 1, 9, 1),
+        lambda graph: arcs.largest_component(graph, "weak"),
+        lambda graph: arcs.largest_component(graph, "strong"),
+        lambda graph: arcs.relabel(graph, "bfs"),
+        lambda graph: arcs.relabel(graph, "degree"),
+    ],
+)
+def test_a_graph_without_arcs_or_vertices_stays_one(change, n):
+    changed = change(Graph.from_arcs(n, [], [], np.empty(0, np.uint32)))
+    assert changed.m == 0 and changed.n in (n, min(n, 1))

@@ -21,7 +21,7 @@ from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.index import write_index
 from saitan.workflow.numbers import digits, readable, typeset
 from saitan.workflow.ranking import Quoted
-from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines
+from saitan.workflow.report import ReportPlan, page, read_plan, summary_lines, write_report
 from saitan.workflow.report_facts import graph_row, kept, machines
 from saitan.workflow.report_outcome import (
     KILLED,
@@ -250,7 +250,30 @@ def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
     assert lines[-2] == "3 points, 1 failed, 2 left out"
     assert lines[0].startswith("fig_a: best, map on cpu: adaptive (threshold_up=350) 871 ms; map on cuda: adaptive")
     assert "failed: fig_a/cuda/map/selection/default: graph map needs 141.2 GiB, 12.0 GiB are free" in lines
-    assert output.read_text().startswith("<!doctype html>")
+    assert output.read_text().startswith("<!doctype html>") and "drawing" in output.read_text()
+
+
+def test_a_page_without_charts_is_without_the_script_that_draws_them_and_a_run_is_not_stopped_unless_said(
+    plan, tmp_path
+):
+    (tmp_path / "vega.js").write_text("drawing")
+    for experiment in plan["experiments"]:
+        experiment.pop("figure", None)
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    samples = tmp_path / plan["points"][0]["samples"]
+    samples.unlink()
+    output = tmp_path / "report.html"
+    lines = write_report(read_plan(tmp_path / "plan.json"), output, PEERS, vega=tmp_path / "vega.js")
+    assert "drawing" not in output.read_text() and "stopped" not in lines[-2]
+    lines = write_report(read_plan(tmp_path / "plan.json"), output, PEERS, stopped=True)
+    assert "stopped" in lines[-2]
+
+
+def test_of_many_bests_the_first_are_named_and_the_others_counted(plan, monkeypatch):
+    assert not any("more" in line for line in lines_of(plan))
+    monkeypatch.setattr("saitan.workflow.report.LONG_LIST", 1)
+    line = lines_of(plan)[0]
+    assert line.endswith("; and 1 more") and line.count(": adaptive") == 1
 
 
 def test_summary_of_an_experiment_without_times(plan, tmp_path):
@@ -616,6 +639,10 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     row = graph_row("net", "A net", tmp_path / "net", None, None)
     assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
     assert graph_row("map", "A map", tmp_path / "map", None, None).synthetic == "generated"
+    drawn = Graph(np.array([0, 1]), np.array([0], np.int32), None, metadata={"generator": "ring", "seed": 7})
+    write_graph(drawn.with_metadata(parameters={"vertices": 1, "odd": True}), tmp_path / "drawn")
+    row = graph_row("drawn", "Drawn", tmp_path / "drawn", None, None)
+    assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
     assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
 
 
