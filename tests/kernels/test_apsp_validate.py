@@ -85,6 +85,15 @@ def test_a_circle_of_tight_arcs_of_weight_zero_is_no_tree():
         certificate.check(0, wrong)
 
 
+@pytest.mark.parametrize("low", [0, 1, 5, 8])
+def test_an_arc_from_a_nearer_vertex_that_is_not_tight_holds_no_circle(low):
+    graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([9, 0, 0], np.uint32))
+    certificate = Certificate(graph)
+    certificate.check(0, np.array([[0, 9, 9]], np.uint32))
+    with pytest.raises(Invalid, match=rf"vertex 1 \(distance {low}\) has no tight path from the source 0"):
+        certificate.check(0, np.array([[0, low, low]], np.uint32))
+
+
 def test_a_long_chain_of_weight_zero_hangs_together():
     order = np.random.default_rng(1).permutation(3000)
     graph = Graph.from_arcs(3000, order[:-1], order[1:], np.zeros(2999, np.uint32))

@@ -158,6 +158,15 @@ def test_the_tree_follows_arcs_of_weight_zero_to_the_last(certify, degree):
 
 
 @BACKENDS
+@pytest.mark.parametrize("low", [0, 1, 5, 8])
+def test_an_arc_from_a_nearer_vertex_that_is_not_tight_holds_no_circle(certify, low):
+    graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([9, 0, 0], np.uint32))
+    assert certify(graph, 0, np.array([0, 9, 9], np.uint32)).tolist() == [-1, 0, 1]
+    with pytest.raises(Invalid, match=rf"^vertex 1 \(distance {low}\) has no tight path from the source 0$"):
+        certify(graph, 0, np.array([0, low, low], np.uint32))
+
+
+@BACKENDS
 def test_of_several_nearer_vertices_the_smallest_is_the_predecessor(certify):
     graph = Graph.from_arcs(5, [4, 4, 4, 3, 1, 2], [1, 2, 3, 0, 0, 0], np.array([1, 1, 1, 1, 1, 1], np.uint32))
     assert certify(graph, 4, right(graph, 4, np.uint32)).tolist() == [1, 4, 4, 4, -1]

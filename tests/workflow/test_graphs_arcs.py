@@ -126,11 +126,6 @@ def test_drawn_weights_are_equal_both_ways_and_survive_renumbering_of_arcs(graph
     assert listed(arcs.draw_weights(both.transposed(), 100, 5000, seed)) == listed(both)
 
 
-@pytest.mark.parametrize("change", [arcs.drop_loops, arcs.symmetrise, arcs.merge_parallel])
-def test_a_graph_without_vertices_stays_one(change):
-    assert change(Graph.from_arcs(0, [], [])).n == 0
-
-
 @pytest.mark.parametrize("n", [0, 3])
 @pytest.mark.parametrize(
     "change",

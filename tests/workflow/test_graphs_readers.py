@@ -3,6 +3,7 @@ import io
 import lzma
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -280,6 +281,11 @@ BAD = {
     "SNAP negative": ("snap", "0\t1\n-1\t0\n", "line 2: vertex -1 is out of range: 0 to 2147483646 is right"),
     "SNAP letters": ("snap", "0\t1\n1\tb\n", "line 2: 'b' is not a vertex number"),
     "no Matrix Market": ("matrix-market", "1 2 3\n", "line 1: '1 2 3' is not '%%MatrixMarket matrix coordinate"),
+    "a banner with a word missing": (
+        "matrix-market",
+        "%%MatrixMarket matrix coordinate real\n3 3 0\n",
+        "line 1: '%%MatrixMarket matrix coordinate real' is not '%%MatrixMarket matrix coordinate FIELD SYMMETRY'",
+    ),
     "dense matrix": (
         "matrix-market",
         "%%MatrixMarket matrix array real general\n",
@@ -334,6 +340,14 @@ def test_bad_input_is_named_in_one_line(write, case, monkeypatch):
         read_graph_file(path, format)
     assert str(failure.value).startswith(f"{path}: {message}")
     assert "\n" not in str(failure.value)
+
+
+def test_as_many_vertices_as_int32_counts_are_not_too_many(monkeypatch):
+    monkeypatch.setattr(formats, "available_memory", lambda: 1 << 60)
+    layout = formats.Layout("FROM TO", ("vertex", "vertex"), 1, 2**31 - 1, 0, 1, comment=b"c")
+    formats.check_size(Path("g"), layout)
+    with pytest.raises(Failure, match=r"^g: line 1: 2147483648 vertices: int32 ids hold at most 2147483647$"):
+        formats.check_size(Path("g"), replace(layout, vertices=2**31))
 
 
 def test_what_just_fits_memory_is_read(write, monkeypatch):
