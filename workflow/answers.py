@@ -3,7 +3,8 @@
 One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. A compressed
 answer has one row of the file for each block instead: `first`, the number of its first row, `rows`, and `stream`, its
 values (kernels/compression/FORMAT.md). The schema's metadata holds under "saitan", as JSON, the array's `shape` and
-`dtype`, the `seconds` that fetching, compressing and writing took, and what the writer was told about it.
+`dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and writing took, and what the
+writer was told about it.
 
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
 The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
@@ -123,7 +124,7 @@ class SlabWriter:
 class _Output:
     """One file being written: numbers."""
 
-    codec = "zstd"
+    kind, codec = "numbers", "zstd"
 
     def __init__(self, path: Path, first: Any, about: dict[str, Any]) -> None:
         self._width, self._dtype, self._rows, self._about = first.shape[1:], np.dtype(first.dtype), 0, about
@@ -155,7 +156,7 @@ class _Output:
 
     def close(self) -> None:
         metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
-        metadata["seconds"] = self._seconds
+        metadata |= {"seconds": self._seconds, "written": self.kind}
         self._writer.add_key_value_metadata({_KEY: json.dumps(metadata)})
         self._writer.close()
 
@@ -163,7 +164,7 @@ class _Output:
 class _Streams(_Output):
     """One file being written: a row a block, compressed where the block lies."""
 
-    codec = "none"
+    kind, codec = "streams", "none"
 
     def _columns(self) -> pa.Schema:
         return pa.schema([("first", pa.int64()), ("rows", pa.int64()), ("stream", pa.large_binary())])

@@ -85,7 +85,7 @@ def kept(answers: Iterable[Path]) -> list[Kept]:
             found.append(
                 Kept(
                     name="/".join(path.with_suffix("").parts[-7:]),
-                    how=told.get("keep_as", "raw"),
+                    how=about_answer(files[-1]).get("written", "numbers"),
                     dtype=told["dtype"],
                     shape=told["shape"],
                     nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,

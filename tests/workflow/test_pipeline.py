@@ -112,7 +112,7 @@ DIGITS = {
 
 
 def test_new_problems_are_folders_and_yaml(with_toys):
-    sums = toy_experiment("numpy", keep=["sums"])
+    sums = toy_experiment("numpy", keep=["sums"], keep_as="compressed")
     swept = toy_experiment("numpy", instance={"factor": [1, 3]}, variants={"numpy": {"repeat": [1, 2]}})
     digits = {**DIGITS, "variants": {"rows": {"step": [1, 7]}, "elsewhere": {}}}
     with_toys.configure({"digits_of": digits, "sums": sums, "swept": swept})
@@ -132,6 +132,8 @@ def test_new_problems_are_folders_and_yaml(with_toys):
     assert "left out: elsewhere on cpu in digits_of (sums.sums): needs a machine of another kind" in done.stderr
     assert "0 failed, 1 left out" in done.stderr
     html = page(with_toys)
+    # Numbers of 64 bits with a sign have no stream.
+    assert "Kept answers" in html and "<td>numbers</td>" in html
     assert "Toy sums" in html and "Multiples of sums" in html and "needs a machine of another kind" in html
     assert "Nothing to be done" in with_toys.snakemake().stderr
 
