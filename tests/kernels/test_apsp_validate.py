@@ -94,6 +94,14 @@ def test_an_arc_from_a_nearer_vertex_that_is_not_tight_holds_no_circle(low):
         certificate.check(0, np.array([[0, low, low]], np.uint32))
 
 
+def test_an_arc_from_an_equal_distance_that_is_not_tight_holds_no_circle():
+    graph = Graph.from_arcs(4, [0, 3, 1, 2], [3, 1, 2, 1], np.array([5, 4, 0, 0], np.uint32))
+    certificate = Certificate(graph)
+    certificate.check(0, np.array([[0, 9, 9, 5]], np.uint32))
+    with pytest.raises(Invalid, match=r"vertex 1 \(distance 5\) has no tight path from the source 0"):
+        certificate.check(0, np.array([[0, 5, 5, 5]], np.uint32))
+
+
 def test_a_long_chain_of_weight_zero_hangs_together():
     order = np.random.default_rng(1).permutation(3000)
     graph = Graph.from_arcs(3000, order[:-1], order[1:], np.zeros(2999, np.uint32))

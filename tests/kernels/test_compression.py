@@ -177,8 +177,8 @@ def test_the_bound_itself_is_allowed_and_one_unit_beyond_is_not():
         solver.validate()
 
 
-def compared(a, found, kept, components=1):
-    errors = compare(np.array(a), np.array(found), kept, components)
+def compared(a, found, kept, bound=0.0):
+    errors = compare(np.array(a), np.array(found), kept, bound, 1)
     return errors.wrong, errors.first
 
 
@@ -197,6 +197,10 @@ def test_the_edges_of_the_bound(dtype):
     # With all bits kept the next number below a power of two is as near as the bound allows, and wrong.
     assert compared([one], [np.nextafter(one, dtype(0))], about.nmant) == (1, 0)
     assert compared([one], [dtype(7)], -1) == (0, -1)
+    # An absolute bound is met exactly, and no more.
+    for right, away in ((dtype(1.25), dtype(9)), (dtype(0.75), dtype(-9))):
+        assert compared([one], [right], 3, 0.25) == (0, -1)
+        assert compared([one], [np.nextafter(right, away)], 3, 0.25) == (1, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.int64])
@@ -213,13 +217,13 @@ def test_every_value_is_compared_and_the_first_wrong_one_named(dtype, size):
 def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
     clean, one = Errors(0, -1, *[0.0] * 6), Errors(1, 4, *[0.0] * 6)
     with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values are off by more than 2\^-1 of the value, or"):
-        judge(one, 0, 52, 9)
+        judge(one, 0, 0.0, 52, 9)
     for kept, mantissa in ((52, 52), (20, 0)):
         with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values differ$"):
-            judge(one, kept, mantissa, 9)
-        assert judge(clean, kept, mantissa, 9).says == "every value, to the bit"
-    assert judge(clean, 0, 52, 9).says == "every value, relative error at most 2^-1"
-    assert judge(clean, -1, 52, 9).says == "nothing: a fixed rate has no bound"
+            judge(one, kept, 0.0, mantissa, 9)
+        assert judge(clean, kept, 0.0, mantissa, 9).says == "every value, to the bit"
+    assert judge(clean, 0, 0.0, 52, 9).says == "every value, relative error at most 2^-1"
+    assert judge(clean, -1, 0.0, 52, 9).says == "nothing: a fixed rate has no bound"
 
 
 def test_values_that_are_not_written_are_seen():

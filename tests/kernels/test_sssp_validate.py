@@ -167,6 +167,14 @@ def test_an_arc_from_a_nearer_vertex_that_is_not_tight_holds_no_circle(certify, 
 
 
 @BACKENDS
+def test_an_arc_from_an_equal_distance_that_is_not_tight_holds_no_circle(certify):
+    graph = Graph.from_arcs(4, [0, 3, 1, 2], [3, 1, 2, 1], np.array([5, 4, 0, 0], np.uint32))
+    assert certify(graph, 0, np.array([0, 9, 9, 5], np.uint32)).tolist() == [-1, 3, 1, 0]
+    with pytest.raises(Invalid, match=r"^vertex 1 \(distance 5\) has no tight path from the source 0$"):
+        certify(graph, 0, np.array([0, 5, 5, 5], np.uint32))
+
+
+@BACKENDS
 def test_of_several_nearer_vertices_the_smallest_is_the_predecessor(certify):
     graph = Graph.from_arcs(5, [4, 4, 4, 3, 1, 2], [1, 2, 3, 0, 0, 0], np.array([1, 1, 1, 1, 1, 1], np.uint32))
     assert certify(graph, 4, right(graph, 4, np.uint32)).tolist() == [1, 4, 4, 4, -1]
