@@ -28,7 +28,8 @@ def graphs():
     yield star(700)
     yield undirected(2, [(0, 1)])
     yield undirected(333, draw.integers(0, 150, (200, 2)))  # most are reached by nobody
-    yield undirected(65, draw.integers(0, 65, (90, 2)), once=True)
+    loops = np.repeat(np.arange(20), 2).reshape(-1, 2)
+    yield undirected(65, np.concatenate([draw.integers(0, 65, (90, 2)), loops]), once=True)
     yield directed(517, draw.integers(0, 517, (1500, 2)))
 
 
