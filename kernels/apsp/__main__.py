@@ -1,0 +1,69 @@
+"""`python -m saitan.apsp compress GRAPH FILE`: all pairs of a graph in a coded file; `info`, `get FILE S T` read it.
+
+GRAPH is what `saitan.read_graph` takes: a file of another format, or a folder of `results/graphs`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import saitan
+from saitan import apsp
+from saitan.graph import GraphError
+from saitan.problem import Invalid, Unavailable
+from saitan.sssp import unreachable
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m saitan.apsp", description=__doc__.split("\n", 1)[0])
+    actions = parser.add_subparsers(required=True)
+    compress = actions.add_parser("compress", help="write the coded file of a graph's matrix")
+    compress.add_argument("graph", type=Path)
+    compress.add_argument("file", type=Path)
+    compress.add_argument("--variant", default="fast")
+    compress.add_argument("--backend", default="auto", choices=("auto", "cpu", "cuda"))
+    compress.add_argument(
+        "--unchecked", action="store_true", help="neither certify the distances nor decode them again"
+    )
+    compress.set_defaults(run=_compress)
+    info = actions.add_parser("info", help="what a file holds")
+    info.add_argument("file", type=Path)
+    info.set_defaults(run=_info)
+    get = actions.add_parser("get", help="one distance")
+    get.add_argument("file", type=Path)
+    get.add_argument("source", type=int)
+    get.add_argument("target", type=int)
+    get.set_defaults(run=_get)
+    arguments = parser.parse_args()
+    try:
+        arguments.run(arguments)
+    except (ValueError, IndexError, GraphError, Invalid, Unavailable) as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"{error.filename or arguments.file}: {error.strerror or error}")
+
+
+def _compress(arguments: argparse.Namespace) -> None:
+    graph = saitan.read_graph(arguments.graph)
+    told = apsp.compress(graph, arguments.file, arguments.variant, arguments.backend, not arguments.unchecked)
+    checked = "not checked" if arguments.unchecked else "every entry checked"
+    print(f"{told['entries']:,} entries in {told['bytes']:,} bytes, {told['ratio']:.4g}:1, {checked}")
+    print(f"{told['total_s']:.3g} s, of which distances {told['kernel_s']:.3g} and coding {told['coding_s']:.3g}")
+
+
+def _info(arguments: argparse.Namespace) -> None:
+    with apsp.open(arguments.file) as matrix:
+        n, checked = len(matrix), "checked" if matrix.about["checked"] else "not checked"
+        print(f"{matrix.about['graph']}: {n:,} x {n:,} {matrix.dtype}, {matrix.nbytes:,} bytes, {checked}")
+
+
+def _get(arguments: argparse.Namespace) -> None:
+    with apsp.open(arguments.file) as matrix:
+        found = matrix[arguments.source, arguments.target]
+        print("unreached" if found == unreachable(matrix.dtype) else found)
+
+
+if __name__ == "__main__":
+    main()

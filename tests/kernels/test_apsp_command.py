@@ -1,0 +1,49 @@
+"""`python -m saitan.apsp` from a terminal."""
+
+import subprocess
+import sys
+
+import pytest
+
+from saitan import apsp, read_graph
+
+LINES = "p sp 4 4\na 1 2 5\na 2 3 7\na 3 1 1\na 1 3 20\n"
+
+
+def called(*arguments):
+    command = [sys.executable, "-m", "saitan.apsp", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "small.gr"
+    path.write_text(LINES)
+    return path
+
+
+def test_compress_info_get(graph, tmp_path):
+    file = tmp_path / "m"
+    done = called("compress", graph, file, "--backend", "cpu")
+    assert done.returncode == 0 and "16 entries in" in done.stdout and "every entry checked" in done.stdout, done.stderr
+    assert "4 x 4 uint32" in called("info", file).stdout
+    assert called("get", file, 0, 2).stdout == "12\n"
+    assert called("get", file, 3, 2).stdout == "unreached\n"
+    with apsp.open(file) as m:
+        assert (m[:] == apsp.solve(read_graph(graph), backend="cpu")).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("info", "{graph}"), "no coded matrix"),
+        (("info", "{folder}/none"), "No such file"),
+        (("compress", "{graph}", "{folder}/m", "--backend", "cpu", "--variant", "fats"), "unknown variant 'fats'"),
+        (("compress", "{graph}", "{graph}/m", "--backend", "cpu"), "small.gr"),
+        (("compress", "{folder}/none.gr", "{folder}/m"), "none.gr"),
+    ],
+)
+def test_what_is_wrong_is_one_line(graph, tmp_path, arguments, said):
+    done = called(*(part.format(graph=graph, folder=tmp_path) for part in arguments))
+    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["small.gr"]
