@@ -152,7 +152,7 @@ class CpuSolver(Blockwise):
 
     @property
     def longest(self) -> float:
-        """No distance is longer."""
+        """No sum is longer."""
         return self.instance.longest
 
     def produce(self, query: list[int]) -> Run:

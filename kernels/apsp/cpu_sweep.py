@@ -155,7 +155,7 @@ class Swept(CpuSolver):
 
     @property
     def longest(self) -> float:
-        """No distance is longer."""
+        """No sum is longer."""
         return longest_path(self.hierarchy)
 
     def _prepare(self, dtype: np.dtype) -> None:

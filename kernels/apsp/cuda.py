@@ -173,7 +173,7 @@ class CudaSolver(DeviceRows):
 
     @property
     def longest(self) -> float:
-        """No distance is longer."""
+        """No sum is longer."""
         return self.instance.longest
 
     def slab(self):

@@ -150,7 +150,7 @@ class Swept(CudaSolver):
 
     @property
     def longest(self) -> float:
-        """No distance is longer."""
+        """No sum is longer."""
         return longest_path(self.hierarchy)
 
     def work_forecast(self, dtype: np.dtype) -> int:

@@ -56,6 +56,11 @@ def slab_rows(instance: Instance, backend: str) -> int:
     return min(several.each(rows))
 
 
+def _most(dtype: np.dtype) -> float:
+    """Sums below it fit the type, for floats with what rounding adds."""
+    return float(np.finfo(dtype).max) * 0.99 if dtype.kind == "f" else unreachable(dtype).item()
+
+
 class Slabs:
     """A solver whose answer leaves in slabs.
 
@@ -73,7 +78,7 @@ class Slabs:
         self.instance, self.rows = instance, rows or slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
-        self._settled = self.solver.longest < unreachable(self.solver.dtype).item()
+        self._settled = self.solver.longest < _most(self.solver.dtype)
 
     @property
     def memory(self) -> int:
@@ -90,11 +95,14 @@ class Slabs:
 
     def _slabs(self, query: list[int]) -> Iterator[tuple[int, Run]]:
         """The first row of every slab and its run, while its rows are in the solver's slab."""
-        self.settle(query)
+        dtype = self.settle(query)
         parts = self._parts(query)
         for number in self._ranks.tickets(len(parts)):
             low, part = parts[number]
-            yield low, self.solver.produce(part)
+            run = self.solver.produce(part)
+            if self.solver.dtype != dtype:
+                raise Invalid(f"the slab at row {low:,} has distances of {self.solver.dtype}, those before {dtype}")
+            yield low, run
 
     def _parts(self, query: list[int]) -> list[tuple[int, list[int]]]:
         """The first row of every slab that is not done, and its query."""

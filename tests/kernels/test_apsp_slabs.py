@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_apsp import by_scipy, random_graph
+from test_apsp import TOP, by_scipy, random_graph
 from test_apsp_sweep import grid
 from test_sssp import graphs
 
@@ -131,6 +131,26 @@ def test_a_sum_that_needs_64_bits_widens_every_slab(answer):
     apsp.slabs(graph, rows, backend="cpu")
     found = rows.answer()["distances"]
     assert found.dtype == np.uint64 and found[297, 299] == 2**33 - 4 and found[0, 1] == 2**64 - 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.float32])
+def test_a_sum_that_is_no_distance_widens_every_slab_too(dtype):
+    # Vertex 299 alone has a loop whose sum does not fit.
+    long = TOP - 9 if dtype == np.uint32 else np.float32(1.8e38)
+    graph = Graph.from_arcs(300, [298, 299], [299, 299], np.array([long, long], dtype))
+    rows = Rows()
+    apsp.slabs(graph, rows, backend="cpu")
+    matrix = apsp.solve(graph, backend="cpu")
+    assert rows.answer()["distances"].tobytes() == matrix.tobytes()
+    assert {block.array.dtype for block in rows._kept} == {matrix.dtype}
+
+
+def test_slabs_of_two_types_are_refused(monkeypatch):
+    graph = Graph.from_arcs(300, [297, 298], [298, 299], np.array([TOP - 1, TOP - 1], np.uint32))
+    solver = prepared(graph, "slabs")
+    solver._settled = True
+    with pytest.raises(Invalid, match="uint64, those before uint32"):
+        solver.run([0, 300], lambda block: None)
 
 
 def test_what_does_not_leave_in_slabs_says_so():
