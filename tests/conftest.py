@@ -29,6 +29,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+@pytest.fixture
+def card_alone():
+    """For tests of the card's free memory, which the other processes of `pytest -n` change."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("other test processes use the card: run it without -n")
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real inputs: SAITAN_DATA, or ../shared/data beside the repository."""

@@ -213,9 +213,10 @@ class Multiplier:
             beyond = f"holds {-infinite}" if self.dtype == np.float32 else f"has an entry outside [{low}, {high}]"
             raise ValueError(f"{what} {beyond}, which {semiring} cannot hold")
 
-    def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix) -> np.void:
+    def check(self, c: int, c_pitch: int, a: Matrix, b: Matrix, packed: bool = True) -> np.void:
         """Read the report of a product. Raises ValueError for what an operand may not hold, SumOverflow.
 
+        packed: whether packing has noted the largest entries, which tell most often that no sum reaches infinity.
         Where the report has NEGATIVE, only the signed loop has written C.
         """
         infinite = infinity(self.dtype, "max_plus" if self.mirrored else "min_plus")
@@ -228,7 +229,7 @@ class Multiplier:
                 reach = report["largest"].view(np.float32).sum(dtype=np.float32)
             else:
                 reach = report["largest"].sum(dtype=np.uint64)
-        if reach >= infinity(self.dtype):
+        if not packed or reach >= infinity(self.dtype):
             self._overflow.prepared_call(
                 (a.rows, divided(b.columns, BLOCK[0])),
                 BLOCK,

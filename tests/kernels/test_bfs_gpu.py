@@ -183,7 +183,7 @@ def test_a_graph_too_large_is_refused_before_any_upload(monkeypatch):
             bfs.prepare(graph, variant, "cuda")
 
 
-def test_memory_is_given_back():
+def test_memory_is_given_back(card_alone):
     import pycuda.driver as driver
 
     graph = kronecker(12)

@@ -133,7 +133,7 @@ def test_memory_that_is_not_there_is_unavailable():
     buffers.free()
 
 
-def test_memory_is_given_back():
+def test_memory_is_given_back(card_alone):
     import pycuda.driver as driver
 
     graph = random_graph(100_000, 3_000_000, 9, np.uint32, 1)
