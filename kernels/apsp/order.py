@@ -70,16 +70,7 @@ def _preorder(offsets, targets):
         if parent[start] != -2:
             continue
         root = _middle(offsets, targets, start, queue[tail:], parent)
-        head, parent[root], queue[tail] = tail, -1, root
-        tail += 1
-        while head < tail:
-            u = queue[head]
-            head += 1
-            for i in range(offsets[u], offsets[u + 1]):
-                v = targets[i]
-                if parent[v] == -2:
-                    parent[v], queue[tail] = u, v
-                    tail += 1
+        tail += _search(offsets, targets, root, queue[tail:], parent)
     size, heaviest = np.ones(n, np.int64), np.full(n, -1, np.int64)
     for k in range(n - 1, -1, -1):
         v, above = queue[k], parent[queue[k]]
@@ -109,9 +100,9 @@ def _preorder(offsets, targets):
 
 
 @njit(cache=True)
-def _middle(offsets, targets, start, queue, parent):
-    """A vertex in the middle of the way from `start` to a vertex that is farthest from it; parent is as before."""
-    queue[0], parent[start] = start, -1
+def _search(offsets, targets, root, queue, parent):
+    """Breadth-first from `root` over vertices whose parent is -2; they go to `queue` in turn, returns how many."""
+    queue[0], parent[root] = root, -1
     head, tail = 0, 1
     while head < tail:
         u = queue[head]
@@ -121,6 +112,13 @@ def _middle(offsets, targets, start, queue, parent):
             if parent[v] == -2:
                 parent[v], queue[tail] = u, v
                 tail += 1
+    return tail
+
+
+@njit(cache=True)
+def _middle(offsets, targets, start, queue, parent):
+    """A vertex in the middle of the way from `start` to a vertex that is farthest from it; parent is as before."""
+    tail = _search(offsets, targets, start, queue, parent)
     far, hops = queue[tail - 1], 0
     v = far
     while parent[v] >= 0:
