@@ -8,10 +8,13 @@ from test_apsp_sweep import grid
 from test_phast import both_ways
 
 from saitan import apsp
-from saitan.apsp import coding, cuda_packing
-from saitan.apsp.cuda_fast import NearFar
+from saitan.apsp import coding
 from saitan.graph import Graph
 from saitan.problem import Invalid
+
+pytest.importorskip("pycuda.driver", exc_type=ImportError)
+from saitan.apsp import cuda_packing
+from saitan.apsp.cuda_fast import NearFar
 
 pytestmark = pytest.mark.gpu
 

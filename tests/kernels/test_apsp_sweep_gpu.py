@@ -10,8 +10,11 @@ from test_phast import both_ways
 from test_sssp import graphs
 
 from saitan import apsp
-from saitan.apsp import cuda_sweep, sweep
+from saitan.apsp import sweep
 from saitan.graph import Graph
+
+pytest.importorskip("pycuda.driver", exc_type=ImportError)
+from saitan.apsp import cuda_sweep
 
 pytestmark = pytest.mark.gpu
 

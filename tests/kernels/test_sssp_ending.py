@@ -47,7 +47,7 @@ def test_the_shared_constants_have_the_values_that_the_hosts_rely_on():
     # A block's donated entries are read by a thread for every other block; the kernel's launch bounds are as many.
     assert constants("sssp", "fast.cu")["THREADS"] % 32 == 0
     assert constants("sssp", "phast.cu").keys() >= {"THREADS", "QUEUE"}
-    assert constants("sssp", "broad.cu")["CHUNK"] % 32 == 0
+    assert constants("sssp", "rows.cuh")["THREADS"] % 32 == 0
 
 
 def test_a_grid_is_along_x_where_two_to_the_31_blocks_fit():

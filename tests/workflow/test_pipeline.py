@@ -108,6 +108,7 @@ DIGITS = {
     "arrays": ["sums.sums"],
     "queries": 2,
     "quantities": ["rate", "time"],
+    "measure": {"min_rounds": 2, "max_rounds": 2},
 }
 
 
