@@ -70,7 +70,8 @@ terminal.show(plan, workflow)
 
 
 onsuccess:
-    ending.succeeded(workflow.dag_settings.targets)
+    chosen = workflow.dag_settings
+    ending.succeeded(chosen.targets, chosen.until, chosen.omit_from)
 
 
 onerror:

@@ -186,9 +186,9 @@ class Plan(GraphFiles):
         if point.graph in self.arrays:
             return f"{RESULTS}/arrays/{point.graph}.npy"
         experiment, _, output = point.graph.partition(".")
-        return f"{self._kept(experiment, point.backend).answers}/{output}.parquet"
+        return f"{self.kept_by(experiment, point.backend).answers}/{output}.parquet"
 
-    def _kept(self, experiment: str, backend: str) -> Point:
+    def kept_by(self, experiment: str, backend: str) -> Point:
         """The point whose answer an experiment keeps, on the same backend where there is one."""
         points = self.points_of(experiment)
         return next((point for point in points if point.backend == backend), points[0])

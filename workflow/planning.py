@@ -192,6 +192,10 @@ def _identified(plan: Plan, point: Point) -> Point:
     ]
     if point.ranks:
         parts.append((point.ranks, experiment.cores_per_rank))
+    if entry is None and point.graph != NO_GRAPH:
+        # What another experiment keeps: of another graph, variant or draw it is another array.
+        made = plan.kept_by(point.graph.partition(".")[0], point.backend)
+        parts.append((made.name, made.drawn, made.identity))
     if point.backend == "cuda":
         names = kernel_names(point.problem, declared.cubins)
         owners = dict.fromkeys(name.partition("/")[0] for name in names)

@@ -121,13 +121,19 @@ class Ending:
         self._plan, self._started, self._listener = plan, time.time(), _Stops()
         logging.getLogger("snakemake.logging").addHandler(self._listener)
 
-    def succeeded(self, targets: Collection[str]) -> None:
-        """Say where the report is and what it found; of single experiments what their tables say."""
+    def succeeded(self, targets: Collection[str], until: Collection[str] = (), omitted: Collection[str] = ()) -> None:
+        """Say where the report is and what it found; of single experiments what their tables say.
+
+        until, omitted: the rules of --until and --omit-from. With them no report was made: the one that stands there is
+        of an earlier run.
+        """
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines
         from saitan.workflow.report_outcome import outcome
 
         plan = self._plan
+        if until or omitted:
+            targets = [name for name in until if not omitted] or ["-"]
         if (not targets or {"all", plan.report} & set(targets)) and Path(plan.summary).exists():
             print(Path(plan.summary).read_text(), end="", file=sys.stderr)
         elif wanted := set(targets) & plan.config.experiments.keys():

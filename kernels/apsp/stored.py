@@ -62,6 +62,12 @@ class Writer:
         return self._file.tell()
 
 
+def _whole(index: Any) -> bool:
+    if isinstance(index, bool):
+        return False
+    return isinstance(index, _WHOLE) or (isinstance(index, np.ndarray) and not index.ndim and index.dtype.kind in "iu")
+
+
 def _check(words: np.ndarray, number: int) -> int:
     return int(packing.checksum(words, 0, len(words), number))
 
@@ -143,12 +149,16 @@ class Matrix:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> Any:
+        if self._arrays is None:
+            raise ValueError(f"{self.path}: the matrix is closed")
         if isinstance(key, tuple):
             if len(key) != 2:
                 raise IndexError("a matrix has two indices")
             s, t = key
-            if isinstance(s, _WHOLE) and isinstance(t, _WHOLE):
+            if _whole(s) and _whole(t):
                 return self._entry(self._index(s), self._index(t))
+            if t is None or t is Ellipsis:
+                raise IndexError(f"a column is a whole number, a slice or an array of them, not {t}")
             return self[s][..., t]
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
@@ -158,6 +168,8 @@ class Matrix:
         return self._rows(np.array([self._index(key)]))[0]
 
     def _index(self, vertex: int) -> int:
+        if not _whole(vertex):
+            raise IndexError(f"a row is a whole number, rows are a slice of step 1, not {type(vertex).__name__}")
         if 0 <= vertex < self._n:
             return vertex
         if -self._n <= vertex < 0:

@@ -59,7 +59,10 @@ def pack(arguments: argparse.Namespace) -> None:
     """FILE to FILE.packed."""
     content = arguments.file.read_bytes()
     if content.startswith(NPY):
-        array = np.load(io.BytesIO(content), allow_pickle=False)
+        file = io.BytesIO(content)
+        array = np.load(file, allow_pickle=False)
+        if rest := len(content) - file.tell():
+            raise ValueError(f"{rest:,} bytes follow the array: a .npy file of one array is right")
         front = content[: len(content) - array.nbytes]
         # As it lies in the file.
         array = array if array.flags.c_contiguous else array.T

@@ -228,3 +228,13 @@ def test_the_footer_is_what_the_description_says(tmp_path):
     footer = json.loads(content[begin : begin + size])
     assert footer["n"] == 30 and footer["dtype"] == "<u4" and footer["width"] == footer["group"] == 16
     assert list(footer["sections"]) == ["vertices", "rows", "ends", "starts"] and footer["about"]["checked"]
+
+
+@pytest.mark.parametrize("key", [[0, 1], np.array([0, 2]), "a", None, ..., 1.0, (True, False), (0, None), (1, ...)])
+def test_an_index_that_is_none_is_one_line(tmp_path, key):
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], [5, 7])
+    apsp.compress(graph, tmp_path / "m", backend="cpu")
+    with apsp.open(tmp_path / "m") as m, pytest.raises(IndexError, match="whole number"):
+        m[key]
+    with pytest.raises(ValueError, match="closed"):
+        m[0]

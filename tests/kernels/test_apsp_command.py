@@ -47,3 +47,10 @@ def test_what_is_wrong_is_one_line(graph, tmp_path, arguments, said):
     done = called(*(part.format(graph=graph, folder=tmp_path) for part in arguments))
     assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["small.gr"]
+
+
+def test_the_graph_is_not_written_over(graph):
+    before = graph.read_bytes()
+    done = called("compress", graph, graph)
+    assert done.returncode and "is the graph itself" in done.stderr
+    assert graph.read_bytes() == before

@@ -78,3 +78,13 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
     call(monkeypatch, "pack", raw, "--type", "float64")
     with pytest.raises(SystemExit, match="is there already"):
         call(monkeypatch, "pack", raw, "--type", "float64")
+
+
+def test_what_follows_an_array_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "two.npy"
+    with path.open("wb") as file:
+        np.save(file, np.arange(10.0))
+        np.save(file, np.arange(20.0))
+    with pytest.raises(SystemExit, match=r"two.npy: 288 bytes follow the array"):
+        call(monkeypatch, "pack", path)
+    assert not (tmp_path / "two.npy.packed").exists()

@@ -498,6 +498,14 @@ def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
     assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
 
 
+@pytest.mark.parametrize("change", [{"graphs": ["ring"]}, {"seed": 5}, {"variants": ["scipy"]}])
+def test_another_kept_answer_is_another_identity_of_what_reads_it(reads_arrays, change):
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["batched"], "keep": ["distances"]}
+    one, other = (planned({"tiny": reads_arrays, "kept": described}) for described in (kept, {**kept, **change}))
+    (before,), (after,) = one.points_of("tiny"), other.points_of("tiny")
+    assert before.samples == after.samples and before.identity != after.identity
+
+
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):
     tiny = {**reads_arrays, "arrays": ["zeros", "ones"]}
     arrays = {
