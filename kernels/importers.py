@@ -84,6 +84,8 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
         if column is not None and column not in frame.columns:
             has = ", ".join(map(repr, frame.columns))
             raise GraphError(f"the frame has no column {column!r} (it has: {has})")
+        if column is not None and frame[column].ndim > 1:
+            raise GraphError(f"the frame has several columns {column!r}")
     ends, labels = [frame[source], frame[target]], None
     weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
     if all(pd.api.types.is_numeric_dtype(side) for side in ends):
@@ -122,8 +124,15 @@ def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
 
 
 def _labels(names: Any) -> np.ndarray | None:
-    """The names as labels: numbers where all are, otherwise texts; None where they are 0, 1, 2, ..."""
+    """The names as labels: numbers where all are, otherwise texts; None where they are 0, 1, 2, ...
+
+    Raises GraphError where two names are the same as texts, such as 1 and "1".
+    """
     names = list(names)
     if all(type(name) is int and abs(name) < 2**63 for name in names):
         return None if names == list(range(len(names))) else np.array(names, np.int64)
-    return np.array([str(name) for name in names])
+    first: dict[str, Any] = {}
+    for name in names:
+        if (other := first.setdefault(str(name), name)) is not name:
+            raise GraphError(f"the names {other!r} and {name!r} are the same as texts: give both one type")
+    return np.array(list(first))

@@ -25,6 +25,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -102,7 +103,7 @@ class Parameter:
             return f"must be {kind}, not {value!r}"
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
-        if self.type is float and not np.isfinite(value):
+        if self.type is float and not abs(value) <= sys.float_info.max:
             return f"must be finite, not {value!r}"
         if self.above is not None and not value > self.above:
             return f"must be greater than {self.above:g}, not {value!r}"

@@ -344,6 +344,8 @@ def solve_many(
     """
     from saitan.bfs.many import answer_all
 
+    if not hasattr(roots, "__len__"):
+        raise ValueError(f"roots must be a list or an array of vertices, not {roots!r}")
     searches = next(bits for bits in _SEARCHES.choices if bits >= min(len(roots), _SEARCHES.choices[-1]))
     chosen = backend_for(VARIANTS["fast-many"], backend)
     asked = instance({"graph": checked_graph(graph)}, task="many")

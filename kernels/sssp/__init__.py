@@ -279,11 +279,12 @@ def path(predecessors: np.ndarray, target: int) -> np.ndarray:
     """The vertices of a shortest path from the source to `target`, both included: int32, in order.
 
     predecessors: int32 [n] as `solve` returns them. A target without predecessor is taken for the source, whose path is
-    itself; the distances say whether it was reached. Raises ValueError for a target that is no vertex, and for
-    predecessors that form a cycle.
+    itself; the distances say whether it was reached. Raises ValueError for a target or a predecessor that is no vertex,
+    and for predecessors that form a cycle.
     """
     route = [checked_vertex("target", target, len(predecessors))]
     while (before := int(predecessors[route[-1]])) >= 0:
+        checked_vertex("predecessor", before, len(predecessors))
         route.append(before)
         if len(route) > len(predecessors):
             raise ValueError("the predecessors form a cycle")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import saitan
 from saitan import apsp, bfs, sssp
 from saitan.cuda import unusable
 from saitan.graph import Graph
@@ -112,3 +113,25 @@ def test_every_variant_answers_in_the_same_type(dtype):
             distances = sssp.solve(graph, 0, name, "cpu").distances
             assert distances.dtype == dtype
             assert distances.tolist() == [0, 3, 7, sssp.unreachable(dtype)]
+
+
+def test_a_predecessor_that_is_no_vertex_is_refused():
+    with pytest.raises(ValueError, match=r"^predecessor 7 is not in \[0, 2\)$"):
+        sssp.path(np.array([-1, 7]), 1)
+
+
+def test_roots_that_have_no_length_are_refused():
+    with pytest.raises(ValueError, match=r"^roots must be a list or an array of vertices, not 0$"):
+        bfs.solve_many(GRAPH, 0, "cpu")
+
+
+def test_a_number_beyond_all_floats_is_not_finite():
+    with pytest.raises(ValueError, match=r"^delta must be "):
+        sssp.solve(GRAPH, 0, "fast", "cpu", delta=10**400)
+
+
+def test_weights_that_a_file_has_and_float32_has_not_are_told(tmp_path):
+    path = tmp_path / "small.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1e-50\n")
+    with pytest.warns(UserWarning, match=r"small\.mtx: 1 weights are rounded to float32, by 1 of their value at most"):
+        saitan.read_graph(path)

@@ -185,3 +185,16 @@ def test_labels_follow_their_vertices():
     graph = Graph.from_arcs(3, [0, 1], [1, 2], [1, 2], labels=["a", "b", "c"])
     for same in (graph.transposed(), graph.with_metadata(name="x"), graph.without_weights()):
         assert_array_equal(same.labels, graph.labels)
+
+
+def test_names_that_are_the_same_as_texts_are_refused():
+    with pytest.raises(GraphError, match="the names '1' and 1 are the same as texts"):
+        Graph.from_pandas(pd.DataFrame({"source": ["1"], "target": [1]}))
+    with pytest.raises(GraphError, match="the names 1 and '1' are the same as texts"):
+        Graph.from_networkx(nx.Graph([(1, 2), ("1", 2)]))
+
+
+def test_a_column_that_is_there_twice_is_named():
+    frame = pd.DataFrame([[0, 1, 2]], columns=["source", "target", "target"])
+    with pytest.raises(GraphError, match="several columns 'target'"):
+        Graph.from_pandas(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from saitan.graph import Graph, GraphError
@@ -29,6 +30,12 @@ def read(path: Path, format: str | None = None) -> Graph:
         graph = read_graph_file(path, format or _format_of(path))
     except Failure as error:
         raise GraphError(str(error)) from error
+    if inexact := graph.metadata.get("inexact"):
+        warnings.warn(
+            f"{path}: {inexact['count']:,} weights are rounded to float32, "
+            f"by {inexact['relative']:.2g} of their value at most",
+            stacklevel=3,
+        )
     name = path.stem if path.suffix in _COMPRESSED else path.name
     return graph.with_metadata(name=name.rpartition(".")[0] or name, origin=str(path))
 
