@@ -41,11 +41,11 @@ def imports(module: str, measured: bool = False) -> frozenset[str]:
     measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...).
     """
     path = source(module)
-    tree = _tree(path) if path else ast.Module([], [])
-    if measured and any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in tree.body):
-        tree.body = [node for node in tree.body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
+    body = _tree(path).body if path else []
+    if measured and any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in body):
+        body = [node for node in body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.Module(body, [])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -86,12 +86,8 @@ def steps_code() -> str:
 def _code(path: Path | None) -> str:
     if path is None:
         return "absent"
-    tree = _tree(path)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
-            node.body = node.body[1:]
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    body = [node for node in _tree(path).body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
+    return hashlib.sha256(ast.dump(ast.Module(body, [])).encode()).hexdigest()
 
 
 def _assigned(node: ast.Assign) -> set[str]:
@@ -102,8 +98,14 @@ def _documented(node: ast.AST) -> bool:
     return ast.get_docstring(node, clean=False) is not None
 
 
+@cache
 def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes(), filename=str(path))
+    """The code of a file without its docstrings."""
+    tree = ast.parse(path.read_bytes(), filename=str(path))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+            node.body = node.body[1:]
+    return tree
 
 
 def headers(name: str) -> list[Path]:

@@ -19,12 +19,14 @@ def package(tmp_path, monkeypatch):
             path = tmp_path / (name.replace(".", "/") + ".py")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        modules.imports.cache_clear()
-        modules._code.cache_clear()
+        forget()
+
+    def forget():
+        for cached in (modules.imports, modules._code, modules._tree):
+            cached.cache_clear()
 
     yield write
-    modules.imports.cache_clear()
-    modules._code.cache_clear()
+    forget()
 
 
 def test_modules_and_files():
