@@ -1,6 +1,7 @@
-"""The algorithms of saitan: arrays in, arrays out. Knows no file but its own `.cu`, and no Snakemake.
+"""The algorithms of saitan: arrays in, arrays out. Knows no Snakemake.
 
-`read_graph` is the one door to files: the readers are those of `saitan.workflow`, loaded when it is called.
+`read_graph` is the one door to graphs in files: the readers are those of `saitan.workflow`, loaded when it is called.
+Files of their own have `apsp` (coded matrices) and the commands of `apsp` and `compression`.
 """
 
 from __future__ import annotations

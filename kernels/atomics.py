@@ -22,6 +22,18 @@ def _check(array, *integers) -> None:
             raise TypingError("an integer is expected")
 
 
+def _modified(operation, array, index, value, ordering="monotonic"):
+    """Signature and code of LLVM's atomicrmw on an integer of an array."""
+    _check(array, index, value)
+
+    def generate(context, builder, signature, arguments):
+        pointer = _element(context, builder, signature.args[0], *arguments[:2])
+        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        return builder.atomic_rmw(operation, pointer, new, ordering)
+
+    return array.dtype(array, index, value), generate
+
+
 @intrinsic
 def atomic_min(typing_context, array, index, value):
     """Set array[index] to min(array[index], value); returns what stood there before.
@@ -48,27 +60,13 @@ def atomic_min(typing_context, array, index, value):
 @intrinsic
 def atomic_add(typing_context, array, index, value):
     """Add an integer to array[index]; returns what stood there before."""
-    _check(array, index, value)
-
-    def generate(context, builder, signature, arguments):
-        pointer = _element(context, builder, signature.args[0], *arguments[:2])
-        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        return builder.atomic_rmw("add", pointer, new, "monotonic")
-
-    return array.dtype(array, index, value), generate
+    return _modified("add", array, index, value)
 
 
 @intrinsic
 def ordered_add(typing_context, array, index, value):
     """atomic_add that is ordered with all memory accesses before and after it, by which threads synchronise."""
-    _check(array, index, value)
-
-    def generate(context, builder, signature, arguments):
-        pointer = _element(context, builder, signature.args[0], *arguments[:2])
-        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        return builder.atomic_rmw("add", pointer, new, "seq_cst")
-
-    return array.dtype(array, index, value), generate
+    return _modified("add", array, index, value, "seq_cst")
 
 
 @intrinsic
@@ -86,24 +84,10 @@ def ordered_load(typing_context, array, index):
 @intrinsic
 def atomic_exchange(typing_context, array, index, value):
     """Store an integer at array[index]; returns what stood there before."""
-    _check(array, index, value)
-
-    def generate(context, builder, signature, arguments):
-        pointer = _element(context, builder, signature.args[0], *arguments[:2])
-        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        return builder.atomic_rmw("xchg", pointer, new, "monotonic")
-
-    return array.dtype(array, index, value), generate
+    return _modified("xchg", array, index, value)
 
 
 @intrinsic
 def atomic_or(typing_context, array, index, value):
     """Set the bits of an integer in array[index]; returns what stood there before."""
-    _check(array, index, value)
-
-    def generate(context, builder, signature, arguments):
-        pointer = _element(context, builder, signature.args[0], *arguments[:2])
-        new = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        return builder.atomic_rmw("or", pointer, new, "monotonic")
-
-    return array.dtype(array, index, value), generate
+    return _modified("or", array, index, value)

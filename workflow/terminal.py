@@ -131,10 +131,11 @@ class Ending:
         from saitan.workflow.report import summary_lines
         from saitan.workflow.report_outcome import outcome
 
-        plan = self._plan
-        if until or omitted:
-            targets = [name for name in until if not omitted] or ["-"]
-        if (not targets or {"all", plan.report} & set(targets)) and Path(plan.summary).exists():
+        plan, partial = self._plan, bool(until or omitted)
+        if partial:
+            targets = () if omitted else until
+        reported = not partial and (not targets or {"all", plan.report} & set(targets))
+        if reported and Path(plan.summary).exists():
             print(Path(plan.summary).read_text(), end="", file=sys.stderr)
         elif wanted := set(targets) & plan.config.experiments.keys():
             told = outline(plan, only=wanted)
