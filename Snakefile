@@ -28,6 +28,7 @@ plan = plan_from(
     cores=workflow.resource_settings.cores or 1,
 )
 ending = Ending(plan)
+mirror = plan.mirror_setting
 # Steps run in the environment that Snakemake runs in, activated or not.
 shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
 

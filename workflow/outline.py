@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from saitan.workflow.graphs.catalogue import Downloaded
-from saitan.workflow.plan import RESULTS, Plan
+from saitan.workflow.plan import RESULTS, VEGA, Plan
 from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,
@@ -102,12 +102,15 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
         log = Path(f"{RESULTS}/logs/{log}.log")
         return PlannedStep(what=what, output=Path(output), log=log, serves=Path(serves) if serves else None)
 
+    def last(what: str, output: str, log: str) -> PlannedStep:
+        return PlannedStep(what=what, output=Path(output), log=Path(log), last=True)
+
     for graph in plan.graphs:
         made = plan.graph_files(graph)[0]
         for file in plan.downloads_of(graph):
             name = Path(file).name
             yield step(f"fetch {name}", file, f"fetch/{name}", made)
-        kind = "convert" if graph in plan.downloaded else "generate"
+        kind = "generate" if graph in plan.generated else "convert"
         yield step(f"{kind} {graph}", made, f"{kind}/{graph}")
     for array in plan.arrays_used:
         file, made = plan.download_of_array(array), f"{RESULTS}/arrays/{array}.npy"
@@ -123,3 +126,12 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
     for answer in plan.kept:
         where = answer.removeprefix(f"{RESULTS}/answers/").removesuffix(".parquet")
         yield step(f"keep {where}", answer, f"keep/{where}")
+    for name in plan.config.experiments:
+        files = plan.shown_of(name)
+        for rule, output in (
+            ("tabulate", f"{plan.run}/tables/{name}.parquet"),
+            ("draw", f"{plan.run}/figures/{name}.svg"),
+        ):
+            if output in files:
+                yield last(f"{rule} {name}", output, f"{plan.run}/logs/{rule}/{name}.log")
+    yield last("vega", VEGA, f"{RESULTS}/logs/vega.log")

@@ -38,6 +38,7 @@ class Plan(GraphFiles):
     machine          what jobs run on
     entries, arrays  the catalogues of graphs and arrays
     absent           name of a graph or array -> why it cannot be had
+    contents         name of a graph or array of the user's own -> checksum of its file (graphs/contents.py)
     root             the folder of the Snakefile as jobs see it, with a slash; "" where they run in it
     skipped          what is left out
     """
@@ -48,6 +49,7 @@ class Plan(GraphFiles):
     arrays: Mapping[str, Array] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
+    contents: Mapping[str, str] = field(default_factory=dict)
     backends: list[str] = field(default_factory=list)
     architectures: list[str] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
@@ -153,6 +155,17 @@ class Plan(GraphFiles):
         }
 
     # Graphs and arrays
+
+    def made_of(self, data: str) -> str | None:
+        """What the plan knows of a graph or array beside its entry: its generator's code, or its file's content."""
+        if data not in self._made_of:
+            generated = isinstance(self.entries.get(data), Generated)
+            self._made_of[data] = self.generator_code(data) if generated else self.contents.get(data)
+        return self._made_of[data]
+
+    @cached_property
+    def _made_of(self) -> dict[str, str | None]:
+        return {}
 
     def graphs_of(self, experiment: str) -> list[str]:
         """The graphs of an experiment that this run has."""
@@ -311,9 +324,10 @@ class Plan(GraphFiles):
         return json.dumps({"title": described.title, **described.figure.model_dump()})
 
     def identity_of(self, experiment: str) -> str:
-        """A digest of what an experiment's table depends on, data aside."""
+        """A digest of what an experiment's table depends on, data aside of which the plan knows nothing."""
         described = self.config.experiments[experiment].model_dump(exclude={"title", "text", "figure"})
-        return digest([described, [(p.name, p.identity) for p in self.points_of(experiment)]])
+        made_of = [self.made_of(graph) for graph in self.graphs_of(experiment)]
+        return digest([described, made_of, [(p.name, p.identity) for p in self.points_of(experiment)]])
 
     def shown_of(self, experiment: str) -> list[str]:
         """The files that an experiment ends in; none when nothing of it can run here."""

@@ -19,6 +19,7 @@ from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
+from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped, kernel_names
@@ -37,9 +38,10 @@ def make(
     arrays: Mapping[str, Array] | None = None,
     absent: Mapping[str, str] | None = None,
     root: str = "",
+    contents: Mapping[str, str] | None = None,
 ) -> Plan:
     """The plan of a configuration for a machine. Raises ConfigError where nothing that was asked for can run."""
-    plan = Plan(config, jobs_machine, entries, arrays or {}, absent or {}, root)
+    plan = Plan(config, jobs_machine, entries, arrays or {}, absent or {}, root, contents or {})
     plan.backends, said = _backends(config, jobs_machine)
     plan.architectures = _architectures(config, jobs_machine) if "cuda" in plan.backends else []
     plan.skipped += said
@@ -190,6 +192,8 @@ def _identified(plan: Plan, point: Point) -> Point:
         (path, declared.cubins, declared.peer),
         modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
     ]
+    if made_of := plan.made_of(point.graph):
+        parts.append(made_of)
     if point.ranks:
         parts.append((point.ranks, experiment.cores_per_rank))
     if entry is None and point.graph != NO_GRAPH:
@@ -227,7 +231,8 @@ def plan_from(
         arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
         config = load(settings, entries, arrays)
         absent = absent_data(config, entries, arrays)
-        made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place)
+        known = contents(config, entries, arrays)
+        made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
     return made

@@ -85,13 +85,15 @@ class PlannedPoint(_Model):
 class PlannedStep(_Model):
     """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries.
 
-    serves: what its output is for; where that is there, the output may be gone.
+    serves: what its output is for; where that is there, the output may be gone; last: whether it only shows what was
+    measured, and is named where it failed itself.
     """
 
     what: str
     serves: Path | None = None
     output: Path
     log: Path
+    last: bool = False
 
 
 class LeftOut(_Model):

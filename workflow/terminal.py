@@ -5,6 +5,7 @@ Snakemake's own lines are left out by the profile (profiles/default); with anoth
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import time
@@ -150,15 +151,20 @@ class Ending:
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines, write_report
         from saitan.workflow.report_outcome import outcome
+        from saitan.workflow.step import Failure
 
         plan, told = self._plan, outline(self._plan)
-        Path(plan.summary).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            Path(plan.summary).unlink()
         since = {"stopped": self._listener.stopped, "since": self._started}
         if Path(plan.report).exists() and not told.points:
             # There was nothing to measure: the report that stands there says more.
             lines = summary_lines(told, outcome(told, **since))
         else:
             peers = Path(plan.source("config/peers.yaml"))
-            lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
+            try:
+                lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
+            except (OSError, Failure) as error:  # what ended the run, a full disk for one, may be in the way here too
+                lines = [*summary_lines(told, outcome(told, **since)), f"{plan.report} cannot be written: {error}"]
         for line in lines:
             print(line, file=sys.stderr)

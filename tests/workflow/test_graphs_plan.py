@@ -10,6 +10,7 @@ import pytest
 from saitan.workflow.config import ConfigError
 from saitan.workflow.graphs import convert, fetch, generate
 from saitan.workflow.graphs.catalogue import CATALOGUE
+from saitan.workflow.graphs.contents import KNOWN, contents
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import GraphFiles, absent_data
 
@@ -41,11 +42,14 @@ def asked(made, file):
 
 
 def test_fetch_is_told_address_name_checksum_and_mirror():
-    road = {"url": "http://host/%7Ba%7D/road.gr.gz?x=%7By%7D", "file": None, "sha256": SUM, "mirror": "http://m"}
-    made = files("http://m")
+    # What has a SHA-256 is the same from everywhere: no other mirror makes a rule run again.
+    road = {"url": "http://host/%7Ba%7D/road.gr.gz?x=%7By%7D", "file": None, "sha256": SUM, "mirror": None}
+    made = files("http://m/a b")
+    assert made.mirror_setting == "SAITAN_MIRROR='http://m/a b'" and files().mirror_setting == "SAITAN_MIRROR=''"
     assert asked(made, "road.gr.gz").items() >= road.items()
     assert asked(made, "road.co.gz")["sha256"] == SUM[::-1]
-    assert asked(made, "hidden.gr").items() >= {"url": "hidden.gr", "file": None, "sha256": None}.items()
+    hidden = {"url": "hidden.gr", "file": None, "sha256": None, "mirror": "http://m/a b"}
+    assert asked(made, "hidden.gr").items() >= hidden.items()
     assert asked(made, "named.mtx.gz").items() >= {"url": "http://host/get?id=7", "file": "named.mtx.gz"}.items()
     # Snakemake would take braces for wildcards.
     assert not any(set("{}") & set(made.fetch_settings(file)) for file in ("road.gr.gz", "road.co.gz", "hidden.gr"))
@@ -69,6 +73,7 @@ def test_convert_and_generate_are_told_the_entry_and_the_files():
 
 def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
     (tmp_path / "hidden.gr").touch()
+    (tmp_path / "road.gr.gz").touch()
     assert files(str(tmp_path)).local_copies("hidden.gr") == [str(tmp_path / "hidden.gr")]
     assert files(str(tmp_path)).local_copies("road.gr.gz") == []
     assert files("http://host/x").local_copies("hidden.gr") == files().local_copies("hidden.gr") == []
@@ -137,3 +142,38 @@ def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_rea
         assert bool(absent_data(SimpleNamespace(mirror=None), entries, {})) == absent
     (tmp_path / "results/graphs/hidden/vertices.parquet").write_bytes(b"no parquet")
     assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
+
+
+def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    file = mirror / "hidden.gr"
+    experiment = SimpleNamespace(graphs=["ring", "road", "hidden"], arrays=[])
+
+    def known(at=mirror):
+        return contents(SimpleNamespace(mirror=at and str(at), experiments={"e": experiment}), ENTRIES, {})
+
+    assert known() == known("http://host") == known(None) == {} and not KNOWN.exists()
+    (mirror / "road.gr.gz").write_bytes(b"of a known checksum")
+    file.write_text("p tw 2 1\n1 2\n")
+    first = known()
+    assert first.keys() == {"hidden"} and KNOWN.exists()
+    # The file is read when it changed, and only then.
+    monkeypatch.setattr("saitan.workflow.graphs.contents.checksum", lambda path: pytest.fail("read again"))
+    assert known() == first
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    file.write_text("p tw 2 1\n2 1\n")
+    assert known() != first
+    # Without the folder it is the content of the converted graph, whatever the folder has by now.
+    assert known(None) == {}
+    made = converted(ENTRIES, tmp_path)
+    assert known(None) == {"hidden": made} != known()
+    # What came from elsewhere was not known to the plan of its run either.
+    KNOWN.unlink()
+    assert known(None) == {}
+    # A file that cannot be read, and a record that cannot, stop no plan.
+    KNOWN.write_text("no JSON")
+    monkeypatch.setattr("saitan.workflow.graphs.contents.checksum", lambda path: (_ for _ in ()).throw(OSError()))
+    assert known()["hidden"].startswith("unreadable")

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import hashlib
 import http.server
 import os
 import resource
@@ -232,15 +233,31 @@ def test_every_run_has_a_folder_of_its_own(project):
 def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     mirror = tmp_path_factory.mktemp("mirror")
     (mirror / "mine.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 5\n")
-    entry = {"title": "Mine", "file": "mine.gr", "format": "dimacs", "sha256": None}
-    (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump({"mine": entry}))
-    project.configure({"tiny": changed(graphs=["mine"])}, mirror=str(mirror))
+    published = b"p sp 2 1\na 1 2 5\n"
+    (mirror / "published.gr").write_bytes(published)
+    entries = {
+        "mine": {"title": "Mine", "file": "mine.gr", "format": "dimacs", "sha256": None},
+        "published": {
+            "title": "Published",
+            "url": "http://192.0.2.1/published.gr",
+            "format": "dimacs",
+            "sha256": hashlib.sha256(published).hexdigest(),
+        },
+    }
+    (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump(entries))
+    degrees = changed(view="graphs", variants={}, graphs=["published"])
+    project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees}, mirror=str(mirror))
     assert project.snakemake().returncode == 0
+    # A run that ends before it measures shows no number of the file's earlier content.
+    (mirror / "mine.gr").write_text("p sp 3 2\na 1 2 5\n")
+    failed = project.snakemake()
+    assert "1 point, 1 failed, 1 out of date" in failed.stderr, failed.stderr
     (mirror / "mine.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 5\n")
     assert project.planned()["measure"] == 1
     assert project.snakemake().returncode == 0
-    # Once converted, the file itself need not be there.
-    project.configure({"tiny": changed(graphs=["mine"])})
+    # Once converted, the file itself need not be there, and nothing is measured again.
+    project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees})
+    assert project.planned() == {}
     done = project.snakemake()
     assert done.returncode == 0, done.stderr
     assert len(state(project)) == 1 and "0 points" not in done.stderr

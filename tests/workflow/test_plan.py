@@ -13,6 +13,7 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.machine import NO_NVCC, Machine
+from saitan.workflow.outline import outline
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.planning import make, plan_from
 from saitan.workflow.points import combinations, digest, pattern
@@ -540,3 +541,47 @@ def test_what_is_left_out_is_said_once(capsys):
     made = plan(settings={"backend": "auto"})
     made.say_skipped()
     assert capsys.readouterr().err == "skipped: backend cuda: no driver\n"
+
+
+def test_what_a_graph_is_made_of_is_part_of_the_identity():
+    def identities(**contents):
+        described = copy.deepcopy(EXPERIMENT) | {"graphs": ["grid", "hidden"]}
+        config = load({"name": "run", "experiments": {"tiny": described}}, ENTRIES)
+        made = make(config, WITHOUT, ENTRIES, contents=contents)
+        return [{p.identity for p in made.points if p.graph == graph} for graph in ("grid", "hidden")] + [
+            made.identity_of("tiny")
+        ]
+
+    before, after, other = identities(), identities(hidden="abc"), identities(hidden="abd")
+    assert before[0] == after[0] == other[0]
+    assert not before[1] & after[1] and not after[1] & other[1]
+    assert len({before[2], after[2], other[2]}) == 3
+
+
+def test_another_generator_is_another_identity(monkeypatch):
+    def identities():
+        made = plan(graphs=["grid"])
+        return {point.identity for point in made.points}, plan(view="graphs", variants={}).identity_of("tiny")
+
+    before = identities()
+    monkeypatch.setattr(Plan, "generator_code", lambda self, graph: "changed")
+    after = identities()
+    assert not before[0] & after[0] and before[1] != after[1]
+
+
+def test_the_report_is_told_of_every_job():
+    absent = plan(graphs=["grid", "hidden"], figure={"mark": "bar", "x": "graph", "y": "seconds"})
+    told = outline(absent)
+    assert [step.what for step in told.steps if not step.last] == [
+        "generate grid",
+        "fetch hidden.gr",
+        "convert hidden",
+        "queries of sssp/grid/default/3-4",
+        "queries of sssp/hidden/default/3-4",
+    ]
+    last = {step.what: (str(step.output), str(step.log)) for step in told.steps if step.last}
+    assert last == {
+        "tabulate tiny": ("results/run/tables/tiny.parquet", "results/run/logs/tabulate/tiny.log"),
+        "draw tiny": ("results/run/figures/tiny.svg", "results/run/logs/draw/tiny.log"),
+        "vega": ("results/vega.js", "results/logs/vega.log"),
+    }

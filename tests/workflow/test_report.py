@@ -546,6 +546,18 @@ def test_every_job_without_a_result_counts_once(plan, tmp_path):
     assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
 
 
+def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
+    log = tmp_path / "vega.log"
+    plan["steps"] = [{"what": "vega", "output": str(tmp_path / "no.js"), "log": str(log), "last": True}]
+    assert not [line for line in lines_of(plan) if "vega" in line]
+    log.write_text("error: the disk is full\n")
+    assert "failed: vega: the disk is full" in lines_of(plan)
+    log.write_text("")
+    assert f"failed: vega: {KILLED}" in lines_of(plan)
+    log.write_text("stopped\n")
+    assert not [line for line in lines_of(plan) if "vega" in line]
+
+
 def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     first = plan["points"][2]
     late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}", "log": "nowhere.log"} for n in range(8)]

@@ -14,3 +14,20 @@ def test_the_summary_of_an_earlier_run_is_not_shown_where_no_report_was_made(cho
     monkeypatch.chdir(tmp_path)
     Ending(made).succeeded((), **chosen)
     assert "an earlier run" not in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypatch, capsys):
+    made = plan()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    (tmp_path / "config/peers.yaml").write_text("{}\n")
+    log = tmp_path / "results/logs/generate/grid.log"
+    log.parent.mkdir(parents=True)
+    ending = Ending(made)
+    log.write_text("error: the disk is full\n")
+    (tmp_path / made.run).write_text("where its folder should be")
+    monkeypatch.chdir(tmp_path)
+    ending.failed()
+    said = capsys.readouterr().err.splitlines()
+    assert "failed: generate grid: the disk is full" in said
+    assert said[-1].startswith(f"{made.report} cannot be written: ")

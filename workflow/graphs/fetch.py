@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import time
@@ -135,14 +136,17 @@ def _shown(response, done: int):
 
 
 def main(arguments: argparse.Namespace) -> None:
-    fetch(arguments.url, arguments.output, file=arguments.file, sha256=arguments.sha256, mirror=arguments.mirror)
+    mirror = arguments.mirror or os.environ.get("SAITAN_MIRROR") or None
+    fetch(arguments.url, arguments.output, file=arguments.file, sha256=arguments.sha256, mirror=mirror)
 
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.fetch", description=__doc__)
     parser.add_argument("--url", required=True, help="address, or bare name of a file that only a mirror has")
     parser.add_argument("--file", help="its name on a mirror; default: the last part of the address")
-    parser.add_argument("--mirror", help="folder or base address to take the file from, by its name")
+    parser.add_argument(
+        "--mirror", help="folder or base address to take the file from, by its name; SAITAN_MIRROR when absent"
+    )
     parser.add_argument("--sha256", help="of the decompressed content")
     parser.add_argument("--output", type=Path, required=True)
     return parser

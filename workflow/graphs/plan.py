@@ -65,12 +65,22 @@ class GraphFiles:
         return [f"{RESULTS}/downloads/{source.filename}" for source in sources_of(self.entries[graph])]
 
     def fetch_settings(self, file: str) -> str:
-        """Arguments of `saitan.workflow.graphs.fetch`."""
-        return fetch_options(self._source(file), self.config.mirror)
+        """Arguments of `saitan.workflow.graphs.fetch`.
+
+        The mirror is among them where another may have another content: a file of a known SHA-256 is fetched once.
+        """
+        source = self._source(file)
+        return fetch_options(source, None if source.sha256 else self.config.mirror)
+
+    @property
+    def mirror_setting(self) -> str:
+        """What fetch is told of the mirror where `fetch_settings` does not, as an assignment for the shell."""
+        return f"SAITAN_MIRROR={shlex.quote(self.config.mirror or '')}"
 
     def local_copies(self, file: str) -> list[str]:
         """The file of the mirror's folder that a download is a copy of: an input, so that a change of it is seen."""
-        return local_copies(self._source(file), self.config.mirror)
+        source = self._source(file)
+        return [] if source.sha256 else local_copies(source, self.config.mirror)
 
     def _source(self, file: str) -> Source:
         sources = (*graph_sources(self.entries), *self.arrays.items())

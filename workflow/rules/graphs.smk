@@ -17,7 +17,8 @@ rule fetch:
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),
     shell:
-        "python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
+        # A value of the Snakefile and no parameter: without the mirror, what it gave is not fetched again.
+        "{mirror} python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
 
 
 rule convert:

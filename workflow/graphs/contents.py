@@ -1,0 +1,80 @@
+"""What the user's own files hold: by their checksums a plan tells numbers of an earlier content from those of this one.
+
+A file that an entry gives a SHA-256 of needs none: fetching refuses another content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from saitan.workflow.arrays import Array
+from saitan.workflow.config_model import Config
+from saitan.workflow.files import beside
+from saitan.workflow.graphs.catalogue import Downloaded, Generated
+from saitan.workflow.graphs.plan import RESULTS, GraphFiles, local_copies, made_before
+from saitan.workflow.graphs.streams import checksum
+from saitan.workflow.step import Failure
+
+# File name -> the file that was last planned with: its path, size, time of change and checksum.
+KNOWN = Path(f"{RESULTS}/checksums.json")
+
+
+def contents(
+    config: Config, entries: Mapping[str, Downloaded | Generated], arrays: Mapping[str, Array]
+) -> dict[str, str]:
+    """Name of a graph or array of a mirror's folder -> SHA-256 of its file's decompressed content.
+
+    Without the folder it is that of the file which the converted graph was made of. A file that did not change since
+    the last plan is not read again.
+    """
+    known = _read()
+    before, found = dict(known), {}
+    for name in dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays)):
+        entry = entries.get(name) or arrays.get(name)
+        if entry is None or isinstance(entry, Generated) or entry.sha256 is not None:
+            continue
+        if copies := local_copies(entry, config.mirror):
+            known[entry.filename] = _checked(Path(copies[0]), known.get(entry.filename))
+            found[name] = known[entry.filename]["sha256"]
+        elif entry.filename in known and name in entries and made_before(name, entry):
+            found[name] = _converted(name)
+    if known != before:
+        _write(known)
+    return found
+
+
+def _checked(path: Path, before: dict[str, Any] | None) -> dict[str, Any]:
+    """What is known of a file; its checksum is taken again where it is not the file of before."""
+    status = path.stat()
+    now = {"path": str(path.resolve()), "size": status.st_size, "changed": status.st_mtime_ns}
+    if before is not None and {key: before.get(key) for key in now} == now and before.get("sha256"):
+        return before
+    try:
+        return {**now, "sha256": checksum(path)}
+    except (Failure, OSError):  # fetching it says why
+        return {**now, "sha256": f"unreadable {status.st_mtime_ns}"}
+
+
+def _converted(graph: str) -> str:
+    from saitan.workflow.graphs.parquet import read_metadata
+
+    return read_metadata(Path(GraphFiles.graph_folder(graph)))["checksum"]
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    try:
+        known = json.loads(KNOWN.read_text())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
+
+
+def _write(known: dict[str, dict[str, Any]]) -> None:
+    try:
+        with beside(KNOWN) as path:
+            path.write_text(json.dumps(known, indent=1))
+    except OSError:
+        pass  # a folder that cannot be written: the next plan reads the files again
