@@ -17,6 +17,7 @@ from saitan.graph_input import (
     MAX_VERTICES,
     GraphError,
     arc_weights,
+    check_memory,
     plane,
     row_offsets,
     vertex_count,
@@ -51,6 +52,8 @@ class Graph:
     labels: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.metadata, dict):
+            raise GraphError(f"metadata must be a dictionary, not {type(self.metadata).__name__}")
         offsets = row_offsets(self.offsets)
         n = len(offsets) - 1
         targets = vertices(self.targets, n, "target")
@@ -105,7 +108,9 @@ class Graph:
 
     @property
     def mean_weight(self) -> float:
-        """0 where there are no arcs."""
+        """0 where there are no arcs. Raises GraphError where the graph has no weights."""
+        if self.weights is None:
+            raise GraphError(f"graph {self.name} has no weights")
         return float(self.weights.mean(dtype=np.float64)) if self.m else 0.0
 
     @classmethod
@@ -123,14 +128,16 @@ class Graph:
         """The graph of n vertices with the given arcs; a row keeps its arcs in the order given.
 
         sources, targets: whole numbers [m] in [0, n); weights: [m] or None. Any array, Series or list will do, by
-        position; types as for Graph itself. Raises GraphError that names the first arc that is off.
+        position; types as for Graph itself. Raises GraphError that names the first arc that is off, and where
+        the rows of n vertices are more than memory has room for.
         """
         n = vertex_count(n)
         tails, heads = vertices(sources, n, "source"), vertices(targets, n, "target")
         if len(tails) != len(heads):
             raise GraphError(f"{len(tails):,} sources for {len(heads):,} targets")
+        check_memory(n, len(tails))
         drawn = None if weights is None else arc_weights(weights, len(tails))
-        return cls(*csr.by_row(n, tails, heads, drawn), coordinates, dict(metadata or {}), labels)
+        return cls(*csr.by_row(n, tails, heads, drawn), coordinates, _copied(metadata), labels)
 
     @classmethod
     def from_scipy(cls, matrix: Any) -> Graph:
@@ -202,3 +209,8 @@ class Graph:
         # With offsets of another type than the targets SciPy would copy those.
         offsets = self.offsets.astype(np.int32) if self.m <= MAX_VERTICES else self.offsets
         return csr_array((weights, self.targets, offsets), shape=(self.n, self.n))
+
+
+def _copied(metadata: Any) -> Any:
+    """A copy of a dictionary, so that a change of the caller's does not reach the graph; anything else as it is."""
+    return {} if metadata is None else dict(metadata) if isinstance(metadata, dict) else metadata

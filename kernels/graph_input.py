@@ -16,6 +16,9 @@ import numpy as np
 MAX_VERTICES = 2**31 - 1
 MAX_WEIGHT = 2**32 - 1
 _BLOCK = 1 << 20
+# Bytes that rows take while arcs are sorted into them, a vertex and an arc (with a weight); below the least that is
+# forecast nobody runs out of memory.
+_VERTEX, _ARC, _LEAST = 13, 8, 1 << 26
 
 
 class GraphError(ValueError):
@@ -35,6 +38,21 @@ def vertex_count(n: Any) -> int:
     if count > MAX_VERTICES:
         raise GraphError(f"{count:,} vertices: int32 ids hold at most {MAX_VERTICES:,}")
     return count
+
+
+def check_memory(n: int, m: int, vertex: int = _VERTEX) -> None:
+    """Raise GraphError where rows of n vertices (`vertex` bytes each) and m arcs are more than memory has room for."""
+    needed = vertex * n + _ARC * m
+    if needed < _LEAST:
+        return
+    from saitan.memory import available_memory
+
+    if needed > (available := available_memory()):
+        raise GraphError(
+            f"{n:,} vertices and {m:,} arcs need about {needed / 2**30:.1f} GiB of memory, but "
+            f"{available / 2**30:.1f} GiB are available; where few of the numbers occur, pandas.factorize or "
+            "numpy.unique numbers those without gaps"
+        )
 
 
 def vertices(values: Any, n: int, side: str) -> np.ndarray:

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from saitan.graph import Graph
-from saitan.graph_input import MAX_VERTICES, GraphError, arc_weights, rounded_weights, vertices
+from saitan.graph_input import MAX_VERTICES, GraphError, arc_weights, check_memory, rounded_weights, vertices
+
+# Bytes that a vertex takes while a graph is compared with itself turned round.
+_COMPARED = 32
 
 
 def from_scipy(matrix: Any) -> Graph:
@@ -21,7 +24,8 @@ def from_scipy(matrix: Any) -> Graph:
 
     Every stored entry is an arc, zeros too (call `matrix.eliminate_zeros()` before where they mean no arc), and an
     entry stored twice is two parallel arcs. A matrix of bool has no weights.
-    Raises GraphError for what is no such matrix, and for weights that are negative, not finite or too large.
+    Raises GraphError for what is no such matrix, one of more rows than memory has room for, and for weights that are
+    negative, not finite or too large.
     """
     from scipy.sparse import issparse
 
@@ -29,6 +33,7 @@ def from_scipy(matrix: Any) -> Graph:
         raise GraphError(f"a scipy.sparse matrix is right, not {type(matrix).__name__}: scipy.sparse.csr_array(...)")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"the matrix has the shape {matrix.shape}: a graph's is square")
+    check_memory(matrix.shape[0], matrix.nnz, _COMPARED)
     if matrix.format == "csr":
         m = matrix.indptr[-1]  # the arrays may be longer
         weights, metadata = _weights(matrix.data[:m])
@@ -74,7 +79,8 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
 
     Whole numbers are vertex numbers, the largest the last vertex. Anything else is a name: vertices are numbered as the
     names appear, first among the sources, and the names become the labels. An undirected edge is two rows.
-    Raises GraphError naming a column that is not there, and for what Graph.from_arcs refuses.
+    Raises GraphError naming a column that is not there, for numbers whose largest makes more vertices than memory has
+    room for, and for what Graph.from_arcs refuses.
     """
     import pandas as pd
 
@@ -91,6 +97,7 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
     if all(pd.api.types.is_numeric_dtype(side) for side in ends):
         tails, heads = vertices(ends[0], MAX_VERTICES, "source"), vertices(ends[1], MAX_VERTICES, "target")
         n = 1 + int(max(tails.max(), heads.max())) if len(frame) else 0
+        check_memory(n, len(frame), _COMPARED)
     else:
         codes, names = pd.factorize(pd.concat([side.astype(object) for side in ends], ignore_index=True))
         if (codes < 0).any():

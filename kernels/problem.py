@@ -103,13 +103,15 @@ class Parameter:
             return f"must be {kind}, not {value!r}"
         if self.choices and value not in self.choices:
             return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
-        if self.type is float and not abs(value) <= sys.float_info.max:
+        # A bound may be too large for a small type of NumPy's.
+        number = value.item() if isinstance(value, np.generic) else value
+        if self.type is float and not abs(number) <= sys.float_info.max:
             return f"must be finite, not {value!r}"
-        if self.above is not None and not value > self.above:
+        if self.above is not None and not number > self.above:
             return f"must be greater than {self.above:g}, not {value!r}"
-        if self.least is not None and value < self.least:
+        if self.least is not None and number < self.least:
             return f"must be at least {self.least:g}, not {value!r}"
-        if self.most is not None and value > self.most:
+        if self.most is not None and number > self.most:
             return f"must be at most {self.most:g}, not {value!r}"
         return None
 
@@ -191,7 +193,7 @@ class Variant:
             return f"needs a {absent[0]}"
         for name, values in self.instance.items():
             if name in instance and instance[name] not in values:
-                return f"answers {name} {' or '.join(map(str, values))} only, not {instance[name]}"
+                return f"takes {name} {' or '.join(map(str, values))} only, not {instance[name]}"
         if backend == "cuda" and arch and self.architecture and _generation(arch) < _generation(self.architecture):
             return f"needs a GPU of {self.architecture} or newer, this one is {arch}"
         about = graph or {}
@@ -210,11 +212,15 @@ class Variant:
         known = f"{fitting[0]} to {fitting[-1]}" if isinstance(fitting, range) else ", ".join(map(str, fitting))
         return f"runs on {known} ranks, not {number}"
 
-    def load(self, backend: str) -> Callable[..., Solver]:
-        """The Solver class for a backend. Raises Unavailable when there is none or its package is missing."""
+    def load(self, backend: str, name: str = "the variant") -> Callable[..., Solver]:
+        """The Solver class for a backend. Raises Unavailable when there is none or its package is missing.
+
+        name: the variant's, for that message.
+        """
         path = getattr(self, backend)
         if path is None:
-            raise Unavailable(f"no {backend} implementation (there is one for: {', '.join(self.backends())})")
+            has = ", ".join(self.backends())
+            raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
         module, name = path.split(":")
@@ -335,6 +341,13 @@ def problem(name: str) -> ModuleType:
     if name not in (known := names()):
         raise KeyError(f"unknown problem {name!r} (there are: {', '.join(known)})")
     return importlib.import_module(f"saitan.{name}")
+
+
+def known_variant(variants: Mapping[str, Variant], name: str) -> Variant:
+    """The variant of a name. Raises ValueError naming those there are."""
+    if not isinstance(name, str) or name not in variants:
+        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(variants)})")
+    return variants[name]
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:

@@ -1,30 +1,11 @@
-"""How much memory a job may still take."""
+"""Keeps a job within the memory that is there."""
 
 from __future__ import annotations
 
 import resource
 from pathlib import Path
 
-import psutil
-
-CGROUP = Path("/sys/fs/cgroup")
-
-
-def available_memory() -> int:
-    """Bytes: what the system has available, or what the limit of a container (cgroup version 2) leaves, if less."""
-    available = psutil.virtual_memory().available
-    try:
-        limit = (CGROUP / "memory.max").read_text().strip()
-        used = int((CGROUP / "memory.current").read_text())
-        reclaimable = next(
-            int(line.split()[1])
-            for line in (CGROUP / "memory.stat").read_text().splitlines()
-            if line.startswith("inactive_file ")
-        )
-        left = available if limit == "max" else int(limit) - used + reclaimable
-    except (OSError, ValueError, StopIteration):
-        return available
-    return max(0, min(available, left))
+from saitan.memory import available_memory
 
 
 def keep_within_memory() -> int:

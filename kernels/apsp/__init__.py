@@ -43,6 +43,7 @@ from saitan.problem import (
     Variant,
     backend_for,
     check_parameters,
+    known_variant,
 )
 from saitan.ranks import current
 
@@ -314,21 +315,15 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
-    chosen = _variant(variant)
+    chosen = known_variant(VARIANTS, variant)
     if reason := chosen.unfit(backend, {"answer": instance.answer}, inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
-    make = partial(chosen.load(backend), **check_parameters(variant, parameters, chosen.parameters))
+    make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     if instance.answer == "matrix":
         return make(instance)
     from saitan.apsp.streaming import Reductions, Slabs
 
     return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)
-
-
-def _variant(name: str) -> Variant:
-    if name not in VARIANTS:
-        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(VARIANTS)})")
-    return VARIANTS[name]
 
 
 def solve(
@@ -396,11 +391,11 @@ def compress(
     """
     from saitan.apsp.coding import write_coded
 
-    chosen = _variant(variant)
+    chosen = known_variant(VARIANTS, variant)
     backend = backend_for(chosen, backend)
     if reason := chosen.unfit(backend, {"answer": "slabs"}):
         raise Unavailable(f"{variant} {reason}")
-    make = partial(chosen.load(backend), **check_parameters(variant, parameters, chosen.parameters))
+    make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     return write_coded(checked_graph(graph), path, make, backend, check)
 
 
@@ -419,7 +414,7 @@ def _solver(graph, sources, answer, variant, backend, parameters):
     """A solver, the query for a range of sources, and the backend."""
     from saitan.apsp.instances import Instance
 
-    backend = backend_for(_variant(variant), backend)
+    backend = backend_for(known_variant(VARIANTS, variant), backend)
     chosen = range(checked_graph(graph).n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
         raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")

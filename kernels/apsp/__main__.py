@@ -11,6 +11,7 @@ from pathlib import Path
 
 import saitan
 from saitan import apsp
+from saitan.calls import checked_vertex
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.sssp import unreachable
@@ -63,7 +64,8 @@ def _info(arguments: argparse.Namespace) -> None:
 
 def _get(arguments: argparse.Namespace) -> None:
     with apsp.open(arguments.file) as matrix:
-        found = matrix[arguments.source, arguments.target]
+        source, target = (checked_vertex(end, getattr(arguments, end), len(matrix)) for end in ("source", "target"))
+        found = matrix[source, target]
         print("unreached" if found == unreachable(matrix.dtype) else found)
 
 

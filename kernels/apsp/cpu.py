@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
-import psutil
 from numba import njit, prange
 
 from saitan.apsp.batches import Tasks, counters, run_batches, widening
@@ -21,6 +20,7 @@ from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.atomics import atomic_min
 from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
+from saitan.memory import available_memory
 from saitan.problem import Block, Checked, Run, Unavailable
 from saitan.sssp import unreachable
 from saitan.sssp.phases import Overflow
@@ -128,7 +128,7 @@ class CpuSolver(Blockwise):
 
     def new_matrix(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Room for rows of distances. Raises Unavailable, with the forecast and what would work, if there is none."""
-        needed, available = rows * self.graph.n * np.dtype(dtype).itemsize, psutil.virtual_memory().available
+        needed, available = rows * self.graph.n * np.dtype(dtype).itemsize, available_memory()
         if needed > available:
             raise Unavailable(
                 f"the distances from {rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "

@@ -96,12 +96,12 @@ def closed(a: np.ndarray, variant: str, backend: str) -> np.ndarray:
     where the variant cannot run.
     """
     from saitan import apsp
-    from saitan.problem import backend_for
+    from saitan.problem import backend_for, known_variant
 
     if not len(a):
         return a.copy()
     instance = apsp.instance({"matrix": a})
-    solver = apsp.prepare(instance, variant, backend_for(apsp.VARIANTS[variant], backend))
+    solver = apsp.prepare(instance, variant, backend_for(known_variant(apsp.VARIANTS, variant), backend))
     try:
         solver.run([0, len(a)])
         return solver.answer()["distances"]

@@ -1,8 +1,12 @@
-"""Other people's solvers of the same problem behind the same contract."""
+"""Other people's solvers of the same problem behind the same contract.
+
+They compute with float64; their answers leave as the weights' type, like those of all variants.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csgraph
@@ -11,9 +15,10 @@ from saitan.apsp.batches import counters
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.cpu_dense import Dense
 from saitan.apsp.instances import Instance
+from saitan.blocks import chosen
 from saitan.graph import Graph
-from saitan.problem import Run
-from saitan.sssp.peers import hops
+from saitan.problem import Block, Run
+from saitan.sssp.peers import hops, in_type_of
 
 
 def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
@@ -22,8 +27,15 @@ def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
     return distances, max(hops(row) for row in before)
 
 
-class Scipy(CpuSolver):
-    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand. Answers are float64."""
+class Peer(CpuSolver):
+    """Somebody else's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached."""
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
+
+
+class Scipy(Peer):
+    """scipy.sparse.csgraph.dijkstra, distances only, its matrix made beforehand."""
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
@@ -58,8 +70,8 @@ class ScipyFloydWarshall(Dense):
         return seconds, {}
 
 
-class Networkit(CpuSolver):
-    """networkit.distance.SPSP (a Dijkstra a source, sources in parallel), its graph made beforehand; float64."""
+class Networkit(Peer):
+    """networkit.distance.SPSP (a Dijkstra a source, sources in parallel), its graph made beforehand."""
 
     def __init__(self, instance: Instance) -> None:
         import networkit

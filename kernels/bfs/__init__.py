@@ -36,6 +36,7 @@ from saitan.problem import (
     Variant,
     backend_for,
     check_parameters,
+    known_variant,
 )
 
 if TYPE_CHECKING:
@@ -312,13 +313,13 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 
 
 def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant, uploaded. Raises KeyError, ValueError for parameters that are off, Unavailable."""
-    made = VARIANTS[variant]
+    """The Solver of a variant, uploaded. Raises ValueError for a variant or parameters that are off, Unavailable."""
+    made = known_variant(VARIANTS, variant)
     given = check_parameters(f"bfs {variant}", parameters, made.parameters)
     task = _task(asked)
     if reason := made.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
-    return made.load(backend)(instance({"graph": _graph(asked)}, task=task), **given)
+    return made.load(backend, variant)(instance({"graph": _graph(asked)}, task=task), **given)
 
 
 def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
@@ -368,7 +369,4 @@ def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", *
 
 def _known(variant: str, task: str) -> Variant:
     """Raises ValueError for a variant that there is not."""
-    there = [name for name, made in VARIANTS.items() if task in made.instance["task"]]
-    if variant not in there:
-        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(there)})")
-    return VARIANTS[variant]
+    return known_variant({name: made for name, made in VARIANTS.items() if task in made.instance["task"]}, variant)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saitan.problem import Input, Metric, Parameter, Run, Solver, Variant, backend_for
+from saitan.problem import Input, Metric, Parameter, Run, Solver, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
     from saitan.compression.data import Instance
@@ -164,20 +164,26 @@ def differs(reference: Any, answer: dict[str, np.ndarray]) -> None:
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The solver of a variant on "cpu" or "cuda". Raises Unavailable where it cannot run on this array."""
-    return VARIANTS[variant].load(backend)(instance, **parameters)
+    """The solver of a variant on "cpu" or "cuda".
+
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run on this array.
+    """
+    chosen = known_variant(VARIANTS, variant)
+    check_parameters(variant, parameters, chosen.parameters)
+    return chosen.load(backend, variant)(instance, **parameters)
 
 
 def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any) -> RoundTrip:
     """One validated round trip of a NumPy array by any variant; parameters are the variant's, such as keep_bits.
 
-    Raises ValueError for a type that the variant does not take, Invalid where the values are out of bounds,
-    Unavailable where it cannot run.
+    Raises ValueError for a variant, parameter or backend that is unknown or off and for a type that the variant does
+    not take, Invalid where the values are out of bounds, Unavailable where it cannot run.
     """
     from saitan.compression.data import make
 
     array = np.asarray(array)
-    solver = prepare(make(array), variant, backend_for(VARIANTS[variant], backend), **parameters)
+    backend = backend_for(known_variant(VARIANTS, variant), backend)
+    solver = prepare(make(array), variant, backend, **parameters)
     try:
         run = solver.run(0)
         solver.validate()

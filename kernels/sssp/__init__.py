@@ -42,6 +42,7 @@ from saitan.problem import (
     Variant,
     backend_for,
     check_parameters,
+    known_variant,
 )
 
 if TYPE_CHECKING:
@@ -236,12 +237,12 @@ def unreachable(dtype: np.typing.DTypeLike):
 def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises KeyError for an unknown variant, ValueError for a parameter that it lacks or that is off, Unavailable where
-    it cannot run here or not on this graph.
+    Raises ValueError for an unknown variant and for a parameter that it lacks or that is off, Unavailable where it
+    cannot run here or not on this graph.
     """
-    chosen = VARIANTS[variant]
+    chosen = known_variant(VARIANTS, variant)
     check_parameters(variant, parameters, chosen.parameters)
-    return chosen.load(backend)(instance({"graph": graph}), **parameters)
+    return chosen.load(backend, variant)(instance({"graph": graph}), **parameters)
 
 
 @described(VARIANTS)
@@ -264,10 +265,9 @@ def solve(
     Raises ValueError for what is no graph, no vertex of it, an unknown variant or backend, and a parameter that is off;
     Unavailable where the variant cannot run here.
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"unknown variant {variant!r} (there are: {', '.join(VARIANTS)})")
+    chosen = known_variant(VARIANTS, variant)
     source = checked_vertex("source", source, checked_graph(graph).n)
-    solver = prepare(graph, variant, backend_for(VARIANTS[variant], backend), **parameters)
+    solver = prepare(graph, variant, backend_for(chosen, backend), **parameters)
     try:
         run = solver.run(source)
         return Result(solver.answer()["distances"], solver.predecessors() if predecessors else None, run)

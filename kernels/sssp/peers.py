@@ -45,7 +45,7 @@ def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
     limit = float(unreachable(dtype)) if dtype.kind == "u" else float(np.finfo(dtype).max)
     if reached.size and (reached.max() >= limit if dtype.kind == "u" else reached.max() > limit):
         dtype = widened_type(dtype)
-    found = np.full(len(distances), unreachable(dtype))
+    found = np.full(distances.shape, unreachable(dtype))
     found[np.isfinite(distances)] = reached
     return found
 

@@ -32,6 +32,7 @@ from saitan.problem import (
     Variant,
     backend_for,
     check_parameters,
+    known_variant,
 )
 from saitan.tropical.semiring import INFINITE
 
@@ -161,14 +162,8 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
-    chosen = _variant(variant)
-    return chosen.load(backend)(instance, **check_parameters(variant, parameters, chosen.parameters))
-
-
-def _variant(name: str) -> Variant:
-    if name not in VARIANTS:
-        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(VARIANTS)})")
-    return VARIANTS[name]
+    chosen = known_variant(VARIANTS, variant)
+    return chosen.load(backend, variant)(instance, **check_parameters(variant, parameters, chosen.parameters))
 
 
 @described(VARIANTS)
@@ -185,7 +180,8 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
-    solver = prepare(Instance(a, b, semiring), variant, backend_for(_variant(variant), backend), **parameters)
+    backend = backend_for(known_variant(VARIANTS, variant), backend)
+    solver = prepare(Instance(a, b, semiring), variant, backend, **parameters)
     try:
         solver.run(0)
         c = solver.answer()["c"]

@@ -62,6 +62,18 @@ def test_equals_scipy(variant, case, data):
     assert_equals_scipy(graph, sources, distances)
 
 
+@pytest.mark.parametrize("variant", [v for v in CPU if v not in DENSE])
+@pytest.mark.parametrize(("weights", "dtype"), [("uint32", "uint32"), ("float32", "float32"), ("long", "uint64")])
+def test_every_variant_answers_in_the_weights_type(variant, weights, dtype):
+    if weights == "float32" and variant not in FLOATS:
+        return
+    drawn = np.array([TOP - 2, 5, 1], np.uint32) if weights == "long" else np.array([7, 5, 1], weights)
+    distances = apsp.solve(Graph.from_arcs(4, [0, 1, 2], [1, 2, 1], drawn), None, variant, "cpu")
+    far = unreachable(dtype)
+    assert distances.dtype == dtype
+    assert distances[0].tolist() == [0, drawn[0], int(drawn[0]) + 5, far] and distances[3].tolist() == [far] * 3 + [0]
+
+
 @pytest.mark.parametrize("variant", DENSE)
 def test_dense_matrices_say_where_a_path_may_not_fit(variant):
     top = 2**30 - 2

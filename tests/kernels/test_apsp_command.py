@@ -29,6 +29,7 @@ def test_compress_info_get(graph, tmp_path):
     assert "4 x 4 uint32" in called("info", file).stdout
     assert called("get", file, 0, 2).stdout == "12\n"
     assert called("get", file, 3, 2).stdout == "unreached\n"
+    assert called("get", file, -1, 0).stderr == "source -1 is not in [0, 4)\n"
     with apsp.open(file) as m:
         assert (m[:] == apsp.solve(read_graph(graph), backend="cpu")).all()
 
@@ -41,11 +42,15 @@ def test_compress_info_get(graph, tmp_path):
         (("compress", "{graph}", "{folder}/m", "--backend", "cpu", "--variant", "fats"), "unknown variant 'fats'"),
         (("compress", "{graph}", "{graph}/m", "--backend", "cpu"), "small.gr"),
         (("compress", "{folder}/none.gr", "{folder}/m"), "none.gr"),
+        (("compress", "{graph}", "{folder}", "--backend", "cpu"), "{folder}: a folder has this name\n"),
+        (("compress", "{folder}", "{folder}/m"), "{folder}: this folder holds no graph: there is no vertices.parquet"),
     ],
 )
 def test_what_is_wrong_is_one_line(graph, tmp_path, arguments, said):
     done = called(*(part.format(graph=graph, folder=tmp_path) for part in arguments))
-    assert done.returncode == 1 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert done.returncode == 1 and said.format(folder=tmp_path) in done.stderr and done.stderr.count("\n") == 1, (
+        done.stderr
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["small.gr"]
 
 

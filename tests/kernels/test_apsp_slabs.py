@@ -154,7 +154,7 @@ def test_slabs_of_two_types_are_refused(monkeypatch):
 
 
 def test_what_does_not_leave_in_slabs_says_so():
-    with pytest.raises(Unavailable, match="answers answer matrix only"):
+    with pytest.raises(Unavailable, match="floyd-warshall takes answer matrix only, not slabs"):
         prepared(grid(4, 4), "slabs", "floyd-warshall")
 
 

@@ -109,9 +109,9 @@ def test_closeness_is_measured_like_any_task():
     graph = GENERATORS["kronecker"](scale=8, seed=1)
     asked = bfs.instance({"graph": graph}, task="closeness")
     assert bfs.queries(asked, 5, 1) == [0]
-    with pytest.raises(Unavailable, match="answers task search only, not closeness"):
+    with pytest.raises(Unavailable, match="takes task search only, not closeness"):
         bfs.prepare(asked, "fast", "cpu")
-    with pytest.raises(Unavailable, match="answers task closeness only, not search"):
+    with pytest.raises(Unavailable, match="takes task closeness only, not search"):
         bfs.prepare(graph, "closeness", "cpu")
     with pytest.raises(ValueError, match="task must be one of search, many, closeness"):
         bfs.instance({"graph": graph}, task="all")

@@ -1,12 +1,14 @@
 """What the one call of a problem says about wrong arguments, and its help about the variants."""
 
+import re
+
 import numpy as np
 import pytest
 
 import saitan
-from saitan import apsp, bfs, sssp
+from saitan import apsp, bfs, compression, sssp, tropical
 from saitan.cuda import unusable
-from saitan.graph import Graph
+from saitan.graph import Graph, GraphError
 from saitan.problem import Unavailable
 
 GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
@@ -135,3 +137,51 @@ def test_weights_that_a_file_has_and_float32_has_not_are_told(tmp_path):
     path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 1e-50\n")
     with pytest.warns(UserWarning, match=r"small\.mtx: 1 weights are rounded to float32, by 1 of their value at most"):
         saitan.read_graph(path)
+
+
+@pytest.mark.parametrize("variant", [["fast"], None, 7, "fats"])
+def test_a_variant_that_there_is_not_is_refused_alike_everywhere(variant):
+    values = np.ones((2, 2), np.float32)
+    for call in (
+        lambda: sssp.solve(GRAPH, 0, variant),
+        lambda: apsp.solve(GRAPH, variant=variant),
+        lambda: apsp.compress(GRAPH, "nowhere", variant),
+        lambda: bfs.solve(GRAPH, 0, variant),
+        lambda: bfs.closeness(GRAPH, variant),
+        lambda: tropical.solve(values, values, variant=variant),
+        lambda: compression.solve(values, variant),
+        *(
+            lambda problem=problem: problem.prepare(None, variant, "cpu")
+            for problem in (sssp, apsp, bfs, tropical, compression)
+        ),
+    ):
+        with pytest.raises(ValueError, match=rf"^unknown variant {re.escape(repr(variant))} \(there are: "):
+            call()
+
+
+def test_a_variant_that_a_backend_lacks_is_named():
+    with pytest.raises(Unavailable, match=r"^cpu-gpu has no cpu implementation \(there is one for: cuda\)$"):
+        bfs.solve(GRAPH, 0, "cpu-gpu", "cpu")
+    with pytest.raises(Unavailable, match=r"^scipy has no cuda implementation \(there is one for: cpu\)$"):
+        sssp.solve(GRAPH, 0, "scipy", "cuda")
+    with pytest.raises(Unavailable, match=r"^scipy takes answer matrix only, not slabs$"):
+        apsp.slabs(GRAPH, None, variant="scipy", backend="cpu")
+
+
+def test_parameters_of_compression_are_refused_as_everywhere():
+    with pytest.raises(ValueError, match=r"^fast has no parameter 'kept' \(it has: "):
+        compression.solve(np.ones(3), kept=3)
+
+
+def test_a_graph_says_what_it_lacks():
+    with pytest.raises(GraphError, match=r"^graph unnamed has no weights$"):
+        _ = Graph.from_arcs(2, [0], [1]).mean_weight
+    for metadata in ([1], "name", 3):
+        with pytest.raises(GraphError, match=r"^metadata must be a dictionary, not "):
+            Graph.from_arcs(2, [0], [1], metadata=metadata)
+        with pytest.raises(GraphError, match=r"^metadata must be a dictionary, not "):
+            Graph([0, 0], [], metadata=metadata)
+    told = {"name": "mine"}
+    graph = Graph.from_arcs(2, [0], [1], metadata=told)
+    told["name"] = "changed"
+    assert graph.name == "mine"

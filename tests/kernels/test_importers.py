@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from saitan import memory
 from saitan.graph import Graph, GraphError
 
 TOP = 2**32 - 1
@@ -198,3 +199,20 @@ def test_a_column_that_is_there_twice_is_named():
     frame = pd.DataFrame([[0, 1, 2]], columns=["source", "target", "target"])
     with pytest.raises(GraphError, match="several columns 'target'"):
         Graph.from_pandas(frame)
+
+
+def test_rows_beyond_memory_are_forecast(monkeypatch):
+    needed = 32 * 10**8 + 8
+    monkeypatch.setattr(memory, "available_memory", lambda: needed - 1)
+    frame = pd.DataFrame({"source": [0], "target": [10**8 - 1]})
+    said = r"^100,000,000 vertices and 1 arcs need about 3\.0 GiB of memory, but 3\.0 GiB are available; where few "
+    with pytest.raises(GraphError, match=said):
+        Graph.from_pandas(frame)
+    with pytest.raises(GraphError, match=said):
+        Graph.from_scipy(sparse.coo_array(([1], ([0], [1])), shape=(10**8, 10**8)))
+    monkeypatch.setattr(memory, "available_memory", lambda: 13 * 10**8 + 7)
+    with pytest.raises(GraphError, match=r"^100,000,000 vertices and 1 arcs need about 1\.2 GiB"):
+        Graph.from_arcs(10**8, [0], [1])
+    # What is small is not asked about.
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    assert Graph.from_arcs(10**6, [0], [1]).n == 10**6

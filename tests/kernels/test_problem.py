@@ -120,8 +120,8 @@ def test_a_cuda_solver_takes_the_parameters_that_its_variant_declares(name, vari
 def test_a_variant_loads_what_it_has_and_says_what_it_lacks():
     made = Variant("x", cpu="json:JSONDecoder")
     assert made.backends() == ("cpu",) and made.load("cpu").__name__ == "JSONDecoder"
-    with pytest.raises(Unavailable, match=r"^no cuda implementation \(there is one for: cpu\)$"):
-        made.load("cuda")
+    with pytest.raises(Unavailable, match=r"^jason has no cuda implementation \(there is one for: cpu\)$"):
+        made.load("cuda", "jason")
     peer = Variant("x", cpu="json:JSONDecoder", peer=("no_such_module", "peers"))
     reason = "no_such_module is not installed (pip install -e '.[peers]')"
     assert peer.missing() == reason
@@ -207,6 +207,13 @@ def test_a_parameter_takes_what_it_should():
         check_parameters("fast", {"c": 1}, {})
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64])
+def test_numbers_of_numpy_are_compared_in_silence(kind):
+    bounded = Parameter(float, 1.0, "x", above=0, most=10**9)
+    assert bounded.wrong(kind(3)) is None and bounded.wrong(kind(0)).startswith("must be greater than 0, not ")
+
+
 @pytest.mark.parametrize(
     ("variant", "backend", "instance", "graph", "arch", "says"),
     [
@@ -216,7 +223,7 @@ def test_a_parameter_takes_what_it_should():
             {"task": "product"},
             None,
             None,
-            "answers task closure only",
+            "takes task closure only",
         ),
         (Variant("x", instance={"task": ("closure",)}), "cpu", {"task": "closure"}, None, None, None),
         (

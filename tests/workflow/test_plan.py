@@ -395,7 +395,7 @@ def test_what_a_variant_needs_is_known_to_the_plan(monkeypatch):
     made = plan(TROPICAL, machine=GPU, settings={"backend": "cuda"}, **swept)
     assert [(p.variant, p.instance["dtype"]) for p in made.points] == [("tiled", "int32")]
     assert made.skipped == [
-        Skipped("tiled on cuda in tiny (dtype float32)", "tiled answers dtype int32 only, not float32"),
+        Skipped("tiled on cuda in tiny (dtype float32)", "tiled takes dtype int32 only, not float32"),
         *(
             Skipped(f"fast on cuda in tiny (dtype {dtype})", "fast needs a GPU of sm_100 or newer, this one is sm_90")
             for dtype in ("float32", "int32")

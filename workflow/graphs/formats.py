@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saitan.graph import MAX_VERTICES
-from saitan.workflow.memory import available_memory
+from saitan.memory import available_memory
 from saitan.workflow.step import Failure
 
 # Bytes that a file takes while it is read and its arcs are sorted into rows: a vertex, a line, each number of a line.

@@ -83,6 +83,8 @@ def read_graph(folder: Path) -> Graph:
 def read_metadata(folder: Path) -> dict[str, Any]:
     """Graph.metadata with `vertices`, `arcs` and `weight`, read from the end of vertices.parquet alone."""
     path = Path(folder) / VERTICES
+    if not path.exists():
+        raise Failure(f"{folder}: this folder holds no graph: there is no {VERTICES}, which saitan writes last")
     try:
         found = pq.read_schema(path).metadata
     except pa.ArrowInvalid as error:

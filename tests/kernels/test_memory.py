@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from saitan.workflow import memory
+from saitan import memory
 
 GIB = 2**30
 

@@ -1,0 +1,26 @@
+"""How much memory may still be taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> int:
+    """Bytes: what the system has available, or what the limit of a container (cgroup version 2) leaves, if less."""
+    import psutil
+
+    available = psutil.virtual_memory().available
+    try:
+        limit = (CGROUP / "memory.max").read_text().strip()
+        used = int((CGROUP / "memory.current").read_text())
+        reclaimable = next(
+            int(line.split()[1])
+            for line in (CGROUP / "memory.stat").read_text().splitlines()
+            if line.startswith("inactive_file ")
+        )
+        left = available if limit == "max" else int(limit) - used + reclaimable
+    except (OSError, ValueError, StopIteration):
+        return available
+    return max(0, min(available, left))
