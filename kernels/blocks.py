@@ -120,7 +120,9 @@ class Digest:
         name, first, array = block
         width = int(np.prod(array.shape[1:], dtype=np.int64))
         if isinstance(array, np.ndarray):
-            total = _digest(array, first * width)
+            from saitan.host_digest import digest
+
+            total = digest(array, first * width)
         else:
             from saitan.cuda.digest import digest
 
@@ -143,30 +145,3 @@ class Digest:
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {total:016x} of {self.entries[name]:,}" for name, total in self.sums.items())
-
-
-def _mix(x: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64, in place, uint64."""
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
-
-
-# Entries hashed at a time: the temporaries stay in the cache.
-_STEP = 1 << 16
-
-
-def _digest(array: np.ndarray, place: int) -> int:
-    """The sum of the hashes of an array whose first entry has this place."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    bits = flat.view(f"u{flat.itemsize}")
-    total = 0
-    for low in range(0, len(bits), _STEP):
-        part = bits[low : low + _STEP]
-        places = np.arange(place + low, place + low + len(part), dtype=np.uint64)
-        total += int(_mix(part.astype(np.uint64) ^ _mix(places)).sum(dtype=np.uint64))
-    return total % 2**64

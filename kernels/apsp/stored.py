@@ -112,15 +112,18 @@ class Matrix:
         self.shape, self.dtype = (footer["n"], footer["n"]), np.dtype(footer["dtype"])
         self.group, self.width, self.about = footer["group"], footer["width"], footer["about"]
         parts = [self._section(number, name, footer["sections"]) for number, name in enumerate(SECTIONS)]
-        self.vertices, self.rows, self.ends, self.starts = parts
+        self.vertices = parts[0]
+        self._index, self.starts, self.rows, self.place, self.ends = packing.indexed(*parts)
         if len(MAGIC) + 4 * int(self.starts[-1]) > footer["sections"]["vertices"]["begin"]:
             raise Invalid(f"{self.path}: the rows do not end where the sections begin")
         last = len(MAGIC) + 4 * int(self.starts[-1])
         self.words = self._bytes[len(MAGIC) : last].view("<u4")
-        self.place = np.empty(self.shape[0], np.uint32)
-        self.place[self.vertices] = np.arange(self.shape[0], dtype=np.uint32)
         self._arrays = self.words, self.starts, self.rows, self.ends
-        self._n, self._most = self.shape[0], 2 ** (8 * self.dtype.itemsize) - 1
+        n = self._n = self.shape[0]
+        checked = np.zeros(-(-n * -(-n // self.width) // 8), np.uint8)
+        self._lookup = self.words, self._index, checked, n, self.group, self.width
+        self._most = 2 ** (8 * self.dtype.itemsize) - 1
+        self._number = None if self.dtype.kind == "f" else self.dtype.type
 
     def _foreign(self) -> ValueError:
         return ValueError(f"{self.path}: no coded matrix of saitan, or one that was not written to its end")
@@ -155,8 +158,11 @@ class Matrix:
             if len(key) != 2:
                 raise IndexError("a matrix has two indices")
             s, t = key
+            # The usual pair is told at once: what follows takes longer than the look-up itself.
+            if type(s) is int and type(t) is int and 0 <= s < self._n and 0 <= t < self._n:
+                return self._entry(s, t)
             if _whole(s) and _whole(t):
-                return self._entry(self._index(s), self._index(t))
+                return self._entry(self._vertex(s), self._vertex(t))
             if t is None or t is Ellipsis:
                 raise IndexError(f"a column is a whole number, a slice or an array of them, not {t}")
             return self[s][..., t]
@@ -165,9 +171,9 @@ class Matrix:
             if step != 1:
                 raise IndexError("rows must be neighbours: a slice of step 1")
             return self._rows(np.arange(start, max(start, stop)))
-        return self._rows(np.array([self._index(key)]))[0]
+        return self._rows(np.array([self._vertex(key)]))[0]
 
-    def _index(self, vertex: int) -> int:
+    def _vertex(self, vertex: int) -> int:
         if not _whole(vertex):
             raise IndexError(f"a row is a whole number, rows are a slice of step 1, not {type(vertex).__name__}")
         if 0 <= vertex < self._n:
@@ -177,11 +183,11 @@ class Matrix:
         raise IndexError(f"vertex {vertex} of a matrix of {self._n:,}")
 
     def _entry(self, s: int, t: int) -> np.generic:
-        found, row = packing.entry(*self._arrays, self.place, self.group, self.width, s, t)
+        found, row = packing.entry(*self._lookup, s, t)
         if row >= 0:
             raise self._corrupt(row, int(self.place[t]) // self.width)
-        if self.dtype.kind == "u":
-            return self.dtype.type(found & self._most)
+        if self._number:
+            return self._number(found & self._most)
         return np.uint64(found).astype(self._unsigned).view(self.dtype)
 
     def _rows(self, sources: np.ndarray) -> np.ndarray:
@@ -212,7 +218,7 @@ class Matrix:
 
     def close(self) -> None:
         """Unmap the file. The matrix cannot be read afterwards."""
-        self._bytes = self.words = self._arrays = None
+        self._bytes = self.words = self._arrays = self._lookup = None
         self._map.close()
 
     def __enter__(self) -> Matrix:

@@ -34,6 +34,9 @@ SLABS_A_RANK = 4
 # Counters that are sums over slabs; of the others the last slab's stands for all.
 SUMS = ("phases", "relaxations")
 
+# Of some rows: eccentricities, numbers reached, totals.
+Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
+
 REDUCTIONS = ("eccentricity", "reached", "total", "closeness")
 
 
@@ -195,18 +198,19 @@ class Reductions(Slabs, Blockwise):
         begin, seconds = time.perf_counter(), []
         runs = []
 
-        def each(run: Run, taken: float) -> None:
+        def each(low: int, run: Run, taken: float, part: Columns) -> None:
             runs.append(run)
             seconds.append(taken)
 
         self._answer, self._query = self._reduced(query, each), query
         return self._joined(query, runs, begin, sum(seconds))
 
-    def _reduced(self, query: list[int], each: Callable[[Run, float], None]) -> dict[str, np.ndarray]:
+    def _reduced(self, query: list[int], each: Callable[[int, Run, float, Columns], None]) -> dict[str, np.ndarray]:
+        """each: is told of every slab while the solver holds it: first row, run, seconds of reducing, what came out."""
         own = []
         for low, run in self._slabs(query):
             taken, part = self.reduce(self.solver)
-            each(run, taken)
+            each(low, run, taken, part)
             own.append((low, part))
         parts = sorted((part for parts in self._ranks.each(own) for part in parts), key=lambda part: part[0])
         columns = zip(*(columns for _, columns in parts), strict=True)
@@ -219,23 +223,22 @@ class Reductions(Slabs, Blockwise):
         """
         key = str(self._query)
         if key not in self._certified:
-            self._certified[key] = self._reduced(self._query, lambda *_: self.solver.validate())
-            for low, _ in self._slabs(self._query):
-                slab = self.solver.slab()
-                row = len(slab) // 2
-                again = named(self.instance.n, *reduced_rows(on_host(slab[row : row + 1])))
-                self._compare(self._certified[key], again, low + row)
+            self._certified[key] = self._reduced(self._query, self._certify)
         for name, expected in self._certified[key].items():
             if not np.array_equal(self._answer[name], expected):
                 raise Invalid(f"{name} differs from that of the certified slabs")
         return CERTIFIED
 
-    @staticmethod
-    def _compare(found: dict[str, np.ndarray], again: dict[str, np.ndarray], row: int) -> None:
-        for name, [value] in again.items():
-            same = np.isclose(found[name][row], value, rtol=1e-9, atol=0) if value.dtype.kind == "f" else None
-            if not (found[name][row] == value or same):
-                raise Invalid(f"row {row:,}: {name} is {found[name][row]}, NumPy has {value}")
+    def _certify(self, low: int, run: Run, taken: float, part: Columns) -> None:
+        self.solver.validate()
+        slab, n = self.solver.slab(), self.instance.n
+        row = len(slab) // 2
+        found = named(n, *(column[row : row + 1] for column in part))
+        for name, [value] in named(n, *reduced_rows(on_host(slab[row : row + 1]))).items():
+            got = found[name][0]
+            same = value.dtype.kind == "f" and np.isclose(got, value, rtol=1e-9, atol=0)
+            if not (got == value or same):
+                raise Invalid(f"row {low + row:,}: {name} is {got}, NumPy has {value}")
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         for name, values in self._answer.items():
@@ -247,7 +250,7 @@ class Reductions(Slabs, Blockwise):
         super().close()
 
 
-def reduced_rows(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def reduced_rows(distances: np.ndarray) -> Columns:
     """Of rows [rows, n]: eccentricities (their dtype), numbers reached (int64), totals (uint64 or float64)."""
     there = distances != unreachable(distances.dtype)
     total = np.float64 if distances.dtype.kind == "f" else np.uint64
@@ -255,7 +258,7 @@ def reduced_rows(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return largest, there.sum(axis=1, dtype=np.int64), distances.sum(axis=1, dtype=total, where=there)
 
 
-def reduced_on_host(solver: Any) -> tuple[float, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def reduced_on_host(solver: Any) -> tuple[float, Columns]:
     """`Reductions.reduce` for a solver on the CPU."""
     begin = time.perf_counter()
     rows = reduced_rows(solver.slab())

@@ -163,3 +163,15 @@ def test_a_matrix_that_does_not_fit_says_what_would(monkeypatch):
     with pytest.raises(Unavailable, match=r"0\.0\d GiB.*answer: slabs"):
         prepared(grid(64, 64), "matrix")
     prepared(grid(64, 64), "reductions")
+
+
+def test_reductions_are_checked_in_one_pass():
+    graph = random_graph(300, 1200, 1, 50, np.uint32, 2)
+    solver = prepared(graph, "reductions")
+    solver.run([0, 300])
+    produced, produce = [], solver.solver.produce
+    solver.solver.produce = lambda query: (produced.append(query[0]), produce(query))[1]
+    solver.validate()
+    assert produced == list(range(0, 300, 7))
+    solver.validate()
+    assert len(produced) == 43
