@@ -10,6 +10,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     TRACES      dict name -> str: the arrays that Run.phases or Solver.count may hold, one line each ({} if absent)
     HEADLINE    "time" or the name of a metric: what solvers are ranked by
     VARIANTS    dict name -> Variant
+    FORMS       dict name -> Form: files of its own in which an output may be kept ({} if absent)
     instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on
     queries(instance, count, seed) -> list of JSON values  the questions asked of it; the same for all variants
     reference(instance, query) -> Reference | None         (part of) the answer by somebody else's solver
@@ -30,6 +31,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Protocol
 
@@ -45,6 +47,7 @@ __all__ = [
     "Block",
     "Checked",
     "Checker",
+    "Form",
     "Input",
     "Invalid",
     "Metric",
@@ -129,6 +132,36 @@ class Metric:
     unit: str = ""
     over: Literal["median", "mean", "harmonic", "sum"] = "median"
     better: Literal["more", "less"] | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """A file of a problem's own in which an output may be kept, besides as an array.
+
+    says      one line: what the file is
+    outputs   names of the outputs that it holds
+    writes    "module:function", called with (instance, variant, backend, path, **parameters): writes the whole answer,
+              checked; the file gets its name when it is complete. Raises ValueError for an instance that is off
+    reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
+              ValueError or Invalid for a file that is none or damaged
+    """
+
+    says: str
+    outputs: tuple[str, ...]
+    writes: str
+    reads: str
+
+    def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
+        _named(self.writes)(instance, variant, backend, path, **parameters)
+
+    def open(self, path: Path) -> Any:
+        return _named(self.reads)(path)
+
+
+def _named(path: str) -> Any:
+    """What "module:name" says."""
+    module, name = path.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -223,8 +256,7 @@ class Variant:
             raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
-        module, name = path.split(":")
-        return getattr(importlib.import_module(module), name)
+        return _named(path)
 
 
 def _importable(module: str) -> bool:

@@ -8,13 +8,15 @@ writer was told about it.
 
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
 The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
-array.
+array. An answer in a form of its problem (Form of saitan.problem) lies in <output>.<form>, and its own file has no
+rows either: its metadata has the form as `written`, and the `problem`.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.blocks import Block, on_host
+from saitan.errors import Invalid
 from saitan.packed import pack, packs, unpack
+from saitan.problem import Form, problem
 from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
 
@@ -116,9 +120,34 @@ class SlabWriter:
             )
         dtype, *width = kinds.pop()
         metadata = {**about, "shape": [sum(slabs.values()), *width], "dtype": dtype, "slabs": list(told)}
-        schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(dtype)))], {_KEY: json.dumps(metadata)})
-        with beside(self._folder / f"{self._output}.parquet") as path:
-            pq.write_table(schema.empty_table(), path)
+        _without_rows(self._folder / f"{self._output}.parquet", metadata)
+
+
+def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
+    """The file of an answer whose values lie elsewhere."""
+    schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {_KEY: json.dumps(metadata)})
+    with beside(path) as temporary:
+        pq.write_table(schema.empty_table(), temporary)
+
+
+def write_form(
+    folder: Path, output: str, name: str, form: Form, about: dict[str, Any], write: Callable[[Path], None]
+) -> None:
+    """Keep an output in a form, whose file write(path) writes. name: the form's; about: has settings as `answer`."""
+    path, start = folder / f"{output}.{name}", time.perf_counter()
+    folder.mkdir(parents=True, exist_ok=True)
+    write(path)
+    seconds, held = time.perf_counter() - start, form.open(path)
+    facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": seconds}
+    held.close()
+    _without_rows(folder / f"{output}.parquet", {**about, **facts, "problem": about["answer"]["problem"]})
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a kept answer, its own first."""
+    told = about_answer(path)
+    values = [path.with_suffix(f".{told['written']}")] if "problem" in told else []
+    return [path, *values, *sorted(path.with_suffix(".slabs").glob("*.parquet"))]
 
 
 class _Output:
@@ -190,6 +219,8 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
     about = about_answer(path)
     if "slabs" in about:
         return _read_slabs(path, about, rows)
+    if "problem" in about:
+        return _read_form(path, about, rows)
     shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
     start, stop, step = rows.indices(shape[0])
     if step != 1:
@@ -206,6 +237,20 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
             out[first - start : last - start] = _values(path, column, (count, *shape[1:]))[first - low : last - low]
         low += count
     return out
+
+
+def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
+    file = path.with_suffix(f".{about['written']}")
+    try:
+        held = problem(about["problem"]).FORMS[about["written"]].open(file)
+        try:
+            return held[rows]
+        finally:
+            held.close()
+    except FileNotFoundError:
+        raise Failure(f"{file} is missing, a part of {path}: remove that and run the same command again") from None
+    except Invalid as error:
+        raise Failure(f"{error}; remove {path} and run the same command again") from None
 
 
 def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from saitan import problem as problems
 from saitan.problem import Parameter
-from saitan.workflow.config_model import Config, Experiment, Measure, Scalar
+from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
@@ -143,6 +143,7 @@ def _check(key: str, experiment: Experiment, graphs: list[str], arrays: list[str
     for output in experiment.keep:
         if output not in package.OUTPUTS:
             raise ConfigError(f"{key}.keep: unknown output{_suggest(output, package.OUTPUTS)}")
+    _check_form(key, experiment, package)
     for quantity in experiment.quantities:
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
             raise ConfigError(f"{key}.quantities: unknown quantity{_suggest(quantity, known)}")
@@ -162,6 +163,20 @@ def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
     if not any(given.values()) and taken and not any(declared.optional for declared in taken.values()):
         kinds = " or ".join(f"`{kind}s` ({declared.says})" for kind, declared in taken.items())
         raise ConfigError(f"{key}: {experiment.problem} needs {kinds}")
+
+
+def _check_form(key: str, experiment: Experiment, package: Any) -> None:
+    """How outputs are kept: there is such a form, and it holds them."""
+    forms = getattr(package, "FORMS", {})
+    if experiment.keep_as not in (known := [*ARRAYS, *forms]):
+        raise ConfigError(f"{key}.keep_as: unknown form{_suggest(experiment.keep_as, known)}")
+    if experiment.keep_as in ARRAYS:
+        return
+    holds = forms[experiment.keep_as].outputs
+    if absent := [output for output in experiment.keep if output not in holds]:
+        raise ConfigError(f"{key}.keep_as: {experiment.keep_as} holds {' and '.join(holds)}, not {absent[0]}")
+    if any(number > 1 for number in experiment.ranks):
+        raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is written by one rank: leave `ranks` out")
 
 
 def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
@@ -232,8 +247,13 @@ def _offered(package: Any) -> dict[str, Any]:
         },
         "instance": _parameters(package.INSTANCE),
         "keep": {"type": "array", "items": {"enum": list(package.OUTPUTS)}},
+        "keep_as": {"anyOf": [{"enum": list(ARRAYS)}, *_forms(package)]},
         "quantities": {"type": "array", "items": {"anyOf": quantities}},
     }
+
+
+def _forms(package: Any) -> list[dict[str, Any]]:
+    return [{"const": name, "description": form.says} for name, form in getattr(package, "FORMS", {}).items()]
 
 
 def _parameters(known: Mapping[str, Parameter]) -> dict[str, Any]:

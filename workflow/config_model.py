@@ -11,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 Scalar = bool | int | float | str
 
 # What an experiment shows; each is a function in views.py.
+# How any output can be kept; a problem may have forms of its own.
+ARRAYS = ("raw", "compressed")
 View = Literal["graphs", "weights", "summary", "rivals", "phases", "phase_cdf"]
 
 # What nvcc 13 compiles for, and what older ones do; "a" and "f" stand for its special targets.
@@ -83,10 +85,10 @@ class Experiment(Model):
         default=[], description="Names from config/arrays.yaml, or experiment.output: a kept answer of another one."
     )
     keep: list[str] = Field(default=[], description="Outputs of the first query to write to results/answers/.")
-    keep_as: Literal["raw", "compressed"] = Field(
+    keep_as: str = Field(
         "raw",
         description="raw: numbers, in Parquet's own codec; compressed: streams of kernels/compression/FORMAT.md, made"
-        " where the answer lies.",
+        " where the answer lies; or a form of the problem's own.",
     )
     variants: dict[str, dict[str, list[Scalar]]] = Field(
         default={}, description="Variants, each with the values of its parameters; every combination is a point."

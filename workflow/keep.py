@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from saitan.blocks import Digest, both
-from saitan.problem import Invalid
+from saitan.problem import Form, Invalid
 from saitan.ranks import Ranks, current
-from saitan.workflow.answers import AnswerWriter, SlabWriter
+from saitan.workflow.answers import AnswerWriter, SlabWriter, write_form
 from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import Failure, add_ranks, run_step
+from saitan.workflow.step import Failure, add_ranks, load_numba, run_step
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -32,6 +32,9 @@ def keep(arguments: argparse.Namespace) -> None:
         "answer": settings,
         "provenance": provenance(settings["backend"], ranks),
     }
+    if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
+        _keep_in_form(instance, settings, form, arguments, about)
+        return
     if ranks.size > 1:
         with prepared(package, instance, settings) as solver:
             _keep_together(solver, query, ranks, arguments, about)
@@ -54,6 +57,23 @@ def keep(arguments: argparse.Namespace) -> None:
             for block in solver.blocks():
                 for rows in _slabs(block.array):
                     sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
+
+
+def _keep_in_form(
+    instance: Any, settings: dict[str, Any], form: Form, arguments: argparse.Namespace, about: dict
+) -> None:
+    """The problem writes a file of its own, and checks what is in it."""
+    if settings["backend"] == "cpu":
+        load_numba()
+    [output] = arguments.outputs
+
+    def write(path: Path) -> None:
+        try:
+            form.write(instance, settings["variant"], settings["backend"], path, **settings["parameters"])
+        except ValueError as error:
+            raise Failure(f"{settings['variant']} kept as {arguments.keep_as}: {error}") from None
+
+    write_form(arguments.folder, output, arguments.keep_as, form, about, write)
 
 
 def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]) -> None:
@@ -87,7 +107,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
     parser.add_argument("--outputs", nargs="+", required=True)
-    parser.add_argument("--keep-as", choices=("raw", "compressed"), required=True, help="how they are written")
+    parser.add_argument("--keep-as", required=True, help="how they are written: raw, compressed, or a problem's form")
     add_ranks(parser)
     run_step(keep, parser)
 

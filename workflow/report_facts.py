@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from saitan.workflow.answers import about_answer
+from saitan.workflow.answers import about_answer, files_of
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.step import Failure
 
@@ -80,17 +80,18 @@ def kept(answers: Iterable[Path]) -> list[Kept]:
     for path in answers:
         if path.exists():
             told = about_answer(path)
-            files = [path, *path.with_suffix(".slabs").glob("*.parquet")]
-            parts = [about_answer(file).get("seconds") for file in files]
+            files = files_of(path)
+            parts = [about_answer(file) for file in files if file.suffix == ".parquet"]
+            seconds = [part["seconds"] for part in parts if "seconds" in part]
             found.append(
                 Kept(
                     name="/".join(path.with_suffix("").parts[-7:]),
-                    how=about_answer(files[-1]).get("written", "numbers"),
+                    how=parts[-1].get("written", "numbers"),
                     dtype=told["dtype"],
                     shape=told["shape"],
                     nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,
                     written=sum(file.stat().st_size for file in files),
-                    seconds=sum(part for part in parts if part is not None) or None,
+                    seconds=sum(seconds) or None,
                 )
             )
     return found

@@ -32,6 +32,7 @@ import numpy as np
 
 from saitan.calls import checked_graph
 from saitan.problem import (
+    Form,
     Input,
     Metric,
     Parameter,
@@ -67,6 +68,15 @@ OUTPUTS = {
     "reached": "[sources], vertices reached, the source included",
     "total": "[sources], sum of the distances to them",
     "closeness": "[sources], (reached - 1)^2 / ((n - 1) total)",
+}
+
+FORMS = {
+    "coded": Form(
+        "the whole matrix of a graph, row against row, without loss (kernels/apsp/FORMAT.md): apsp.open reads it",
+        ("distances",),
+        "saitan.apsp.coding:keep",
+        "saitan.apsp.stored:Matrix",
+    )
 }
 
 HEADLINE = "entries_s"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saitan.apsp import packing
+from saitan.apsp import compress, packing
 from saitan.apsp.instances import Instance
 from saitan.apsp.order import GROUP, WIDTH, Order, order_of, relabelled
 from saitan.apsp.stored import writing
@@ -70,6 +70,17 @@ def write_coded(
     return {"kernel_s": run.kernel, "coding_s": coder.seconds, "total_s": total, "entries": entries, "bytes": size} | {
         "ratio": entries * dtype.itemsize / size
     }
+
+
+def keep(instance: Instance, variant: str, backend: str, path: Path, **parameters: Any) -> None:
+    """Of saitan.problem's Form: an instance's matrix in a coded file, every entry checked."""
+    if instance.graph is None:
+        raise ValueError("a coded matrix is that of a graph: name graphs, no arrays")
+    if instance.sources != instance.n:
+        raise ValueError(f"a coded matrix has a row for each of {instance.n:,} vertices: leave `sources` out")
+    if instance.answer == "reductions":
+        raise ValueError("a coded matrix has distances: give the instance `answer: slabs`")
+    compress(instance.graph, path, variant, backend, **parameters)
 
 
 def _coder(order: Order, width: int, backend: str) -> Any:

@@ -1,0 +1,139 @@
+"""Outputs kept in a form of the problem's own: through the pipeline, damaged, its writer killed, no room for it."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from saitan import apsp
+from saitan.generators import GENERATORS
+from saitan.workflow.answers import about_answer, read_answer
+from saitan.workflow.config import ConfigError, load
+from saitan.workflow.graphs.parquet import read_graph, write_graph
+from saitan.workflow.step import Failure
+
+CODED = {
+    "title": "All pairs, kept",
+    "problem": "apsp",
+    "graphs": ["tiny-grid"],
+    "variants": ["sweep"],
+    "instance": {"answer": "slabs"},
+    "keep": ["distances"],
+    "keep_as": "coded",
+}
+PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1"
+
+
+@pytest.mark.timeout(300)
+def test_a_coded_matrix_is_kept_read_by_others_and_made_again(project):
+    streams = {"title": "Its streams", "problem": "compression", "arrays": ["kept.distances"], "variants": ["fast"]}
+    project.configure({"kept": CODED, "streams": streams})
+    done = project.snakemake()
+    assert done.returncode == 0 and "0 failed" in done.stderr, done.stderr
+    wanted = apsp.solve(read_graph(project.folder / "results/graphs/tiny-grid"), variant="scipy", backend="cpu")
+    answer = project.folder / PLACE / "distances.parquet"
+    with apsp.open(answer.with_suffix(".coded")) as matrix:
+        assert matrix[7, 100] == wanted[7, 100] and np.array_equal(matrix[:], wanted) and matrix.about["checked"]
+    assert np.array_equal(read_answer(answer), wanted)
+    assert np.array_equal(read_answer(answer, slice(17, 60)), wanted[17:60])
+    about = about_answer(answer)
+    assert about["shape"] == [144, 144] and about["dtype"] == "uint32" and about["written"] == "coded"
+    [row] = pq.read_table(project.folder / "results/tiny/samples/streams").slice(0, 1).to_pylist()
+    assert row["graph"] == "kept.distances"
+    assert "<td>coded</td>" in (project.folder / "results/tiny/report.html").read_text()
+    assert "Nothing to be done" in project.snakemake().stderr
+
+    right = answer.with_suffix(".coded").read_bytes()
+    answer.with_suffix(".coded").write_bytes(right[:5000] + bytes([right[5000] ^ 1]) + right[5001:])
+    with pytest.raises(Failure, match=r"corrupt.*remove .*distances\.parquet"):
+        read_answer(answer)
+    answer.with_suffix(".coded").unlink()
+    with pytest.raises(Failure, match="is missing, a part of"):
+        read_answer(answer)
+    answer.unlink()
+    assert project.snakemake().returncode == 0
+    assert answer.with_suffix(".coded").read_bytes() == right
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    """Of the keep step, on a grid."""
+    grid = GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=99, seed=1)
+    write_graph(grid, tmp_path / "graph")
+    (tmp_path / "queries.json").write_text("[[0, 72]]")
+    settings = {"problem": "apsp", "backend": "cpu", "graph": "grid", "variant": "sweep", "parameters": {}}
+
+    def made(**instance):
+        settings["instance"] = instance
+        given = ["--settings", json.dumps(settings), "--graph", str(tmp_path / "graph"), "--cores", str(os.cpu_count())]
+        given += ["--queries", str(tmp_path / "queries.json"), "--folder", str(tmp_path / "kept")]
+        return [*given, "--outputs", "distances", "--keep-as", "coded", "--log", str(tmp_path / "log")]
+
+    return made
+
+
+def step(arguments, before=""):
+    code = f"import sys; {before}\nfrom saitan.workflow import keep; sys.argv[1:] = {arguments!r}; keep.main()"
+    return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("instance", "said"),
+    [({"sources": 5}, "leave `sources` out"), ({"answer": "reductions"}, "give the instance `answer: slabs`")],
+)
+def test_an_instance_that_has_no_whole_matrix_is_one_line(arguments, tmp_path, instance, said):
+    done = step(arguments(**instance))
+    assert done.returncode != 0 and said in done.stderr and "Traceback" not in done.stderr
+    assert not list((tmp_path / "kept").glob("*"))
+
+
+FAILS = """
+from saitan.apsp import stored
+def append(self, *what):
+    self._file.write(b"half"); self._file.flush()
+    {}
+stored.Writer.append = append
+"""
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(arguments, tmp_path):
+    done = step(
+        arguments(answer="slabs"), FAILS.format(f"raise OSError({errno.ENOSPC}, {os.strerror(errno.ENOSPC)!r})")
+    )
+    assert done.returncode != 0 and done.stderr.startswith("error: the disk is full")
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def test_a_killed_writer_leaves_no_answer(arguments, tmp_path):
+    done = step(arguments(answer="slabs"), FAILS.format(f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"))
+    assert done.returncode == -signal.SIGKILL
+    [left] = (tmp_path / "kept").iterdir()
+    assert left.suffix == ".part" and left.stat().st_size
+    with pytest.raises(ValueError, match="no coded matrix"):
+        apsp.open(left)
+    assert step(arguments(answer="slabs")).returncode == 0
+    with apsp.open(tmp_path / "kept/distances.coded") as matrix:
+        assert np.array_equal(read_answer(tmp_path / "kept/distances.parquet"), matrix[:])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"keep_as": "code"}, r"\.keep_as: unknown form 'code'; did you mean 'coded'\?"),
+        ({"keep": ["reached"]}, r"\.keep_as: coded holds distances, not reached"),
+        ({"ranks": [1, 2]}, r"\.keep_as: coded is written by one rank"),
+        (
+            {"problem": "sssp", "variants": ["fast"], "instance": {}},
+            r"unknown form 'coded' \(there are: raw, compressed",
+        ),
+    ],
+)
+def test_forms_that_do_not_fit_are_refused_by_name(changes, said):
+    with pytest.raises(ConfigError, match=said):
+        load({"experiments": {"kept": CODED | changes}}, ["tiny-grid"])
