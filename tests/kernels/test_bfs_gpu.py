@@ -119,6 +119,59 @@ def test_offsets_of_64_bits(variant, monkeypatch):
         solver.close()
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
+def test_a_step_over_a_block_is_that_of_its_definition(direction, wide, monkeypatch):
+    """Parents are numbered from the block's first tail, and the arcs that leave what was found are counted."""
+    from saitan.bfs import cuda_step
+    from saitan.cuda import device
+    from saitan.cuda.buffers import Buffers, pointer
+
+    device()
+    monkeypatch.setattr(cuda_step, "WIDE_ARCS", 1000 if wide else 2**31)
+    n, first_tail = 700, 1_000_000
+    # Rows of a block's width, a warp's, one less, and short ones; the first and the last vertex among the tails.
+    widths = {0: 256, 5: 300, 64: 32, 65: 31, 66: 33, 200: 1, 201: 0, 699: 5}
+    random = np.random.default_rng(4)
+    pairs = [(u, v) for u, width in widths.items() for v in random.choice(n, width, replace=False)]
+    others = random.integers(0, n, (900, 2))
+    graph = directed(n, [*pairs, *others[~np.isin(others[:, 0], list(widths))]])
+    turned, tails = graph.transposed(), np.array(list(widths))
+    member = np.isin(np.arange(n), tails)
+    seen = member | (random.random(n) < 0.2)
+    led = np.zeros(n, bool)
+    led[graph.targets[member[graph.sources]]] = True
+    new = led & ~seen
+
+    def packed(flags, beyond=0):
+        bits = np.full(-(-n // 32) * 32, beyond, np.uint8)
+        bits[:n] = flags
+        return np.packbits(bits, bitorder="little").view(np.uint32)
+
+    buffers = Buffers(0, "test")
+    try:
+        step = cuda_step.DeviceStep(graph, turned, buffers, first_tail)
+        frontier, visited = buffers.upload(packed(member)), buffers.upload(packed(seen, 1))
+        following = buffers.upload(np.zeros(-(-n // 32), np.uint32))
+        levels, parents = (buffers.upload(np.full(n, -1, np.int32)) for _ in range(2))
+        step.forget()
+        sets = [pointer(array) for array in (frontier, visited, following, parents)]
+        getattr(step, direction)(*sets, 0, -(-n // 32))
+        step.commit(*(pointer(array) for array in (following, visited, levels)), 7)
+        record, parents = step.record.get()[0], parents.get()
+        assert np.array_equal(following.get(), packed(new))
+        assert np.array_equal(visited.get(), packed(seen | new, 1))
+        assert np.array_equal(levels.get(), np.where(new, 7, -1))
+    finally:
+        buffers.free()
+    assert record["found"] == new.sum() and record["leaving"] == graph.degrees[new].sum()
+    arcs = set(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+    assert all((parents[v] - first_tail, v) in arcs and member[parents[v] - first_tail] for v in np.flatnonzero(new))
+    assert (parents[~new] == -1).all()
+    if direction == "top_down":
+        assert record["arcs"] == graph.degrees[member].sum() and record["listed"] == member.sum()
+
+
 @pytest.mark.parametrize("ratio", ["0:1", "1:3", "1:1", "measured"])
 def test_cpu_and_gpu_together(ratio):
     for graph in (kronecker(15), random_directed(40_000, 300_000, 6)):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_compression_fast import LENGTHS, same, some
+from test_compression_fast import CLOSE, LENGTHS, same, some
 
 from saitan import compression
 from saitan.compression.data import TYPES, make
@@ -36,6 +36,17 @@ def test_streams_are_those_of_the_cpu_and_come_back(dtype):
                 assert stream.get().tobytes() == compression.compress(a, kept).tobytes()
                 values = compression.decompress(stream)
                 assert same(values.get(), shortened(a, 52 if kept is None else kept))
+
+
+@pytest.mark.parametrize("case", range(len(CLOSE)))
+def test_the_shortest_mode_is_written(case):
+    values, mode, words = CLOSE[case]
+    # Chunks of one kind beside others: two warps a chunk, and several chunks a block.
+    for array in (values, np.concatenate([np.arange(CHUNK, dtype=np.uint64), values])):
+        stream = compression.compress(on_device(array)).get()
+        chunk = stream[len(stream) - 4 * words :].view(np.uint32)
+        assert chunk[0] & 3 == mode and len(stream) == len(compression.compress(array))
+        assert stream.tobytes() == compression.compress(array).tobytes()
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -155,6 +155,51 @@ def test_whole_grid_equals_dijkstra(delta, room, monkeypatch):
         buffers.free()
 
 
+def pulled(edges, delta):
+    """Of a whole grid that pulls: the distances from vertex 0, and the counters.
+
+    edges: (one end, other end, weight); 200 vertices around vertex 0 are added, which make pulling the less work.
+    """
+    from saitan.cuda.buffers import Buffers
+    from saitan.cuda.timing import Laps
+    from saitan.sssp import cuda_broad
+    from saitan.sssp.simplify import simplified
+
+    first = 1 + max(max(edge[:2]) for edge in edges)
+    around = [(0, first + i, 1) for i in range(200)] + [(first + i, first + (i + 1) % 200, 1) for i in range(200)]
+    ends, others, weights = np.array(edges + around, np.int64).T
+    weights = np.tile(weights, 2).astype(np.uint32)
+    graph = Graph.from_arcs(first + 200, np.r_[ends, others], np.r_[others, ends], weights)
+    buffers = Buffers(0, "test")
+    try:
+        engine = cuda_broad.Broad(simplified(graph), buffers, delta=delta)
+        engine.distances.fill(77)
+        _, counters, _ = engine.run(0, Laps())
+        distances = engine.distances.get()
+    finally:
+        buffers.free()
+    assert counters["pulled"]
+    assert sssp.differs(sssp.reference(graph, 0), {"distances": distances}) is None
+    return distances, counters
+
+
+@pytest.mark.parametrize("degree", [1, 2, 31, 32, 33, 64, 65, 100])
+def test_whole_grid_pulls_over_the_last_arc_of_a_row(degree):
+    # The heaviest arc of vertex 1 alone comes from below the bound.
+    distances, _ = pulled([(0, 1, 50), *((1, 2 + i, 1) for i in range(degree - 1))], delta=10)
+    assert distances[1] == 50 and (distances[2 : degree + 1] == 51).all()
+
+
+@pytest.mark.parametrize("beside", [0, 40])
+def test_whole_grid_widens_where_a_sum_does_not_fit_that_is_pulled(beside):
+    # The first arc of vertex 1 beyond the bound fits; the next one, to vertex 3, is looked at from there alone.
+    long = 2**32 - 1 - 20
+    distances, counters = pulled(
+        [(0, 1, 20), (1, 2, 200), (1, 3, long), *((3, 4 + i, 1) for i in range(beside))], delta=100
+    )
+    assert counters["distance_bits"] == 64 and distances[:4].tolist() == [0, 20, 220, 20 + long]
+
+
 def test_whole_grid_without_a_block_ends_by_its_timeout(monkeypatch):
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps

@@ -3,10 +3,12 @@
     python tests/mutants/run.py                       every module of modules.toml
     python tests/mutants/run.py validators graph      areas, or modules such as kernels/graph.py
     python tests/mutants/run.py graph --count 100 --seed 2
+    python tests/mutants/run.py --jobs 8              modules side by side, each in a copy of its own
 
-Cosmic Ray makes the mutants. A sample of them is drawn, from as many places of the code as there are. Each is planted
-in a copy of the working tree, the module's tests run there until one fails, and a mutant that none notices is printed.
-Those listed in remaining.toml with a reason are counted as explained. The exit status is 1 where others are left.
+Cosmic Ray makes the mutants, by its operators and those of operators.py. A sample of them is drawn, from as many places
+of the code as there are. Each is planted in a copy of the working tree, the module's tests run there until one fails,
+and a mutant that none notices is printed. Those listed in remaining.toml with a reason are counted as explained. The
+exit status is 1 where others are left.
 
 Numba keeps compiled functions by file and time, and misses changes in functions that they call from other files. So
 the tests run once with the code as it is; of what they compiled, every mutant gets the files of modules that do not
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import multiprocessing
 import os
 import random
 import shlex
@@ -147,7 +150,7 @@ def run(path: str, tests: list[str], explained: list[dict], count: int, seed: in
         began = time.monotonic()
         whole = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
         if whole.returncode:
-            sys.exit(f"{path}: its tests fail without any mutant:\n{whole.stdout[-2000:]}")
+            raise RuntimeError(f"{path}: its tests fail without any mutant:\n{whole.stdout[-2000:]}")
         limit = 30 + 4 * (time.monotonic() - began)
         os.environ["NUMBA_CACHE_DIR"] = str(cache)
         with use_db(Path(folder) / "session.sqlite", WorkDB.Mode.create) as session:
@@ -175,18 +178,25 @@ def main() -> None:
     parser.add_argument("what", nargs="*", help="areas or modules of modules.toml; all if none is named")
     parser.add_argument("--count", type=int, default=30, help="mutants a module (default: 30)")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="modules at a time (default: 1)")
     arguments = parser.parse_args()
     areas = tomllib.loads((HERE / "modules.toml").read_text())
     explained = tomllib.loads((HERE / "remaining.toml").read_text()).get("mutant", [])
     if wrong := set(arguments.what) - areas.keys() - {path for modules in areas.values() for path in modules}:
         sys.exit(f"no area or module of modules.toml: {', '.join(sorted(wrong))} (areas: {', '.join(areas)})")
     cosmic_ray.plugins.OPERATOR_PROVIDERS["saitan"] = Provider()
+    chosen = [
+        (area, path, tests)
+        for area, modules in areas.items()
+        for path, tests in modules.items()
+        if not arguments.what or {area, path} & set(arguments.what)
+    ]
+    jobs = [(path, tests, explained, arguments.count, arguments.seed) for _, path, tests in chosen]
     totals = {}
-    for area, modules in areas.items():
-        for path, tests in modules.items():
-            if not arguments.what or {area, path} & set(arguments.what):
-                found = run(path, tests, explained, arguments.count, arguments.seed)
-                totals[area] = tuple(map(sum, zip(totals.get(area, (0, 0, 0)), found, strict=True)))
+    # A process a module: `run` changes its folder and environment.
+    with multiprocessing.get_context("fork").Pool(arguments.jobs, maxtasksperchild=1) as pool:
+        for (area, *_), found in zip(chosen, pool.starmap(run, jobs, chunksize=1), strict=True):
+            totals[area] = tuple(map(sum, zip(totals.get(area, (0, 0, 0)), found, strict=True)))
     print(f"\n{'area':12}{'planted':>9}{'noticed':>9}{'explained':>11}{'left':>6}")
     for area, (planted, noticed, reasons) in totals.items():
         print(f"{area:12}{planted:9}{noticed:9}{reasons:11}{planted - noticed - reasons:6}")

@@ -1,0 +1,129 @@
+"""What the steps after measuring are told of a plan, whole."""
+
+from pathlib import Path
+
+from test_plan import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
+
+from saitan.workflow.outline import outline, outline_files, table_plan
+from saitan.workflow.report_plan import LeftOut, PlannedFigure, PlannedGraph, PlannedPoint, ReportPlan, TablePlan
+
+FIGURE = {"mark": "bar", "x": "graph", "y": "seconds"}
+EXPERIMENTS = {
+    # Named as an experiment whose numbers are printed.
+    "suzuki_table1": {**EXPERIMENT, "text": "Words.", "figure": FIGURE},
+    "maps": {"title": "Maps", "view": "graphs", "graphs": ["road", "ring"]},
+    "kept": KEPT,
+    "product": TROPICAL,
+    "gone": {**EXPERIMENT, "graphs": ["hidden"]},
+}
+
+
+def made(**changes):
+    return planned(EXPERIMENTS, {"title": "A run"}, {"hidden": "no mirror"}, **changes)
+
+
+def test_the_report_is_told_of_every_experiment_that_shows_something():
+    plan = made()
+    told = outline(plan)
+    assert (told.name, told.title, told.results) == ("run", "A run", Path("results"))
+    assert [one.name for one in told.experiments] == ["suzuki_table1", "maps", "kept", "product"]
+    first, maps, _, product = told.experiments
+    assert (first.title, first.text, first.problem) == ("Tiny", "Words.", "sssp")
+    assert (first.variants, first.instance, product.instance) == (["adaptive", "conventional"], [], ["n"])
+    assert first.origin.startswith("Suzuki et al., Table 1") and product.origin is None
+    assert first.identity == plan.identity_of("suzuki_table1") != maps.identity == plan.identity_of("maps")
+    assert first.table == Path("results/run/tables/suzuki_table1.parquet")
+    figures = Path("results/run/figures")
+    assert first.figure == PlannedFigure(svg=figures / "suzuki_table1.svg", spec=figures / "suzuki_table1.json")
+    assert maps.figure is None and maps.problem is None
+    assert told.skipped == [LeftOut(what=s.what, reason=s.reason) for s in plan.skipped]
+    assert LeftOut(what="graph hidden", reason="no mirror") in told.skipped
+    assert told.points == [
+        PlannedPoint(name=p.name, identity=p.identity, samples=Path(p.samples), log=Path(p.log)) for p in plan.points
+    ]
+    assert len(told.points) == 6 + 1 + 2 and len({point.log for point in told.points}) == 9
+    assert told.graphs == [
+        PlannedGraph(name=name, title=ENTRIES[name].title, folder=Path(f"results/graphs/{name}"))
+        for name in ("grid", "ring", "road")
+    ]
+    assert told.answers == [Path("results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet")]
+    assert told.resources == []
+
+
+def test_the_report_is_told_of_every_job_and_what_it_serves():
+    steps = [(s.what, str(s.output), str(s.log), s.serves and str(s.serves)) for s in outline(made()).steps]
+    results, road = "results", "results/graphs/road/vertices.parquet"
+    fetched = [
+        (f"fetch {file}", f"{results}/downloads/{file}", f"{results}/logs/fetch/{file}.log", road)
+        for file in ("road.gr.gz", "road.co.gz")
+    ]
+    drawn = [
+        f"{place}/{asked}"
+        for place, asked in (
+            ("sssp/grid/default", "3-4"),
+            ("sssp/ring/default", "3-4"),
+            ("tropical/no-graph/n~32", "8-1"),
+            ("tropical/no-graph/n~64", "8-1"),
+        )
+    ]
+    answer = "sssp/cpu/grid/conventional/default/3-4/distances"
+
+    def job(kind, name, output):
+        return (f"{kind} {name}", f"{results}/{output}", f"{results}/logs/{kind}/{name}.log", None)
+
+    assert steps == [
+        job("generate", "grid", "graphs/grid/vertices.parquet"),
+        job("generate", "ring", "graphs/ring/vertices.parquet"),
+        *fetched,
+        job("convert", "road", "graphs/road/vertices.parquet"),
+        *(
+            (
+                f"queries of {where}",
+                f"{results}/instances/{where}.queries.json",
+                f"{results}/logs/queries/{where}.log",
+                None,
+            )
+            for where in drawn
+        ),
+        job("keep", answer, f"answers/{answer}.parquet"),
+    ]
+
+
+def test_compiled_kernels_are_jobs_where_something_is_measured_on_a_gpu():
+    plan = made(machine=GPU)
+    told = outline(plan)
+    compiled = [step for step in told.steps if step.what.startswith("compile ")]
+    assert [str(step.output) for step in compiled] == plan.needed_cubins != []
+    first = compiled[0]
+    assert first.what == f"compile {str(first.output).removeprefix('results/cubins/').removesuffix('.cubin')}"
+    assert str(first.log) == f"results/logs/{first.what.replace(' ', '/')}.log"
+    assert [str(path) for path in told.resources] == plan.resources and len(plan.resources) == len(compiled)
+
+
+def test_some_experiments_have_their_points_and_no_jobs():
+    told = outline(made(), only={"kept", "gone"})
+    assert [one.name for one in told.experiments] == ["kept"] and told.steps == []
+    assert [point.experiment for point in told.points] == ["kept"]
+
+
+def test_a_table_is_told_what_it_is_made_of():
+    plan = made()
+    told = table_plan(plan, "suzuki_table1")
+    assert told.settings == plan.config.experiments["suzuki_table1"]
+    assert (told.experiment, told.identity) == ("suzuki_table1", plan.identity_of("suzuki_table1"))
+    assert told.models == {"ring": "kanto"}
+    assert told.samples == [Path(point.samples) for point in plan.points_of("suzuki_table1")] and told.samples
+    assert told.graphs == [Path("results/graphs/grid"), Path("results/graphs/ring")]
+    assert (told.published, told.ceilings) == (Path("config/published.yaml"), Path("config/ceilings.yaml"))
+    tables = Path("results/run/tables")
+    ends = ("parquet", "csv", "figure.parquet")
+    assert [told.table, told.csv, told.figure] == [tables / f"suzuki_table1.{end}" for end in ends]
+
+
+def test_the_files_of_a_run_hold_its_outline_and_its_tables():
+    plan = made()
+    files = outline_files(plan)
+    assert list(files) == ["results/run/plan.json", *(f"results/run/plan/{name}.json" for name in EXPERIMENTS)]
+    assert ReportPlan.model_validate_json(files["results/run/plan.json"]) == outline(plan)
+    for name in EXPERIMENTS:
+        assert TablePlan.model_validate_json(files[f"results/run/plan/{name}.json"]) == table_plan(plan, name)
