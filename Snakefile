@@ -9,7 +9,7 @@ from saitan.workflow import terminal
 from saitan.workflow.modules import steps_code
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import RESULTS, VEGA
-from saitan.workflow.planning import plan_from
+from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.terminal import Ending
 
 min_version("9.6")
@@ -17,6 +17,7 @@ min_version("9.6")
 root = Path(workflow.basedir)
 
 if not workflow.overwrite_configfiles:
+    check_default(root / "config/config.yaml")
 
     configfile: root / "config/config.yaml"
 

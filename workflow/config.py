@@ -57,7 +57,7 @@ def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = 
     for name, experiment in config.experiments.items():
         if name in RULES:
             raise ConfigError(f"experiments.{name}: {name} is the name of a rule; give the experiment another name")
-        _check(f"experiments.{name}", experiment, known, kept)
+        _check(f"experiments.{name}", experiment, config.measure, known, kept)
     return config
 
 
@@ -112,7 +112,7 @@ def _suggest(name: str, known: Iterable[str]) -> str:
     return f" {name!r} (there are: {', '.join(known)})" if known else f" {name!r}"
 
 
-def _check(key: str, experiment: Experiment, graphs: list[str], arrays: list[str]) -> None:
+def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str], arrays: list[str]) -> None:
     for graph in experiment.graphs:
         if graph not in graphs:
             raise ConfigError(f"{key}.graphs: unknown graph{_suggest(graph, graphs)} (config/graphs.yaml)")
@@ -125,7 +125,7 @@ def _check(key: str, experiment: Experiment, graphs: list[str], arrays: list[str
     for field in ("graphs", "arrays", "keep", "ranks", "quantities"):
         _once(f"{key}.{field}", getattr(experiment, field))
     try:
-        Measure.model_validate(experiment.measure)
+        Measure.model_validate({"max_rounds": measure.max_rounds, **experiment.measure})
     except ValidationError as error:
         raise ConfigError(f"{key}.measure.{explain(error, Measure.model_json_schema())}") from None
     if experiment.problem is None:

@@ -53,6 +53,13 @@ class Measure(Model):
     max_rounds: int = Field(50, ge=1, description="Rounds after which to stop in any case.")
     warmup: int = Field(1, ge=0, description="Queries answered before the clock counts.")
 
+    @model_validator(mode="after")
+    def _ascending(self) -> Measure:
+        # Who only lowers `max_rounds` below the rounds that are wanted otherwise wants no more than those.
+        if "min_rounds" in self.model_fields_set and self.min_rounds > self.max_rounds:
+            raise ValueError(f"min_rounds, {self.min_rounds}, must be at most max_rounds, {self.max_rounds}")
+        return self
+
 
 class Figure(Model):
     """A chart of a view's columns (see config/README.md for the columns of each view)."""

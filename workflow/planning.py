@@ -25,7 +25,7 @@ from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped, kernel_names
 from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_duplicates
+from saitan.workflow.yaml_files import check_run
 
 # The modules of the workflow that a sample depends on.
 MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
@@ -209,6 +209,18 @@ def _identified(plan: Plan, point: Point) -> Point:
     return Point(**{**point.__dict__, "identity": digest(parts)})
 
 
+def check_default(path: Path) -> None:
+    """Before Snakemake reads the run's YAML: end the process with one line for what is wrong in it."""
+    try:
+        check_run(Path(os.path.relpath(path)))
+    except FileNotFoundError:
+        sys.exit(f"config: {os.path.relpath(path)} is not there: name another file by --configfile")
+    except OSError as error:
+        sys.exit(f"config: {os.path.relpath(path)}: {error.strerror}")
+    except Failure as error:
+        sys.exit(f"config: {error}")
+
+
 def plan_from(
     raw: Mapping[str, Any],
     *,
@@ -224,7 +236,7 @@ def plan_from(
     try:
         # Snakemake has read them, and says nothing of a key that is there twice.
         for file in filter(os.path.exists, configfiles):
-            check_duplicates(Path(file))
+            check_run(Path(file))
         settings = {"name": _default_name(configfiles), **raw}
         place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
         entries = load_catalogue(Path(f"{place}config/graphs.yaml"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,9 +66,19 @@ def read_yaml(path: Path) -> Any:
         raise Failure(f"{path}: a date or number in it cannot be read: {error}") from error
 
 
-def check_duplicates(path: Path) -> None:
-    """For a file that others read, as Snakemake the run's: raise Failure where `read_yaml` does."""
-    read_yaml(Path(path))
+def check_run(path: Path) -> None:
+    """For a run's file, which Snakemake reads: raise Failure where `read_yaml` does, or where it is no mapping."""
+    status = path.stat()
+    _check_run(path, path.resolve(), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache
+def _check_run(path: Path, *state: Path | int) -> None:
+    """Once for a file as it is: it is asked about before Snakemake reads it, and where it may have read others."""
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        found = "nothing" if content is None else f"a {type(content).__name__}"
+        raise Failure(f"{path}: it holds {found} at its top: keys such as `experiments:` are right")
 
 
 def line_of(path: Path, keys: Sequence[str | int]) -> int:

@@ -154,7 +154,7 @@ def test_as_a_command(tmp_path):
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
     assert (done.returncode, done.stderr, log.read_text()) == (0, "", "done\n")
     assert_array_equal(np.load(output), VALUES.ravel())
-    path.write_bytes(b"no xz")
+    path.write_bytes(lzma.compress(RAW)[:-9])
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
     assert (done.returncode, log.read_text()) == (1, done.stderr)
     assert done.stderr.startswith(f"error: {path}: line 1: the xz stream is truncated or damaged")

@@ -101,10 +101,29 @@ def test_the_rules_names_are_reserved():
             {"experiments": {"a": EXPERIMENT}, "measure": {"budget_s": 0}},
             "measure.budget_s: input should be greater than 0, not 0",
         ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "measure": {"min_rounds": 9, "max_rounds": 8}},
+            "measure: min_rounds, 9, must be at most max_rounds, 8",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT}, "measure": {"min_rounds": 60}},
+            "measure: min_rounds, 60, must be at most max_rounds, 50",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT | {"measure": {"min_rounds": 6}}}, "measure": {"max_rounds": 5}},
+            "experiments.a.measure.min_rounds, 6, must be at most max_rounds, 5",
+        ),
     ],
 )
 def test_a_bad_run_is_one_line(raw, says):
     assert said(raw).startswith(says)
+
+
+def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
+    for measure in ({"max_rounds": 1}, {"min_rounds": 7, "max_rounds": 7}, {"min_rounds": 9, "max_rounds": 90}):
+        settings = {"experiments": {"a": EXPERIMENT | {"measure": measure}}, "measure": {"max_rounds": 5}}
+        assert load(settings, GRAPHS).experiments["a"].measure == measure
+    assert load({"experiments": {"a": EXPERIMENT}, "measure": {"max_rounds": 1}}, GRAPHS).measure.max_rounds == 1
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import bz2
 import gzip
 import io
 import lzma
@@ -418,7 +419,8 @@ def test_a_users_file_tells_its_format(write, name, content, format):
     ("content", "format", "message"),
     [
         ("1 2 3\n", None, "the format cannot be told from its first lines: name one of dimacs, pace, snap, matrix-m"),
-        ("", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("", None, "the file is empty"),
+        ("# none\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("p sp 2 1\na 1 2 -3\n", None, "line 2: the weight -3 is negative: at least 0 is right"),
     ],
 )
@@ -449,13 +451,12 @@ def test_bad_coordinates_are_named(write, content, message):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-@pytest.mark.parametrize("damage", ["truncated", "garbage"])
-def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path, suffix, damage):
+def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path, suffix):
     rng = np.random.default_rng(1)
     rows = "".join(f"a {u} {v} {w}\n" for u, v, w in rng.integers(1, 5000, (20_000, 3)))
     whole = COMPRESS[suffix](f"p sp 5000 20000\n{rows}".encode())
     path = tmp_path / f"graph.gr{suffix}"
-    path.write_bytes(whole[: len(whole) // 2] if damage == "truncated" else b"p sp 3 1\na 1 2 3\n")
+    path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(Failure) as failure:
         read_graph_file(path, "dimacs")
     message = str(failure.value)
@@ -463,7 +464,52 @@ def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path,
     assert f"the {suffix[1:]} stream is truncated or damaged from here on" in message
     assert "\n" not in message
     line = int(message.removeprefix(f"{path}: line ").partition(":")[0])
-    assert (8_000 < line < 12_000) if damage == "truncated" else line == 1
+    assert 8_000 < line < 12_000
+
+
+SUFFIXES = [suffix for suffix in COMPRESS if suffix]
+GR = b"p sp 3 1\na 1 2 3\n"
+COMPRESSED = "plain, .gz, .xz or .zst is right"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        *(
+            (f"a.gr{suffix}", GR, f"its name ends in {suffix}, but its content is nothing of that kind")
+            for suffix in SUFFIXES
+        ),
+        *((f"a.gr{s}", b"", "the file is empty") for s in SUFFIXES),
+        *(("a.gr", COMPRESS[s](GR), f"the file is compressed, {s}: a name that ends in {s}") for s in SUFFIXES),
+        ("a.gr.bz2", bz2.compress(GR), f"the file is compressed by bzip2: {COMPRESSED}: bunzip2 unpacks it"),
+        ("a.gr.gz", gzip.compress(gzip.compress(GR)), "the file is compressed, .gz: a name that ends in .gz"),
+        ("a.zip", b"PK\3\4rest", f"the file is a zip archive: {COMPRESSED}: unzip it"),
+        ("a.gr", GR.decode().encode("utf-16"), "the file is UTF-16: UTF-8 is right"),
+        ("a.gr", b"<!DOCTYPE html>\n<html>", "the file is a page of the web: the file itself is right: fetch it again"),
+        ("edges.parquet", b"PAR1", "the file is a Parquet file: the folder of both files that saitan writes"),
+    ],
+)
+def test_what_a_file_is_that_is_no_text(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    for read in (lambda: read_graph_file(path, "dimacs"), lambda: saitan.read_graph(path)):
+        with pytest.raises((Failure, GraphError)) as failure:
+            read()
+        assert str(failure.value).startswith(f"{path}: {message}") and "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+@pytest.mark.parametrize("text", [GR, b"1 2\n2 3\n", b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n"])
+def test_a_mark_of_utf_8_is_no_part_of_a_text(tmp_path, text, suffix):
+    path, marked = tmp_path / "a", tmp_path / f"b{suffix}"
+    path.write_bytes(text)
+    marked.write_bytes(COMPRESS.get(suffix, bytes)(b"\xef\xbb\xbf" + text))
+    one, other = saitan.read_graph(path), saitan.read_graph(marked)
+    assert (one.n, one.targets.tolist(), one.sources.tolist()) == (
+        other.n,
+        other.targets.tolist(),
+        other.sources.tolist(),
+    )
 
 
 def test_a_missing_file_is_an_os_error_with_its_name(tmp_path):

@@ -283,6 +283,27 @@ def test_bad_config_is_one_line(project, change, says):
     assert len(lines) == 1 and says in lines[0], lines
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"name: [a\nb: }\n", "line 2: "),
+        (b"name: caf\xe9\n", "line 1: the byte 0xe9 is not UTF-8"),
+        (b"- a\n", "it holds a list at its top: keys such as `experiments:` are right"),
+        (None, None),
+    ],
+)
+def test_a_run_whose_file_cannot_be_read_is_one_line(project, content, says):
+    path = project.folder / "config/config.yaml"
+    path.unlink()
+    if content:
+        path.write_bytes(content)
+    done = project.snakemake("-n")
+    lines = project.said(done)
+    missing = "config: config/config.yaml is not there: name another file by --configfile"
+    assert done.returncode != 0 and len(lines) == 1, lines
+    assert lines[0] == missing if content is None else lines[0].startswith(f"config: config/config.yaml: {says}")
+
+
 def test_bad_catalogue_is_one_line(project):
     (project.folder / "config/graphs.yaml").write_text(
         GRAPHS + "\nother: {title: x, generator: ringg, parameters: {}}\n"

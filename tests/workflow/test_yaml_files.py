@@ -2,7 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_duplicates, read_yaml, worded
+from saitan.workflow.yaml_files import check_run, read_yaml, worded
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from saitan.workflow.yaml_files import check_duplicates, read_yaml, worded
 def test_a_mistake_is_one_line_with_its_number(tmp_path, content, message):
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
-    for read in (read_yaml, check_duplicates):
+    for read in (read_yaml, check_run):
         with pytest.raises(Failure) as failure:
             read(path)
         assert str(failure.value).startswith(f"{path}: {message}")
@@ -49,7 +49,21 @@ def test_what_is_right_is_read(tmp_path, content, value):
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     assert read_yaml(path) == value
-    check_duplicates(path)
+
+
+def test_the_file_of_a_run_holds_keys(tmp_path):
+    path = tmp_path / "a.yaml"
+    for content, found in (("", "nothing"), ("- a\n", "a list"), ("text\n", "a str"), ("7\n", "a int")):
+        path.write_text(content)
+        with pytest.raises(Failure) as failure:
+            check_run(path)
+        assert str(failure.value) == f"{path}: it holds {found} at its top: keys such as `experiments:` are right"
+    path.write_text("a: 1\n")
+    check_run(path)
+    # What changed is read again.
+    path.write_text("a: 1\na: 2\n")
+    with pytest.raises(Failure, match="line 2: the key 'a' is there twice"):
+        check_run(path)
 
 
 def test_a_text_that_does_not_match_is_refused_in_words():

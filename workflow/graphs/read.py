@@ -7,7 +7,7 @@ from pathlib import Path
 
 from saitan.graph import Graph, GraphError
 from saitan.workflow.graphs.formats import FORMATS
-from saitan.workflow.graphs.streams import chunks
+from saitan.workflow.graphs.streams import begun, chunks
 from saitan.workflow.step import Failure
 
 _COMPRESSED = (".gz", ".xz", ".zst")
@@ -42,7 +42,7 @@ def read(path: Path, format: str | None = None) -> Graph:
 
 def _format_of(path: Path) -> str:
     """The format of a file by its first line that is neither empty nor a comment."""
-    head = next(chunks(path), b"")
+    head = begun(path, next(chunks(path), b""))
     if head.lower().startswith(b"%%matrixmarket"):
         return "matrix-market"
     for line in head.split(b"\n"):

@@ -12,6 +12,20 @@ from saitan.workflow.step import Failure
 
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
+# How the content of a compressed file begins.
+_MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+# How the content of a file that is no plain text begins, what that is, and what would be right.
+_BEGINS = {
+    **{magic: (f"compressed, {suffix}", f"a name that ends in {suffix} is right") for suffix, magic in _MAGIC.items()},
+    b"BZh": ("compressed by bzip2", "plain, .gz, .xz or .zst is right: bunzip2 unpacks it"),
+    b"PK\x03\x04": ("a zip archive", "plain, .gz, .xz or .zst is right: unzip it"),
+    b"PAR1": ("a Parquet file", "the folder of both files that saitan writes is read, or plain text"),
+    b"\x93NUMPY": ("a NumPy array", "Graph.from_arcs takes arrays"),
+    b"\xff\xfe": ("UTF-16", "UTF-8 is right"),
+    b"\xfe\xff": ("UTF-16", "UTF-8 is right"),
+    b"<": ("a page of the web", "the file itself is right: fetch it again"),
+}
+_UTF8 = b"\xef\xbb\xbf"
 
 
 def _open(path: Path, suffix: str) -> BinaryIO:
@@ -32,6 +46,8 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
     Raises Failure for a damaged or truncated compressed file.
     """
     suffix = path.suffix if suffix is None else suffix
+    if suffix in _MAGIC and not _begin(path):
+        raise Failure(f"{path}: the file is empty")
     with _open(path, suffix) as stream:
         while True:
             try:
@@ -39,6 +55,11 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
             except (OSError, EOFError, lzma.LZMAError) as error:
                 if isinstance(error, OSError) and error.errno:
                     raise
+                if not _begin(path).startswith(_MAGIC[suffix]):
+                    raise Failure(
+                        f"{path}: its name ends in {suffix}, but its content is nothing of that kind: fetch the whole "
+                        "file again, or name it for what it is"
+                    ) from error
                 line = 1 + _readable_lines(path, suffix)
                 raise Failure(
                     f"{path}: line {line}: the {suffix[1:]} stream is truncated or damaged from here on "
@@ -47,6 +68,11 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
             if not chunk:
                 return
             yield chunk
+
+
+def _begin(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(8)
 
 
 def _readable_lines(path: Path, suffix: str) -> int:
@@ -58,6 +84,20 @@ def _readable_lines(path: Path, suffix: str) -> int:
                 lines += stream.read(256).count(b"\n")
             except (OSError, EOFError, lzma.LZMAError):
                 return lines
+
+
+def begun(path: Path, content: bytes) -> bytes:
+    """The first of a text's content, without UTF-8's mark. Raises Failure that says what the file is where it is none.
+
+    What is compressed is told by its content: the name said nothing of it.
+    """
+    text = content.removeprefix(_UTF8)
+    if not text:
+        raise Failure(f"{path}: the file is empty")
+    for begin, (kind, right) in _BEGINS.items():
+        if text.startswith(begin):
+            raise Failure(f"{path}: the file is {kind}: {right}")
+    return text
 
 
 def checksum(path: Path, suffix: str | None = None) -> str:
@@ -84,8 +124,10 @@ class Blocks:
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         digest = hashlib.sha256()
         held: list[bytes] = []
-        for chunk in chunks(self.path):
+        for number, chunk in enumerate(chunks(self.path)):
             digest.update(chunk)
+            if number == 0:
+                chunk = begun(self.path, chunk)
             cut = chunk.rfind(b"\n") + 1
             if cut and sum(map(len, held)) + cut >= self.size:
                 yield self._numbered(b"".join((*held, chunk[:cut])))
