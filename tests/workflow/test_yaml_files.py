@@ -23,6 +23,8 @@ from saitan.workflow.yaml_files import check_run, read_yaml, worded
         (b"a: 1\nb: 2026-13-01", "a date or number in it cannot be read: month must be in 1..12"),
         (b"a: !!python/object:os.system x\n", "line 1: could not determine a constructor for the tag"),
         (b"[" * 5000, "it is nested too deeply to be read"),
+        (b"[" * 100000 + b"]" * 100000, "it is nested too deeply to be read"),
+        (b"- " * 100000 + b"a", "it is nested too deeply to be read"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_number(tmp_path, content, message):
