@@ -2,20 +2,31 @@
 
 A number depends on the modules that made it. Their digest ignores comments, docstrings and layout, so that rewording
 measures nothing again.
+
+What is found of a file is kept beside the results by the file's content, so that a second plan parses nothing.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
+import contextlib
 import hashlib
+import json
+import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import saitan
 import saitan.workflow
+from saitan.files import beside
 
 PACKAGE = "saitan"
+FOUND = Path("results/modules.json")
+# More files than these are of former code: they are forgotten.
+_MANY = 2000
 # What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
 # that another variant or a reworded summary measures nothing again.
 MEASURED = {"instance", "prepare"}
@@ -41,16 +52,10 @@ def imports(module: str, measured: bool = False) -> frozenset[str]:
     measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...).
     """
     path = source(module)
-    body = _tree(path).body if path else []
-    if measured and any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in body):
-        body = [node for node in body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
-    found: set[str] = set()
-    for node in ast.walk(ast.Module(body, [])):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(name for name in found if name.split(".")[0] == PACKAGE and source(name))
+    if path is None:
+        return frozenset()
+    facts = _facts(path)
+    return frozenset(name for name in (facts.measured if measured else facts.imports) if source(name))
 
 
 def closure(modules: Iterable[str], without: str | None = None, measured: bool = False) -> list[str]:
@@ -82,12 +87,77 @@ def steps_code() -> str:
     return text_digest(sorted(Path(saitan.workflow.__path__[0]).glob("*.py")))
 
 
-@cache
 def _code(path: Path | None) -> str:
-    if path is None:
-        return "absent"
-    body = [node for node in _tree(path).body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
-    return hashlib.sha256(ast.dump(ast.Module(body, [])).encode()).hexdigest()
+    return "absent" if path is None else _facts(path).code
+
+
+class _Facts(NamedTuple):
+    """Of a file: names of saitan that it imports, those that a measurement imports by it, and a digest of its code."""
+
+    imports: list[str]
+    measured: list[str]
+    code: str
+
+
+@cache
+def _facts(path: Path) -> _Facts:
+    content = path.read_bytes()
+    key = hashlib.sha256(content).hexdigest()
+    known = _known()
+    if key not in known:
+        known[key] = _facts_of(content, path)
+    return _Facts(*known[key])
+
+
+@cache
+def _known() -> dict[str, _Facts]:
+    """Digest of a file's content -> facts: those of former plans, and new ones."""
+    atexit.register(keep_found, FOUND.absolute())
+    with contextlib.suppress(OSError, ValueError):
+        stored = json.loads(FOUND.read_text())
+        if stored["by"] == _by() and len(stored["files"]) < _MANY:
+            return stored["files"]
+    return {}
+
+
+def keep_found(path: Path) -> None:
+    """Write for the next plan what is known; nothing where that is there, or cannot be written."""
+    content = json.dumps({"by": _by(), "files": _known()})
+    with contextlib.suppress(OSError):
+        if path.parent.is_dir() and not (path.exists() and path.read_text() == content):
+            with beside(path) as temporary:
+                temporary.write_text(content)
+
+
+@cache
+def _by() -> str:
+    """What facts depend on beside the files."""
+    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+
+
+def _facts_of(content: bytes, path: Path) -> _Facts:
+    tree = ast.parse(content, filename=str(path))
+    for node in ast.walk(tree):
+        # Without docstrings.
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
+            node.body = node.body[1:]
+    measured = body = tree.body
+    if any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in body):
+        measured = [node for node in body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
+    code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
+    digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
+    return _Facts(_named(body), _named(measured), digest)
+
+
+def _named(body: list[ast.stmt]) -> list[str]:
+    """What import statements name of saitan: modules, or things in them."""
+    found: set[str] = set()
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return sorted(name for name in found if name.split(".")[0] == PACKAGE)
 
 
 def _assigned(node: ast.Assign) -> set[str]:
@@ -96,16 +166,6 @@ def _assigned(node: ast.Assign) -> set[str]:
 
 def _documented(node: ast.AST) -> bool:
     return ast.get_docstring(node, clean=False) is not None
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    """The code of a file without its docstrings."""
-    tree = ast.parse(path.read_bytes(), filename=str(path))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
-            node.body = node.body[1:]
-    return tree
 
 
 def headers(name: str) -> list[Path]:

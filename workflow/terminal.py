@@ -87,6 +87,8 @@ def show(plan: Plan, workflow: Any) -> None:
     from snakemake.logging import logger
     from snakemake.settings.types import Quietness
 
+    # Snakemake loads pandas, for half a second, to tell whether a rule's parameter is one of its frames. None is.
+    sys.modules.setdefault("pandas", None)
     if not workflow.is_main_process:
         return
     plan.say_skipped()
@@ -95,6 +97,12 @@ def show(plan: Plan, workflow: Any) -> None:
             # Whether it is a dry run, which has nothing but them to show, is known later.
             handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
         logger.addHandler(Progress(plan))
+
+
+def _allow_pandas() -> None:
+    """Undo what `show` did."""
+    if sys.modules.get("pandas", sys) is None:
+        del sys.modules["pandas"]
 
 
 def _without_jobs(record: logging.LogRecord) -> bool:
@@ -128,6 +136,7 @@ class Ending:
         until, omitted: the rules of --until and --omit-from. With them no report was made: the one that stands there is
         of an earlier run.
         """
+        _allow_pandas()
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines
         from saitan.workflow.report_outcome import outcome
@@ -148,6 +157,7 @@ class Ending:
 
         The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
         """
+        _allow_pandas()
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines, write_report
         from saitan.workflow.report_outcome import outcome

@@ -22,7 +22,7 @@ def package(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for cached in (modules.imports, modules._code, modules._tree):
+        for cached in (modules.imports, modules._facts, modules._known):
             cached.cache_clear()
 
     yield write
@@ -113,3 +113,24 @@ def test_every_solver_of_a_problem_is_a_module_that_is_there(name):
     for variant in problem.problem(name).VARIANTS.values():
         for backend in variant.backends():
             assert modules.source(getattr(variant, backend).split(":")[0]), getattr(variant, backend)
+
+
+def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
+    kept = tmp_path / "results/modules.json"
+    kept.parent.mkdir()
+    monkeypatch.setattr(modules, "FOUND", kept)
+    texts = {"__init__": "", "a": "import saitan.b\nx = 1\n", "b": ""}
+    package(**texts)
+    found, digest = modules.closure(["saitan.a"]), modules.digest(["saitan.a"])
+    modules.keep_found(kept)
+    package(**texts)
+    with monkeypatch.context() as patch:
+        patch.setattr(modules.ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
+        assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)
+    package(a="x = 2\n")
+    assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]
+    assert modules.digest(["saitan.a"]) != digest
+    for content in ("", "{", kept.read_text().replace('"by": "', '"by": "0')):
+        kept.write_text(content)
+        package(**texts)
+        assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)
