@@ -27,9 +27,9 @@ import pyarrow.parquet as pq
 
 from saitan.blocks import Block, on_host
 from saitan.errors import Invalid
+from saitan.files import beside
 from saitan.packed import pack, packs, unpack
 from saitan.problem import Form, problem
-from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
 
 _KEY = b"saitan"

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal
 import numpy as np
 from pydantic import Field, PositiveInt, TypeAdapter
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.graphs.streams import chunks
 from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
 from saitan.workflow.step import Failure, run_step

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from saitan.cuda.build import NvccError, build
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.step import run_step, say
 
 

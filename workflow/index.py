@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 from pydantic import BaseModel, ValidationError
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.report_facts import machines
 from saitan.workflow.report_outcome import Outcome
 from saitan.workflow.report_plan import ReportPlan

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from saitan.files import beside
 from saitan.problem import Reference, problem
-from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
 
 

@@ -19,15 +19,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from saitan.files import beside
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks, current
-from saitan.workflow.files import beside
+from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.provenance import provenance
+from saitan.workflow.samples import METADATA
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, absent, add_ranks, run_step, say
 
-_KEY = b"saitan"
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
     **dict.fromkeys(POINT, pa.string()),
@@ -49,6 +50,8 @@ def measure(arguments: argparse.Namespace) -> None:
     constant |= {"parameters": settings["parameters"] | swept, "instance": settings["instance"]}
     constant |= {"cores": arguments.cores}
     unavailable = None
+    if arguments.together:
+        compile_ahead(settings, arguments)
     try:
         sampled, costs = _sampled(settings, arguments, ranks)
         constant |= costs | {"provenance": provenance(settings["backend"], ranks)}
@@ -114,7 +117,7 @@ def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path)
     """Rows with an explicit schema: a name that reads like a date stays a name. No rows: a file without columns."""
     columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
     columns = {name: column for name, column in columns.items() if column is not None}
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
+    table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(about)})
     pq.write_table(table, path)
 
 
@@ -141,6 +144,7 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
+    parser.add_argument("--together", type=Path, help="what else the run measures on the CPU: compile for that too")
     parser.add_argument("--output", type=Path, required=True)
     add_ranks(parser)
     run_step(measure, parser)

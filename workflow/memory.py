@@ -8,13 +8,13 @@ from pathlib import Path
 from saitan.memory import available_memory
 
 
-def keep_within_memory() -> int:
+def keep_within_memory(share: float = 7 / 8) -> int:
     """From now on an allocation beyond the memory that is available raises MemoryError; returns that in bytes.
 
     Without it the system grants the allocation and kills the process, or another one, when the memory is touched.
-    An eighth is left to the processes beside this one.
+    share: of that memory, what this process may take; the rest is left to the processes beside it.
     """
-    available = available_memory() * 7 // 8
+    available = int(available_memory() * share)
     status = Path("/proc/self/status")
     if status.exists():
         held = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmData:"))

@@ -109,6 +109,29 @@ class Plan(GraphFiles):
             }
         )
 
+    @property
+    def compiled_together(self) -> str:
+        """The file that lists the points which compile ahead for each other."""
+        return f"{self.run}/compiled-together.json"
+
+    @staticmethod
+    def compiles(point: Point) -> bool:
+        """Whether one process measures a point on the CPU by code of ours, which Numba compiles."""
+        foreign = problem(point.problem).VARIANTS[point.variant].foreign
+        return point.backend == "cpu" and point.ranks is None and not foreign
+
+    def compiled_points(self) -> str:
+        """What that file holds: settings, files and identities, as JSON."""
+        return json.dumps(
+            [
+                self._solver_settings(point)
+                | {"traced": self.config.experiments[point.experiment].traced}
+                | {"samples": point.samples, "identity": point.identity}
+                for point in self.points
+                if self.compiles(point)
+            ]
+        )
+
     def launcher_of(self, point: Point) -> str | None:
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""
         return self.config.launcher if (point.ranks or 1) > 1 else None

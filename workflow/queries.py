@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, write_reference
 from saitan.workflow.step import run_step
 

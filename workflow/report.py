@@ -17,9 +17,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from saitan.files import beside
 from saitan.problem import names, problem
 from saitan.workflow.bests import Best, bests
-from saitan.workflow.files import beside
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted

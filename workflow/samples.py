@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.workflow.step import Failure
+
+if TYPE_CHECKING:
+    # Who reads what a file says of itself should not wait for it.
+    import pandas as pd
 
 # The key of the schema's metadata under which our files hold JSON.
 METADATA = b"saitan"
@@ -109,7 +112,7 @@ def _first(table: pa.Table, name: str) -> dict[str, Any]:
 def _fields(table: pa.Table, name: str) -> pd.DataFrame:
     """A struct's fields as columns; none where there is no such column."""
     if name not in table.column_names:
-        return pd.DataFrame(index=range(table.num_rows))
+        return table.select([]).to_pandas()
     column = table[name].combine_chunks()
     return pa.Table.from_arrays(column.flatten(), names=[field.name for field in column.type]).to_pandas()
 

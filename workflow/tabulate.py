@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from saitan.files import beside
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
-from saitan.workflow.files import beside
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of

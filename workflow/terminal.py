@@ -39,6 +39,7 @@ class Progress(logging.Handler):
 
         event = getattr(record, "event", None)
         if event == LogEvent.RUN_INFO:
+            _allow_pandas()
             self._wanted = record.stats.get("measure", 0)
         elif event == LogEvent.JOB_INFO:
             self._jobs[record.jobid] = (record.rule_name, dict(record.wildcards or {}), time.monotonic())
@@ -100,7 +101,7 @@ def show(plan: Plan, workflow: Any) -> None:
 
 
 def _allow_pandas() -> None:
-    """Undo what `show` did."""
+    """Undo what `show` did, before PyArrow looks for pandas, which it does once."""
     if sys.modules.get("pandas", sys) is None:
         del sys.modules["pandas"]
 

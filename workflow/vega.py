@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.step import run_step
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"

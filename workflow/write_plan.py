@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.step import DONE, say_to_log
 
 files = snakemake.params.files  # noqa: F821

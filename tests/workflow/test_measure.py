@@ -59,7 +59,9 @@ def inputs(tmp_path_factory):
 
 def measured(inputs, output, **settings):
     settings = json.dumps({**SETTINGS, **settings})
-    measure(argparse.Namespace(settings=settings, cores=2, output=output, log=None, array=None, **inputs))
+    measure(
+        argparse.Namespace(settings=settings, cores=2, output=output, log=None, array=None, together=None, **inputs)
+    )
     return pq.read_table(output).to_pylist()
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import saitan
 from saitan.cuda import NvccError
+from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
-from saitan.workflow.files import beside
 from saitan.workflow.step import Failure, progress, run_step, say
 
 

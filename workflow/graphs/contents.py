@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from saitan.files import beside
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
-from saitan.workflow.files import beside
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.graphs.plan import RESULTS, GraphFiles, local_copies, made_before
 from saitan.workflow.graphs.streams import checksum

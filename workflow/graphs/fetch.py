@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from saitan.workflow.files import beside
+from saitan.files import beside
 from saitan.workflow.graphs.streams import checksum
 from saitan.workflow.step import Failure, run_step
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.arc_parts import BATCH, Arcs, tails_of
+from saitan.files import beside
 from saitan.graph import Graph
-from saitan.workflow.files import beside
 from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
