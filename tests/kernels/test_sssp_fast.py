@@ -82,6 +82,46 @@ def test_the_trace_adds_up(weights):
     assert sssp.differs(sssp.reference(graph, 3), solver.answer()) is None
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("highest", [40, 5000])
+def test_buckets_narrower_than_every_weight_relax_every_arc_once(monkeypatch, shared, highest):
+    """A bucket then holds vertices of one distance, which is final. The longest weights lie beyond the window."""
+    monkeypatch.setattr(cpu_fast, "SMALL", 0 if shared else 1 << 40)
+    random = np.random.default_rng(highest)
+    n, m = 3000, 12_000
+    weights = random.integers(1, highest, m).astype(np.uint32)
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+    solver = Fast(graph, delta=1.0)
+    reached = np.isfinite(sssp.reference(graph, 3).arrays["distances"])
+    for _ in range(2):
+        run = solver.run(3)
+        assert run.counters["relaxations"] == graph.degrees[reached].sum()
+        assert run.counters["phases"] >= len(np.unique(solver.distances[reached]))
+    trace = solver.count(3)
+    assert trace["updated"].sum() == reached.sum()
+    assert trace["relaxations"].sum() == graph.degrees[reached].sum()
+    solver.validate()
+
+
+def test_a_bucket_is_a_number_that_64_bits_hold():
+    scale = 1e3
+    assert [cpu_buckets.bucket_of(np.uint64(d), scale) for d in (0, 1, 2**50)] == [0, 1000, 1000 * 2**50]
+    assert cpu_buckets.bucket_of(np.uint64(2**64 - 2), scale) == cpu_buckets.bucket_of(1e308, scale) == 4 * 10**18
+    # What lies beyond the window waits in one chain until it is near.
+    solver = Fast(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)))
+    buckets, window = solver._buckets, cpu_buckets.WINDOW
+    cpu_buckets.empty(buckets)
+    for place in (3 + window, 3 + window - 1, 4 + window):
+        cpu_buckets.push(buckets, 0, 0, np.uint32(place), np.int64(place), np.int64(3))
+    assert buckets.state[0, cpu_buckets.BEYOND] == 3 + window
+    assert [cpu_buckets.next_bucket(buckets, np.int64(current), 1.0) for current in (3, 3 + window - 1)] == [
+        3 + window - 1,
+        3 + window - 1,
+    ]
+    assert cpu_buckets.collect(buckets, np.int64(3 + window - 1), solver._shared) == 1
+    assert cpu_buckets.next_bucket(buckets, np.int64(3 + window), 1.0) == 3 + window
+
+
 @pytest.mark.parametrize(
     ("weights", "delta"),
     [([1, 2, 3, 4, 100], 18), ([4, 2], 24), ([7], 42), ([0, 0, 0], 1), ([], 1), ([0.5, 0.25, 8], 3)],

@@ -6,6 +6,7 @@ import pytest
 from saitan import sssp
 from saitan.graph import Graph
 from saitan.sssp import phases
+from saitan.sssp.cpu import CpuEngine
 from saitan.sssp.phases import SELECTION, Thresholds, calibrate, run_phases
 
 
@@ -144,3 +145,83 @@ def test_bounds_of_thresholds():
     for up, down in ((3, 3.1), (-1, -1), (3, -0.1), (np.nan, 0), (1, np.nan)):
         with pytest.raises(ValueError, match="thresholds must be 0 <= down <= up"):
             Thresholds(up, down)
+
+
+def random_engine(seed):
+    """An engine amid a search, and its arcs' tails, heads, candidates and whether their tails are marked."""
+    random = np.random.default_rng(seed)
+    n, m = 70, 400
+    weights = random.integers(0, 9, m).astype(np.uint32)
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+    engine = CpuEngine(graph, np.uint32)
+    engine.start(0)
+    engine.cost[:] = random.integers(0, 30, n)
+    engine.updated[:] = random.integers(0, 30, n)
+    engine.mask[:] = random.random(n) < 0.5
+    # The first and the last vertex take part, and the last arc of the last one lowers a cost.
+    engine.mask[[0, -1]], engine.cost[[0, -1]] = True, 0
+    engine.updated[graph.targets[-1]] = graph.weights[-1] = 20
+    tails = graph.sources
+    return engine, graph.targets, engine.cost[tails] + graph.weights, engine.mask[tails].copy()
+
+
+def lowered(before, heads, candidates):
+    least = before.copy()
+    np.minimum.at(least, heads, candidates)
+    return least
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_kernels_of_an_engine_do_what_the_paper_says_to_every_vertex(seed):
+    engine, heads, candidates, marked = random_engine(seed)
+    mask, before = engine.mask.copy(), engine.updated.copy()
+    wanted = lowered(before, heads[marked], candidates[marked])
+    # Algorithm 5 over a list of the marked vertices, which SWITCH_KERNEL makes.
+    length = engine.switch()
+    assert sorted(engine.read[:length].tolist()) == np.flatnonzero(mask).tolist()
+    listed = engine.select_relax(length)
+    assert engine.updated.tolist() == wanted.tolist() and not engine.mask.any()
+    least = lowered(np.full(engine.n, 99, np.uint32), heads[marked], candidates[marked])
+    fell = np.flatnonzero(least <= before)
+    assert sorted(engine.read[:listed].tolist()) == fell.tolist() and engine.scheduled[fell].all()
+    # Algorithm 6: what is listed and lower is committed.
+    cost = engine.cost.copy()
+    commits = fell[cost[fell] > wanted[fell]]
+    assert engine.select_update(listed) == bool(len(commits)) and engine.changed == [len(commits)]
+    assert np.flatnonzero(engine.mask).tolist() == commits.tolist() and not engine.scheduled.any()
+    cost[commits] = wanted[commits]
+    assert engine.cost.tolist() == cost.tolist()
+    # Algorithms 2 and 3 from the same state.
+    engine, heads, candidates, marked = random_engine(seed)
+    engine.relax()
+    assert engine.updated.tolist() == wanted.tolist() and not engine.mask.any()
+    cost = engine.cost.copy()
+    commits = np.flatnonzero(cost > wanted)
+    assert engine.update() == bool(len(commits)) and engine.changed == [len(commits)]
+    assert np.flatnonzero(engine.mask).tolist() == commits.tolist()
+    cost[commits] = wanted[commits]
+    assert engine.cost.tolist() == cost.tolist() == engine.updated.tolist()
+
+
+@pytest.mark.parametrize("selecting", [False, True])
+def test_a_sum_at_the_limit_ends_the_phase(selecting):
+    limit = 2**32 - 1
+    for weight, too_long in ((limit - 8, False), (limit - 7, True)):
+        engine = CpuEngine(Graph.from_arcs(2, [0], [1], np.array([weight], np.uint32)), np.uint32)
+        engine.start(0)
+        engine.cost[0] = 7
+        relax = (lambda engine=engine: engine.select_relax(1)) if selecting else engine.relax
+        if too_long:
+            with pytest.raises(phases.Overflow):
+                relax()
+        else:
+            relax()
+            assert engine.updated.tolist() == [limit, limit - 1]
+
+
+def test_threads_are_as_many_after_a_phase_as_before_it():
+    import numba
+
+    before = numba.get_num_threads()
+    sssp.solve(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), 0, "adaptive", "cpu", threshold_up=1)
+    assert numba.get_num_threads() == before

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.workflow.graphs import parquet
-from saitan.workflow.graphs.parquet import read_graph, read_metadata, write_graph
+from saitan.workflow.graphs.parquet import FileArcs, read_graph, read_metadata, write_graph
 from saitan.workflow.step import Failure
 
 
@@ -115,3 +115,34 @@ def test_the_vertices_come_last_so_that_they_complete_a_graph(tmp_path, monkeypa
     )
     write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
     assert [name.split(".")[1] for name in written] == ["edges", "vertices"]
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(1, 1), (7, 3), (7, 7), (64 << 20, 5), (64 << 20, 1 << 20)])
+def test_the_parts_of_a_file_hold_every_arc_once_and_in_order(tmp_path, monkeypatch, rows, batch):
+    monkeypatch.setattr(parquet, "_ROWS", rows)
+    monkeypatch.setattr(parquet, "BATCH", batch)
+    random = np.random.default_rng(rows + batch)
+    # Rows without arcs first, in the middle and last.
+    tails = np.sort(random.choice([2, 3, 5, 9, 10, 17], 60))
+    graph = Graph.from_arcs(20, tails, random.integers(0, 20, 60), metadata={"name": "drawn", "directed": False})
+    write_graph(graph, tmp_path)
+    arcs = FileArcs(tmp_path)
+    assert (arcs.n, arcs.m, arcs.name, arcs.directed) == (20, 60, "drawn", False)
+    for parts in (1, 3, 20, 23):
+        found = []
+        for part in range(parts):
+            first, last = 20 * part // parts, 20 * (part + 1) // parts
+            for sources, targets in arcs.arcs(part, parts):
+                assert len(sources) == len(targets) <= batch and sources.dtype == targets.dtype == np.int32
+                assert (sources >= first).all() and (sources < last).all()
+                found += zip(sources.tolist(), targets.tolist(), strict=True)
+        assert found == list(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True))
+
+
+def test_parts_of_files_of_different_graphs_are_refused(tmp_path):
+    for vertices in (4, 5):
+        write_graph(GENERATORS["ring"](vertices=vertices, seed=1), tmp_path / str(vertices))
+        assert len(list(FileArcs(tmp_path / str(vertices)).arcs(0, 1))) == 1
+    (tmp_path / "4" / "edges.parquet").replace(tmp_path / "5" / "edges.parquet")
+    with pytest.raises(Failure, match=r"5: vertices.parquet and edges.parquet are of different graphs"):
+        list(FileArcs(tmp_path / "5").arcs(0, 1))

@@ -585,3 +585,63 @@ def test_the_report_is_told_of_every_job():
         "draw tiny": ("results/run/figures/tiny.svg", "results/run/logs/draw/tiny.log"),
         "vega": ("results/vega.js", "results/logs/vega.log"),
     }
+
+
+CLUSTER = {
+    "title": "Ranks",
+    "problem": "bfs",
+    "graphs": ["ring"],
+    "variants": {"cluster": {}, "hybrid": {}},
+    "ranks": [1, 2, 8],
+}
+
+
+def test_ranks_are_points_with_their_own_cores_launcher_and_options():
+    settings = {"launcher": "mpirun --oversubscribe"}
+    made = plan(CLUSTER, settings, machine=replace(WITHOUT, cores=16))
+    points = {point.ranks: point for point in made.points}
+    assert {n: (p.variant, p.point) for n, p in points.items()} == {
+        1: ("cluster", "ranks~1"),
+        2: ("cluster", "ranks~2"),
+        8: ("cluster", "ranks~8"),
+        None: ("hybrid", "default"),
+    }
+    launcher = "mpirun --oversubscribe"
+    assert {n: made.launcher_of(p) for n, p in points.items()} == {1: None, 2: launcher, 8: launcher, None: None}
+    # A rank has its share of the cores, at least one.
+    assert {n: made.cores_of(p) for n, p in points.items()} == {1: None, 2: 8, 8: 2, None: None}
+    few = plan(CLUSTER, settings, machine=replace(WITHOUT, cores=4))
+    assert [few.cores_of(p) for p in few.points if p.ranks == 8] == [1]
+    assert {n: made.rank_options(p) for n, p in points.items()} == {
+        1: "--ranks 1",
+        2: "--ranks 2",
+        8: "--ranks 8",
+        None: "",
+    }
+
+    class Resources:
+        mpi, tasks = launcher, 8
+
+    assert made.launch(points[8], Resources) == f"python -m saitan.workflow.launch {launcher} -n 8"
+    assert made.launch(points[1], Resources) == made.launch(points[None], Resources) == ""
+    assert json.loads(made.measure_settings(points[8]))["ranks"] == 8
+    # Cores that are asked for are told, and are part of what the numbers depend on.
+    told = plan({**CLUSTER, "cores_per_rank": 3}, settings, machine=replace(WITHOUT, cores=16))
+    asked = {point.ranks: point for point in told.points}
+    assert told.cores_of(asked[8]) == 3 and told.rank_options(asked[8]) == "--ranks 8 --cores-per-rank 3"
+    assert asked[8].identity != points[8].identity and asked[None].identity == points[None].identity
+    assert len({point.identity for point in made.points}) == 4
+
+
+def test_a_rank_on_the_gpu_has_one_of_its_own():
+    made = plan(settings={"backend": "both"}, machine=GPU, graphs=["grid"], variants=["conventional"])
+    assert {p.backend: made.gpus_of(p) for p in made.points} == {"cpu": 0, "cuda": 1}
+    on = {p.backend: replace(p, ranks=4) for p in made.points}
+    assert {backend: made.gpus_of(p) for backend, p in on.items()} == {"cpu": 0, "cuda": 4}
+
+
+def test_a_number_of_ranks_that_a_variant_does_not_run_on_is_said():
+    made = plan({**CLUSTER, "variants": ["cluster"], "ranks": [2, 3]}, {"launcher": "mpirun"})
+    assert [point.ranks for point in made.points] == [2]
+    (skipped,) = (one for one in made.skipped if "cluster" in one.what)
+    assert skipped.what == "cluster on cpu in tiny (ring, ranks 3)" and skipped.reason.endswith("ranks, not 3")

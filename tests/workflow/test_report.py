@@ -34,6 +34,7 @@ from saitan.workflow.report_outcome import (
     lacking,
     outcome,
 )
+from saitan.workflow.report_plan import PlannedPoint
 from saitan.workflow.report_tables import layout
 from saitan.workflow.step import Failure
 
@@ -616,6 +617,19 @@ def test_unavailable_points_are_left_out_with_the_reason_and_no_failures(plan, t
     assert "phast on cpu in fig_a (map, n~4) needs integer weights" in text
     # The only point measured is the GPU's.
     assert "8 timed answers" in text and "1 point, 8" in text and "2 points, 16" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fig_a/cpu/map/fast/default", "fast on cpu in fig_a (map)"),
+        (f"fig_a/cuda/{NO_GRAPH}/tiled/n~64", "tiled on cuda in fig_a (n~64)"),
+        (f"fig_a/cuda/{NO_GRAPH}/tiled/default", "tiled on cuda in fig_a"),
+    ],
+)
+def test_a_point_in_words(name, words):
+    point = PlannedPoint(name=name, identity="", samples="a", log="b")
+    assert point.words == words and point.experiment == "fig_a"
 
 
 def test_a_sample_file_that_cannot_be_read_is_a_failure(plan, tmp_path):
