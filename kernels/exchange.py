@@ -63,6 +63,23 @@ class Exchange:
                     gathered[:, low : low + step] = parts
         self.spent.sent += own.nbytes * (self.size - 1)
 
+    def gather_unequal(self, own: np.ndarray) -> list[np.ndarray]:
+        """Every member's array, of one type and any length, to all, in their order."""
+        if self.size == 1:
+            return [own]
+        with self.spent.clocked("moving"):
+            sizes = np.array(self.comm.allgather(len(own)), np.int64)
+            arrived = [np.empty(size, own.dtype) for size in sizes]
+            step = max(1, self.limit // (own.itemsize * self.size))
+            for low in range(0, int(sizes.max()), step):
+                counts = np.clip(sizes - low, 0, step)
+                parts, starts = np.empty(int(counts.sum()), own.dtype), _before(counts)
+                self.comm.Allgatherv(own[low : low + step], [parts, (counts, starts)])
+                for array, start, count in zip(arrived, starts, counts, strict=True):
+                    array[low : low + count] = parts[start : start + count]
+        self.spent.sent += (own.nbytes + 8) * (self.size - 1)
+        return arrived
+
     def swap(self, own: np.ndarray, counts: np.ndarray, arrived: np.ndarray, sizes: np.ndarray, most: int) -> None:
         """counts[d] entries of `own` to every member d, in their order; arrived: sizes[s] entries of every member s.
 

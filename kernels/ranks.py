@@ -1,16 +1,16 @@
 """The processes that answer one query together, joined by MPI (mpi4py); alone where none was joined.
 
 A program that was started on several ranks calls `join` once. Everything else asks `current`, and every rank makes the
-same calls in the same order: `agree`, `slowest`, `each` and `on_this_host` wait for all.
+same calls in the same order: `agree`, `slowest`, `each`, `on_this_host` and `together_do` wait for all.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -56,6 +56,17 @@ class Ranks:
     def on_this_host(self, value: float) -> float:
         """The sum of the values of the ranks of this host, on each of them."""
         return value if self.host is None else self.host.allreduce(value)
+
+    def together_do(self, make: Callable[[], T]) -> T:
+        """What `make` returns on this rank. Raises Unavailable on all where it does so on one, which is named."""
+        made, failed = None, None
+        try:
+            made = make()
+        except Unavailable as error:
+            failed = f"{self}: {error}" if self.size > 1 else str(error)
+        if first := next(filter(None, self.each(failed)), None):
+            raise Unavailable(first)
+        return cast(T, made)
 
     @property
     def library(self) -> str:

@@ -9,10 +9,11 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 
 Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
 cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
-GPU together), validate.py; over processes partition.py, cluster_blocks.py, cpu_cluster.py with cluster_step.py,
-cluster_validate.py; then layout.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu (`fast`), hops.py, cuda_hops.py
-with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu and many_answer.cu
-(`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
+GPU together), validate.py; over processes partition.py, cluster_blocks.py, cluster.py, cpu_cluster.py with
+cluster_step.py, cuda_cluster.py with cluster.cu, cluster_code.py, cluster_validate.py; then layout.py, cpu_fast.py,
+cuda_fast.py with fast.cu and road.cu (`fast`), spread.py, cuda_gpus.py with gpus.cu (`fast` on several GPUs), hops.py,
+cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu and
+many_answer.cu (`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -139,7 +140,19 @@ VARIANTS = {
     "cluster": Variant(
         "The hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
         cpu="saitan.bfs.cpu_cluster:Cluster",
-        parameters={"alpha": _ALPHA, "beta": _BETA},
+        cuda="saitan.bfs.cuda_cluster:Cluster",
+        cubins=("level", "cluster"),
+        parameters={
+            "alpha": _ALPHA,
+            "beta": _BETA,
+            "exchange": Parameter(
+                str,
+                "auto",
+                "through the host's memory by MPI, the same while the GPU computes, or GPUs read one another's memory",
+                choices=("auto", "host", "overlapped", "peer"),
+            ),
+            "compress": Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter"),
+        },
         peer=("mpi4py", "mpi"),
         ranks=(1, 2, 8, 32, 128, 512, 2048, 8192),
         parts=True,
@@ -150,6 +163,14 @@ VARIANTS = {
         cpu="saitan.bfs.cpu_fast:Fast",
         cuda="saitan.bfs.cuda_fast:Fast",
         cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
+        instance=_SEARCH,
+    ),
+    "fast-gpus": Variant(
+        "fast over several GPUs of a host: each a resident grid, which writes what it finds into the others' memory",
+        cuda="saitan.bfs.cuda_gpus:FastGpus",
+        cubins=("gpus", "arrange_lib", "validate"),
+        peer=("mpi4py", "mpi"),
+        ranks=range(1, 9),
         instance=_SEARCH,
     ),
     "phast": Variant(

@@ -17,7 +17,7 @@ from saitan.bfs.validate import CHECKED
 from saitan.problem import Checked, Invalid
 
 if TYPE_CHECKING:
-    from saitan.bfs.cpu_cluster import Cluster, Part
+    from saitan.bfs.cluster import ClusterSolver, Part
 
 
 @njit(cache=True)
@@ -52,7 +52,7 @@ def _check_slice(levels, parents, hangs, first, n, root):
     return -1
 
 
-def check(solver: Cluster) -> Checked:
+def check(solver: ClusterSolver) -> Checked:
     """Check the last answer, on all ranks together. Raises Invalid on every rank, with the first one's finding."""
     levels = {number: _gathered(part, part.levels) for number, part in solver.parts.items()}
     parents = {number: _gathered(part, part.parents) for number, part in solver.parts.items()}

@@ -77,12 +77,14 @@ class DeviceStep:
     """A block of the matrix on the device, and the kernels of a level over it.
 
     forward: the tails' rows, heads numbered from 0; backward: the heads' rows of tails, the same object where the block
-    is symmetric. first_tail: number of tail 0, which parents are counted from.
+    is symmetric; both on the host or both on the device. first_tail: number of tail 0, which parents are counted from.
     """
 
-    def __init__(self, forward: Graph, backward: Graph, buffers: Buffers, first_tail: int = 0) -> None:
-        self.forward = Rows.upload(forward, buffers)
-        self.backward = self.forward if backward is forward else Rows.upload(backward, buffers)
+    def __init__(self, forward: Graph | Rows, backward: Graph | Rows, buffers: Buffers, first_tail: int = 0) -> None:
+        if isinstance(forward, Graph):
+            uploaded = Rows.upload(forward, buffers)
+            forward, backward = uploaded, uploaded if backward is forward else Rows.upload(backward, buffers)
+        self.forward, self.backward = forward, backward
         self.first_tail = first_tail
         self.record = buffers.empty(1, RECORD)
         self._width = words(backward.n)
@@ -112,7 +114,12 @@ class DeviceStep:
     def forecast(forward: Graph, backward: Graph) -> int:
         """Bytes of the arrays."""
         rows = Rows.forecast(forward) + (0 if backward is forward else Rows.forecast(backward))
-        return rows + RECORD.itemsize + 4 * words(backward.n) + 4 * forward.n + 8 * forward.m
+        return rows + DeviceStep.scratch(forward.n, backward.n, forward.m)
+
+    @staticmethod
+    def scratch(tails: int, heads: int, arcs: int) -> int:
+        """Bytes of the arrays without the rows."""
+        return RECORD.itemsize + 4 * words(heads) + 4 * tails + 8 * arcs
 
     def forget(self) -> None:
         """The record to 0."""

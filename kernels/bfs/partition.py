@@ -74,6 +74,10 @@ class Partition:
             return [(i, i)]
         return [(i, i), (j, j)] if process < self.parts // 2 else [(i, j), (j, i)]
 
+    def place(self, process: int, part: int) -> int:
+        """Where a part stands among those of a process."""
+        return self.pair(process).index(part)
+
     def holder(self, row: int, column: int) -> int:
         """The process that holds a block."""
         return self._holders[row, column]

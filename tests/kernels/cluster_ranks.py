@@ -1,11 +1,12 @@
 """Run under a launcher by test_bfs_cluster.py: the search over ranks against SciPy, the validator on wrong answers.
 
-    mpirun -n 2 python cluster_ranks.py 2 8
+    mpirun -n 2 python cluster_ranks.py 2 8 cpu '{}'
 
-on two ranks, with eight graphs. Whatever is wrong on a rank ends all of them.
+on two ranks, with eight graphs, a backend and the variant's parameters. Whatever is wrong on a rank ends all of them.
 """
 
 import itertools
+import json
 import sys
 import traceback
 
@@ -14,10 +15,14 @@ from bfs_cases import directed, path, spoiled, star, undirected
 
 from saitan import bfs, exchange, ranks
 from saitan.arc_parts import KroneckerArcs
-from saitan.bfs.cpu_cluster import Cluster
+from saitan.bfs.cluster_count import count
 from saitan.bfs.validate import check
 from saitan.generators import GENERATORS
 from saitan.problem import Invalid
+
+
+def cluster(graph):
+    return bfs.VARIANTS["cluster"].load(sys.argv[3])(graph, **json.loads(sys.argv[4]))
 
 
 def graphs():
@@ -35,7 +40,7 @@ def graphs():
 
 def searches(graph):
     """Levels by SciPy, all by the validator of one process, edges and directions by the hybrid of one process."""
-    solver, alone = Cluster(graph), bfs.prepare(graph, "hybrid", "cpu")
+    solver, alone = cluster(graph), bfs.prepare(graph, "hybrid", "cpu")
     for root in bfs.queries(graph, 2, 7):
         run, expected = solver.run(root), alone.run(root)
         solver.validate()
@@ -48,6 +53,11 @@ def searches(graph):
         assert run.phases["frontier"].tolist() == expected.phases["frontier"].tolist()
         assert (run.counters["sent_bytes"] > 0) == (ranks.current().size > 1)
         assert run.phases["sent"].sum() == run.counters["sent_bytes"]
+        counted = count(graph, answer["levels"], run.phases["direction"].tolist(), ranks.current().size)
+        # A warp of the GPU looks at 32 arcs at once.
+        assert sys.argv[3] == "cuda" or run.phases["inspected"].tolist() == counted.inspected.tolist()
+        if not json.loads(sys.argv[4]).get("compress"):
+            assert run.phases["sent"].tolist() == counted.sent.tolist()
         rows = np.array([0, graph.n // 2, graph.n - 1])
         some = {name: [] for name in ("levels", "parents")}
         for name, row, values in solver.blocks(np.unique(rows)):
@@ -60,7 +70,7 @@ def searches(graph):
 def wrong_answers():
     """Every wrong answer is refused, by every rank in the same words."""
     graph = undirected(70, np.random.default_rng(1).integers(0, 70, (120, 2)))
-    solver, root = Cluster(graph), bfs.queries(graph, 1, 1)[0]
+    solver, root = cluster(graph), bfs.queries(graph, 1, 1)[0]
     solver.run(root)
     answer = solver.answer()
     for what, levels, parents in spoiled(graph, root, answer["levels"], answer["parents"]):
@@ -78,7 +88,7 @@ def wrong_answers():
 
 def generated_in_parts():
     whole = GENERATORS["kronecker"](scale=10, seed=4)
-    solver = Cluster(KroneckerArcs(10, 4))
+    solver = cluster(KroneckerArcs(10, 4))
     root = bfs.queries(whole, 1, 1)[0]
     solver.run(root)
     assert bfs.differs(bfs.reference(whole, root), solver.answer()) is None

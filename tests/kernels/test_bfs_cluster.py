@@ -1,5 +1,6 @@
 """Paper H's cluster variant on several ranks: see cluster_ranks.py, which they run; partition and messages here."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ from mpi import needs_ranks, on_ranks
 
 from saitan import bfs
 from saitan.arc_parts import GraphArcs, KroneckerArcs
+from saitan.bfs import cluster_code
 from saitan.bfs.partition import PROCESSES, Partition
 from saitan.generators import GENERATORS
+from saitan.problem import Unavailable
 from saitan.workflow.graphs import parquet
 
 SCRIPT = Path(__file__).with_name("cluster_ranks.py")
@@ -17,9 +20,32 @@ SCRIPT = Path(__file__).with_name("cluster_ranks.py")
 
 @needs_ranks
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(("number", "graphs"), [(1, 8), (2, 8), (8, 2)])
-def test_ranks_equal_one_process(number, graphs):
-    on_ranks(number, SCRIPT, str(graphs))
+@pytest.mark.parametrize(
+    ("number", "graphs", "parameters"),
+    [(1, 8, {}), (2, 8, {}), (8, 2, {}), (2, 8, {"compress": True})],
+)
+def test_ranks_equal_one_process(number, graphs, parameters):
+    on_ranks(number, SCRIPT, str(graphs), "cpu", json.dumps(parameters))
+
+
+@pytest.mark.parametrize("share", [0, 1e-4, 0.01, 0.2, 1])
+def test_a_coded_bitmap_is_the_bitmap(share):
+    draw = np.random.default_rng(3)
+    for size in (1, 7, 1000):
+        bits = draw.random(32 * size) < share
+        words = np.packbits(bits, bitorder="little").view(np.uint32)
+        coded, again = cluster_code.code(words), draw.integers(0, 2**32, size, np.uint32)
+        cluster_code.decode(coded, again)
+        assert np.array_equal(again, words)
+        assert len(coded) <= 4 * size + 1
+        gaps = np.diff(np.flatnonzero(bits), prepend=-1)
+        assert len(coded) == 1 + min(4 * size, sum(-(-int(gap).bit_length() // 7) for gap in gaps))
+
+
+def test_gpus_exchange_is_not_for_the_cpu():
+    graph = GENERATORS["kronecker"](scale=5, seed=3)
+    with pytest.raises(Unavailable, match=r"^exchange=peer is between GPUs; on the CPU there is host$"):
+        bfs.prepare(graph, "cluster", "cpu", exchange="peer")
 
 
 @pytest.mark.parametrize("processes", PROCESSES[:5])

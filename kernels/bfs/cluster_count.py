@@ -1,0 +1,108 @@
+"""What a search over many processes looks at and sends, counted by its partition without running them.
+
+Levels and directions of a search (they are the same on any number of processes) say all: a head is found in every block
+of its row whose column holds one of its tails on the level before; bottom-up a block's rows are read up to that tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from saitan.bfs.partition import Partition
+from saitan.bfs.search import TOP_DOWN, reverse
+from saitan.graph import Graph
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Of every level that was made from a frontier; n, m: of the graph.
+
+    inspected  int64 [levels]: arcs looked at by all processes
+    largest    int64 [levels]: by the process that looks at most
+    bitmaps    bytes of bitmaps that a process sends in a level
+    parents    int64 [levels]: parents that all processes send
+    """
+
+    n: int
+    m: int
+    processes: int
+    inspected: np.ndarray
+    largest: np.ndarray
+    bitmaps: int
+    parents: np.ndarray
+
+    @property
+    def sent(self) -> np.ndarray:
+        """Bytes that all processes send in every level, int64 [levels]."""
+        return self.bitmaps * self.processes + 4 * self.parents
+
+    @property
+    def words(self) -> int:
+        """Words of bitmaps that a process goes over in a level: its parts', once a member and twice more."""
+        made = Partition(self.n, self.processes)
+        return len(set(made.pair(0))) * made.words * (made.parts + 2)
+
+
+@njit(cache=True)
+def _frontier_arcs(offsets, heads, levels, part, holders, inspected):
+    """Top-down: arcs that leave a vertex of level l are looked at in level l; int64 [levels, processes]."""
+    for u in range(len(levels)):
+        if levels[u] >= 0:
+            for i in range(offsets[u], offsets[u + 1]):
+                inspected[levels[u], holders[heads[i] // part, u // part]] += 1
+
+
+@njit(cache=True)
+def _searched_arcs(offsets, tails, levels, upwards, part, parts, holders, inspected):
+    """Bottom-up: in level l, of every vertex that is not on a level up to l the arcs of each block up to a hit."""
+    for v in range(len(levels)):
+        last = levels[v] if levels[v] >= 0 else len(upwards)
+        if last == 0:
+            continue
+        for column in range(parts):
+            process = holders[v // part, column]
+            for level in range(min(last, len(upwards))):
+                if not upwards[level]:
+                    continue
+                for i in range(offsets[v], offsets[v + 1]):
+                    if tails[i] // part == column:
+                        inspected[level, process] += 1
+                        if levels[tails[i]] == level:
+                            break
+
+
+@njit(cache=True)
+def _sent_parents(offsets, tails, levels, part, slice_, parts, places, parents):
+    """A parent travels where the vertex's owner did not find one: of its block a tail on the level before."""
+    for v in range(len(levels)):
+        if levels[v] <= 0:
+            continue
+        owner, own = v % part // slice_, False
+        for i in range(offsets[v], offsets[v + 1]):
+            if levels[tails[i]] == levels[v] - 1 and places[v // part, tails[i] // part] == owner:
+                own = True
+                break
+        if not own:
+            parents[levels[v] - 1] += 1
+
+
+def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: int) -> Counted:
+    """levels: int32 [n] of a search; directions: of every level that it made."""
+    made, backward = Partition(graph.n, processes), reverse(graph)
+    everywhere = range(made.parts)
+    holders = np.array([[made.holder(row, column) for column in everywhere] for row in everywhere])
+    places = np.array([[made.members(row).index(holders[row, column]) for column in everywhere] for row in everywhere])
+    down, up = (np.zeros((len(directions), processes), np.int64) for _ in range(2))
+    upwards = np.array([direction != TOP_DOWN for direction in directions])
+    _frontier_arcs(graph.offsets, graph.targets, levels, made.part, holders, down)
+    rows = (backward.offsets, backward.targets, levels)
+    _searched_arcs(*rows, upwards, made.part, made.parts, holders, up)
+    inspected = np.where(upwards[:, None], up, down)
+    parents = np.zeros(len(directions), np.int64)
+    _sent_parents(*rows, made.part, made.slice, made.parts, places, parents)
+    bitmaps = 4 * made.words * (made.parts - 1) * len(set(made.pair(0)))
+    sizes = (inspected.sum(axis=1), inspected.max(axis=1))
+    return Counted(graph.n, graph.m, processes, *sizes, bitmaps, parents)

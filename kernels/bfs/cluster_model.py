@@ -1,0 +1,78 @@
+"""TEPS of paper H's search on more processes than there are, by a model of a level's time.
+
+A level takes what its slowest process computes, a message's latency for each of its collectives, and its bytes:
+
+    level + arc a + word w + latency c log2 P + bytes / rate
+
+a arcs and w words of bitmaps of the process that looks at most, of P processes; counted by the partition itself on real
+searches (cluster_count.py). Seconds a level, an arc and a word come from measured computation, latency and rate from
+collectives timed beside it, or from a network that is given.
+
+    mpirun -n 8 python -m saitan.bfs.cluster_model --ranks 8 --scale 16 --out FOLDER
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+
+from saitan.bfs.cluster_count import Counted
+
+# Of a level and each of the two parts of a process: bitmaps and parents; and the sums at its end.
+COLLECTIVES = 5
+
+
+@dataclass(frozen=True)
+class Model:
+    """Seconds a level, an arc and a word; latency: seconds of a collective a doubling of the processes; rate: bytes a
+    second that a process sends.
+    """
+
+    level: float
+    arc: float
+    word: float
+    latency: float
+    rate: float
+
+    @classmethod
+    def fitted(cls, measured: list[tuple[Counted, np.ndarray]], latency: float, rate: float) -> Model:
+        """measured: what was counted of a search, and the seconds that the slowest process computed in every level."""
+        rows, seconds = [], []
+        for counted, compute in measured:
+            arcs = counted.largest
+            rows.append(np.stack([np.ones(len(arcs)), arcs, np.full(len(arcs), counted.words)], axis=1))
+            seconds.append(compute)
+        # Relative errors: a long level says as much as a short one.
+        design, wanted = np.concatenate(rows), np.concatenate(seconds)
+        found, _ = nnls(design / wanted[:, None], np.ones(len(wanted)))
+        return cls(*(float(value) for value in found), latency, rate)
+
+    def compute(self, counted: Counted) -> float:
+        """Seconds that the slowest process of a search computes."""
+        return float((self.level + self.arc * counted.largest + self.word * counted.words).sum())
+
+    def communication(self, counted: Counted) -> float:
+        """Seconds of a search's messages."""
+        sent = counted.sent / counted.processes
+        steps = self.latency * COLLECTIVES * np.log2(counted.processes)
+        return float((steps + sent / self.rate).sum()) if counted.processes > 1 else 0.0
+
+    def seconds(self, counted: Counted) -> float:
+        """Of a search."""
+        return self.compute(counted) + self.communication(counted)
+
+
+def enlarged(counted: Counted, times: int) -> Counted:
+    """The search of a graph `times` as large, each level with the same shares of vertices and arcs."""
+    more = {name: getattr(counted, name) * times for name in ("n", "m", "inspected", "largest", "bitmaps", "parents")}
+    return replace(counted, **more)
+
+
+def collective(timed: list[tuple[int, float]], processes: int) -> tuple[float, float]:
+    """latency and rate of a Model from gathers among all: bytes that a process sends, seconds."""
+    sizes, seconds = np.array(timed, np.float64).T
+    design = np.stack([np.full(len(sizes), np.log2(processes)), sizes], axis=1)
+    found, _ = nnls(design / seconds[:, None], np.ones(len(sizes)))
+    return float(found[0]), float(1 / max(found[1], 1e-15))

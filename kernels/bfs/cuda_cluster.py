@@ -1,0 +1,316 @@
+"""Paper H's search over many processes on GPUs (cluster.py): a rank drives the device of its local number.
+
+Blocks, bitmaps, found parents and the answer of the slices stay on the device; a level over a block is that of the
+hybrid on one device (cuda_step.py). What leaves it takes one of these ways:
+
+    host  as in the paper: bitmaps and parents through page-locked memory and MPI
+    peer  between ranks of one host: the members' bitmaps and parents are read where they lie, over NVLink or PCIe, by
+          the kernels that need them; MPI is only the barrier
+
+`overlapped` is host with the bitmap of the first part under way while the device makes the second block, as in the
+paper's Fig 8; no barrier stands between, so that waiting is part of the communication.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pycuda.driver as driver
+
+from saitan.arc_parts import ArcParts
+from saitan.bfs import cluster_code
+from saitan.bfs.cluster import ClusterLevels, ClusterSolver, Part
+from saitan.bfs.cluster_blocks import Block
+from saitan.bfs.cluster_blocks import Rows as HostRows
+from saitan.bfs.cuda_step import RECORD, DeviceStep, Rows, blocks, launch, offset_dtype
+from saitan.bfs.partition import Partition
+from saitan.bfs.search import TOP_DOWN
+from saitan.cuda import device
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.peer_memory import PeerMemory
+from saitan.exchange import Exchange, Spent
+from saitan.graph import Graph
+from saitan.problem import Unavailable
+from saitan.ranks import current
+
+EXCHANGED = np.dtype([(name, np.uint64) for name in ("found", "leaving", "moved")])
+SENT, AWAITED = range(2)  # as in cluster.cu
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the stream does not wait for the default one
+
+
+class DevicePart(Part):
+    """Bitmaps, found parents and the slice on the device. `attach` gives it memory."""
+
+    def __init__(self, number: int, partition: Partition, members: Exchange, compress: bool) -> None:
+        super().__init__(number, partition, members)
+        self._gather = partial(cluster_code.gather, members) if compress else members.gather
+
+    def attach(self, buffers: Buffers, following: list[int], found: list[int], peers: bool) -> None:
+        """following, found: addresses of the members' bitmaps and parents; peers: whether all of them are mapped."""
+        made, place = self.partition, self.members.place
+        self.peers = peers
+        self.following, self.found = following[place], found[place]
+        self.visited, self.frontier = (pointer(buffers.empty(made.words, np.uint32)) for _ in range(2))
+        self._answer = [buffers.empty(made.slice, np.int32) for _ in range(2)]
+        self._slices = [pointer(array) for array in self._answer]
+        self._degrees = pointer(buffers.upload(self.degrees.astype(np.uint64)))
+        self._record_at = pointer(buffers.empty(1, EXCHANGED))
+        self.record = driver.pagelocked_empty(1, EXCHANGED)
+        self._gathered = pointer(buffers.empty((made.parts, made.words), np.uint32))
+        copies = [self._gathered + 4 * made.words * member for member in range(made.parts)]
+        sets = following if peers else copies
+        self._sets, self._theirs = (pointer(buffers.upload(np.array(a, np.uint64))) for a in (sets, found))
+        self._begin = function("bfs", "cluster", "begin", "iiiiPPiiPP")
+        self._merge = function("bfs", "cluster", "merge", "iiPPPP")
+        self._take = function("bfs", "cluster", "take", "iiiiPPiPPPP")
+        if not peers:
+            self._attach_host(buffers)
+
+    def _attach_host(self, buffers: Buffers) -> None:
+        made = self.partition
+        self._grid = (blocks(made.slice_words)[0], made.parts)
+        # Sums of what is sent and of what is awaited, each with the whole behind it.
+        self._count = self._grid[0] * made.parts
+        sums = buffers.empty((2, self._count + 1), np.uint32)
+        self._sums_at = [pointer(sums) + 4 * (self._count + 1) * role for role in range(2)]
+        self._sums = driver.pagelocked_empty((2, self._count + 1), np.uint32)
+        # A member sends no vertex twice, and awaits none twice.
+        self._out_at, self._in_at = (pointer(buffers.empty(k, np.int32)) for k in (made.part, made.slice))
+        self._out, self._in = (driver.pagelocked_empty(k, np.int32) for k in (made.part, made.slice))
+        self._own_set = driver.pagelocked_empty(made.words, np.uint32)
+        self._all_sets = driver.pagelocked_empty((made.parts, made.words), np.uint32)
+        self._tally = function("bfs", "cluster", "tally", "iiiiiPP")
+        self._scan = function("bfs", "cluster", "scan", "iP")
+        self._pack = function("bfs", "cluster", "pack", "iiiiPPPP")
+        self._unpack = function("bfs", "cluster", "unpack", "iiiiPPPiPPPP")
+
+    @staticmethod
+    def forecast(partition: Partition) -> int:
+        """Bytes on the device, without what is attached."""
+        own = 8 * partition.words + 16 * partition.slice + EXCHANGED.itemsize
+        table = 16 * partition.parts + 4 * partition.parts * partition.words
+        sums = 8 * (partition.parts * blocks(partition.slice_words)[0] + 1)
+        return own + table + sums + 4 * (partition.part + partition.slice)
+
+    def start(self, root: int) -> None:
+        local, made = root - self.number * self.partition.part, self.partition
+        local = local if 0 <= local < made.part else -1
+        first = self.members.place * made.slice
+        sizes = (made.words, self.vertices, local, root)
+        grid = blocks(max(made.words, made.slice))
+        launch(self._begin, grid, *sizes, self.visited, self.frontier, first, made.slice, *self._slices)
+
+    def deliver(self) -> None:
+        for host, there in zip((self.levels, self.parents), self._slices, strict=True):
+            driver.memcpy_dtoh(host, there)
+
+    def merge(self) -> None:
+        """Queue making the next frontier of the members' bitmaps, and what is counted of it to 0."""
+        driver.memset_d32_async(self._record_at, 0, EXCHANGED.itemsize // 4)
+        made, copies = self.partition, self._gathered if self.peers else 0
+        sizes = (made.words, made.parts, self._sets)
+        launch(self._merge, blocks(made.words), *sizes, copies, self.visited, self.frontier)
+
+    def take(self, level: int) -> None:
+        """Queue reading the parents where they were found."""
+        made = self.partition
+        sizes = (made.words, made.slice_words, self.members.place, made.parts)
+        answer = (level, *self._slices, self._degrees, self._record_at)
+        launch(self._take, blocks(made.slice_words), *sizes, self._gathered, self._theirs, *answer)
+
+    def gather(self, stream: driver.Stream) -> None:
+        """All members' bitmaps to the device, by the host."""
+        spent = self.members.spent
+        with spent.clocked("moving"):
+            driver.memcpy_dtoh_async(self._own_set, self.following, stream)
+            stream.synchronize()
+        self._gather(self._own_set, self._all_sets)
+        with spent.clocked("moving"):
+            driver.memcpy_htod_async(self._gathered, self._all_sets, stream)
+            stream.synchronize()
+
+    def swap(self, level: int) -> None:
+        """Send parents to their owners and queue writing those that arrive."""
+        made, place, spent = self.partition, self.members.place, self.members.spent
+        sizes = (place, made.parts, made.words, made.slice_words, self._gathered)
+        for role, sums in enumerate(self._sums_at):
+            launch(self._tally, self._grid, role, *sizes, sums)
+            launch(self._scan, (1, 1), self._count, sums)
+        launch(self._pack, self._grid, *sizes, self._sums_at[SENT], self.found, self._out_at)
+        driver.memcpy_dtoh(self._sums, self._sums_at[0])
+        starts = self._sums[:, [*range(0, self._count, self._grid[0]), self._count]].astype(np.int64)
+        counts, comes = np.diff(starts)
+        sent, arrived = self._out[: starts[SENT, -1]], self._in[: starts[AWAITED, -1]]
+        with spent.clocked("moving"):
+            if len(sent):
+                driver.memcpy_dtoh(sent, self._out_at)
+        self.members.swap(sent, counts, arrived, comes, made.slice)
+        with spent.clocked("moving"):
+            if len(arrived):
+                driver.memcpy_htod(self._in_at, arrived)
+        answer = (level, *self._slices, self._degrees, self._record_at)
+        launch(self._unpack, self._grid, *sizes, self._sums_at[AWAITED], self._in_at, *answer)
+
+    def read(self) -> None:
+        """Queue reading what was counted into `record`."""
+        driver.memcpy_dtoh_async(self.record, self._record_at)
+
+
+class DeviceLevels(ClusterLevels):
+    """Levels by the kernels of level.cu."""
+
+    def __init__(
+        self, held: list[Block], parts: dict[int, DevicePart], world: Exchange, spent: Spent, buffers: Buffers
+    ) -> None:
+        super().__init__(held, parts, world, spent)
+        uploaded: dict[int, Rows] = {}
+        self._steps = [DeviceStep(*self._rows(block, uploaded, buffers), buffers, self._first(block)) for block in held]
+        self._read = driver.pagelocked_empty(len(held), RECORD)
+        self._made = [driver.Event(driver.event_flags.DISABLE_TIMING) for _ in held]
+        self._stream = driver.Stream(NON_BLOCKING)
+
+    def _first(self, block: Block) -> int:
+        return block.column * self.parts[block.column].partition.part
+
+    @staticmethod
+    def _rows(block: Block, uploaded: dict[int, Rows], buffers: Buffers) -> list[Rows]:
+        """Forward and backward rows on the device, once where two blocks share them."""
+        made = []
+        for rows in (block.forward, block.backward):
+            if id(rows) not in uploaded:
+                offsets = buffers.upload(rows.offsets.astype(offset_dtype(len(rows.ends))))
+                uploaded[id(rows)] = Rows(len(rows.offsets) - 1, offsets, buffers.upload(rows.ends))
+            made.append(uploaded[id(rows)])
+        return made
+
+    @staticmethod
+    def forecast(held: list[Block], partition: Partition) -> int:
+        """Bytes on the device."""
+        rows: dict[int, HostRows] = {id(r): r for block in held for r in (block.forward, block.backward)}
+        scratch = sum(DeviceStep.scratch(partition.part, partition.part, len(block.forward.ends)) for block in held)
+        return scratch + sum(Rows.bytes_of(partition.part, len(r.ends)) for r in rows.values())
+
+    def compute(self, direction: str) -> None:
+        for i, (block, step) in enumerate(zip(self.blocks, self._steps, strict=True)):
+            row, column = self.parts[block.row], self.parts[block.column]
+            step.forget()
+            if direction == TOP_DOWN:
+                driver.memset_d32_async(row.following, 0, row.partition.words)
+            make = step.top_down if direction == TOP_DOWN else step.bottom_up
+            make(column.frontier, row.visited, row.following, row.found, 0, row.partition.words)
+            driver.memcpy_dtoh_async(self._read[i : i + 1], pointer(step.record))
+            self._made[i].record()
+        if not self.overlaps:
+            self._made[-1].synchronize()
+
+    def exchange(self, level: int) -> list[tuple[int, int]]:
+        parts = list(self.parts.values())
+        if parts[0].peers:
+            with self.spent.clocked("moving"):
+                for part in parts:
+                    part.merge()
+                    part.take(level)
+                    part.read()
+                driver.Context.synchronize()
+        else:
+            for part in parts:
+                # Rows ascend as parts do, so that a part's bitmap stands when its block does.
+                last = max(i for i, block in enumerate(self.blocks) if block.row == part.number)
+                self._made[last].synchronize()
+                part.gather(self._stream)
+            for part in parts:
+                part.merge()
+                part.swap(level)
+                part.read()
+            driver.Context.synchronize()
+        self.inspected = int(self._read["arcs"].sum() + self._read["inspected"].sum())
+        if parts[0].peers:
+            size = parts[0].partition.parts
+            copied = sum(4 * part.partition.words * (size - 1) for part in parts)
+            self.spent.sent += copied + 4 * sum(int(part.record[0]["moved"]) for part in parts)
+        return [(int(part.record[0]["found"]), int(part.record[0]["leaving"])) for part in parts]
+
+
+class Cluster(ClusterSolver):
+    """Paper H's hybrid over all ranks that were joined, a GPU each. alpha, beta: see search.Rule.
+
+    exchange: "host", "overlapped", "peer", or "auto": peer where all ranks are of one host and map one another's
+    memory, otherwise overlapped; compress: frontiers that go through the host as in cluster_code.py.
+
+    Raises ValueError for a number of ranks that the partition does not take; Unavailable, on every rank, where one has
+    no GPU or not enough memory, or where peers are asked for and cannot be mapped.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | ArcParts,
+        *,
+        alpha: float = 10.0,
+        beta: float = 14.0,
+        exchange: str = "auto",
+        compress: bool = False,
+    ) -> None:
+        current().together_do(device)
+        self._exchange, self._compress = exchange, compress
+        super().__init__(graph, alpha, beta)
+        self.transfer = self.buffers.upload_time
+
+    @property
+    def memory(self) -> int:
+        return self.buffers.nbytes + (self._mapped.nbytes if self._mapped else 0)
+
+    def made_part(self, number: int, members: Exchange) -> Part:
+        return DevicePart(number, self.partition, members, self._compress)
+
+    def made_levels(self) -> ClusterLevels:
+        held, made = self.blocks_held, self.partition
+        forecast = DeviceLevels.forecast(held, made) + len(self.parts) * (DevicePart.forecast(made) + self._size)
+        what = f"a rank's part of graph {self.source.name}"
+        self.buffers = self.ranks.together_do(lambda: Buffers(forecast, what))
+        self._mapped = self._map()
+        own = self._mapped.own if self._mapped else pointer(self.buffers.empty(self._size * len(self.parts), np.uint8))
+        addresses = self._mapped.addresses if self._mapped else [own] * self.ranks.size
+        for number, part in self.parts.items():
+            members = [addresses[r] + self._size * made.place(r, number) for r in made.members(number)]
+            part.attach(self.buffers, members, [a + self._found_at for a in members], self._direct)
+        levels = self.ranks.together_do(lambda: DeviceLevels(held, self.parts, self.world, self.spent, self.buffers))
+        levels.overlaps = not self._direct and self._exchange != "host"
+        return levels
+
+    @property
+    def _direct(self) -> bool:
+        """Whether kernels reach all that members found."""
+        return self._mapped is not None or self.ranks.size == 1
+
+    @property
+    def _found_at(self) -> int:
+        """Bytes from a part's bitmap of what was found to the parents."""
+        return -(-4 * self.partition.words // 256) * 256
+
+    @property
+    def _size(self) -> int:
+        """Bytes of both."""
+        return self._found_at + -(-4 * self.partition.part // 256) * 256
+
+    def _map(self) -> PeerMemory | None:
+        """The members' bitmaps and parents, mapped; None where they go through the host."""
+        together = min(self.ranks.each(self.ranks.together)) == self.ranks.size
+        wanted = self._exchange == "peer"
+        if self.ranks.size == 1 or not (wanted or (self._exchange == "auto" and together)):
+            return None
+        if not together:
+            raise Unavailable("ranks of several hosts cannot map one another's memory: exchange=host")
+        try:
+            return PeerMemory(self._size * len(self.parts), self.ranks)
+        except Unavailable:
+            if wanted:
+                raise
+            return None
+
+    def close(self) -> None:
+        super().close()
+        if self._mapped:
+            self._mapped.free()
+        self.buffers.free()

@@ -1,0 +1,248 @@
+"""Fast over several GPUs of a host: host side of gpus.cu. A rank drives the device of its local number.
+
+Every rank makes the whole layout on its device, keeps the rows of its own vertices (spread.py) and frees the rest. One
+launch a rank answers a root; the ranks' kernels meet in memory that all of them map (saitan.cuda.peer_memory).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pycuda.driver as driver
+
+from saitan.bfs import check_root
+from saitan.bfs.arrange import DeviceLayout, arrange, padded
+from saitan.bfs.cuda import Checker, described
+from saitan.bfs.cuda_fast import ALPHA, BETA, LEVEL, PATIENCE_MS, PATIENCE_US_A_VERTEX, PIECE, THREADS, TRACED
+from saitan.bfs.cuda_step import Rows, words
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount
+from saitan.bfs.spread import Spread
+from saitan.blocks import Blockwise, chosen
+from saitan.cuda import device
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.peer_memory import PeerMemory
+from saitan.cuda.timing import Laps
+from saitan.exchange import Exchange, Spent
+from saitan.graph import Graph
+from saitan.problem import Block, Checked, Invalid, Run, Unavailable
+from saitan.ranks import current
+
+# As in gpus.cu.
+MOST = 8
+COUNTS = [(name, np.uint64) for name in ("inspected", "begun", "searched")]
+FOUND = [("found", np.uint64, 3), ("leaving", np.uint64, 3), ("all_found", np.uint64), ("all_leaving", np.uint64)]
+CONTROL = np.dtype(
+    [(name, np.uint32) for name in ("arrived", "go", "late", "levels", "switches", "epoch")]
+    + COUNTS
+    + FOUND
+    + [("pieces", np.uint32, 3), ("unused", np.uint32)]
+)
+MAIL_BYTES = 2 * MOST * 32
+NONE = np.uint32(0xFFFFFFFF)
+
+
+class Search:
+    """The search of gpus.cu on this rank's device.
+
+    layout: of the whole graph, which is only read here; ids: the graph's vertices whose answer is here, ascending.
+    """
+
+    def __init__(self, graph: Graph, layout: DeviceLayout, spread: Spread, buffers: Buffers) -> None:
+        ranks = current()
+        me, own = ranks.rank, spread.own(ranks.rank)
+        self.spread, self._name, self._ranks, self._buffers = spread, graph.name, ranks, buffers
+        symmetric, first = layout.backward is layout.forward, buffers.empty(max(1, own), np.int32)
+        out = self._rows(layout.forward, first if symmetric else None)
+        into = out if symmetric else self._rows(layout.backward, first)
+        self.place = layout.place.get()[: graph.n]
+        self.ids, numbers = spread.vertices(self.place, me)
+        place, old = buffers.upload(numbers), buffers.upload(spread.old(layout.old.get()[: layout.k]))
+        self._answer = [pointer(buffers.empty(padded(len(self.ids)), np.int32)) for _ in range(2)]
+        self._host = [driver.pagelocked_empty(len(self.ids), np.int32) for _ in range(2)]
+        visited = buffers.empty(words(spread.positions), np.uint32)
+        pieces = buffers.empty((own + out.m // PIECE + 1, 2), np.uint64)
+        self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
+        self._read = driver.pagelocked_empty(1, CONTROL)
+        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * layout.k // 1000
+        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 8 * "P" + "III" + 5 * "P" + "IddI")
+        self._size = (layout.k, layout.forward.m)
+        arrays = (out.offsets, out.ends, into.offsets, into.ends, first, visited, pieces, self._control)
+        self._arrays = [pointer(array) for array in arrays]
+        outside = (pointer(place), pointer(old), *self._answer, pointer(self._trace))
+        self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._patience_ms)
+        self._blocks = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
+
+    def _rows(self, whole: Rows, first) -> Rows:
+        """This rank's rows of the layout's; their first entries where asked for."""
+        spread, me = self.spread, self._ranks.rank
+        offsets = spread.rows(whole.offsets.get(), me)
+        made = Rows(spread.own(me), self._buffers.upload(offsets), self._buffers.empty(int(offsets[-1]), np.int32))
+        arrays = (whole.offsets, whole.ends, made.offsets, made.ends)
+        function("bfs", "gpus", f"spread_{whole.suffix}", "IIII" + 5 * "P").prepared_call(
+            (max(1, -(-32 * made.n // THREADS)), 1), (THREADS, 1, 1), made.n, me, spread.gpus, spread.segment,
+            *(pointer(array) for array in arrays), 0 if first is None else pointer(first),
+        )  # fmt: skip
+        return made
+
+    def join(self) -> None:
+        """Map the other ranks' memory; all ranks together."""
+        set_bytes = -(-4 * words(self.spread.positions) // 256) * 256
+        self.shared = PeerMemory(MAIL_BYTES + 3 * set_bytes + 8 * self.spread.segment, self._ranks)
+        table = self._buffers.upload(np.array(self.shared.addresses, np.uint64))
+        self._head = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes, *self._size)
+        self.reset()
+
+    @staticmethod
+    def forecast(graph: Graph, directed: bool, gpus: int) -> int:
+        """Bytes of the arrays at most, what is shared apart; the GPUs' parts of the arcs are taken to be alike."""
+        n, m = graph.n // gpus + 32, graph.m // gpus + graph.m // (8 * gpus)
+        rows = (1 + directed) * Rows.bytes_of(n, m)
+        return rows + 16 * (n + m // PIECE) + 4 * graph.n + 28 * n + words(graph.n) * 4 + TRACED * LEVEL.itemsize + 4096
+
+    def reset(self) -> None:
+        """As if no barrier had been; all ranks together."""
+        driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
+        driver.memset_d32(self.shared.own, 0, MAIL_BYTES // 4)
+        self._arrived = self._epoch = 0
+        self._ranks.each(None)
+
+    def run(self, position: int, laps: Laps) -> np.ndarray:
+        """Search from a position; returns the record. Raises Unavailable, on all ranks, when one does not end."""
+        with laps:
+            self._kernel.prepared_async_call(
+                (self._blocks, 1), (THREADS, 1, 1), None,
+                *self._head, position, *self._arrays, self._arrived, self._epoch, *self._tail,
+            )  # fmt: skip
+            self._ranks.each(None)
+        driver.memcpy_dtoh(self._read, pointer(self._control))
+        seen = self._read[0]
+        if max(self._ranks.each(int(seen["late"]))):
+            self.reset()
+            raise Unavailable(f"fast-gpus gave up on {self._name} after {self._patience_ms / 1000:g} s")
+        self._arrived, self._epoch = int(seen["arrived"]), int(seen["epoch"])
+        return seen
+
+    def trace(self, levels: int) -> np.ndarray:
+        """An entry a level."""
+        trace = np.empty(levels, LEVEL)
+        driver.memcpy_dtoh(trace, pointer(self._trace))
+        return trace
+
+    def deliver(self) -> tuple[np.ndarray, np.ndarray]:
+        """Levels and parents of `ids`, in page-locked memory that the next answer reuses."""
+        for host, there in zip(self._host, self._answer, strict=True):
+            driver.memcpy_dtoh(host, there)
+        return self._host[0], self._host[1]
+
+
+class FastGpus(Blockwise):
+    """One root at a time over all ranks that were joined, a GPU each; alone on one.
+
+    Raises Unavailable, on every rank, where one has no GPU or not enough memory, or cannot map another's.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.root = graph, -1
+        self.ranks = current()
+        if self.ranks.size > MOST or min(self.ranks.each(self.ranks.together)) < self.ranks.size:
+            raise Unavailable(f"fast-gpus is for up to {MOST} ranks of one host")
+        self.ranks.together_do(device)
+        self._exchange = Exchange(self.ranks.world, Spent())
+        self._gated = Laps(gated=True)
+        begin = time.perf_counter()
+        self.ranks.together_do(self._make)
+        self.search.join()
+        self.construction = self.ranks.slowest(time.perf_counter() - begin)
+        edges = EdgeCount(graph)
+        self._whole, self._ends = edges.whole, edges.ends[self.search.ids]
+        self._all_ids = self._exchange.gather_unequal(self.search.ids)
+        self.transfer = self.buffers.upload_time
+
+    def _make(self) -> None:
+        graph = self.graph
+        directed = graph.metadata.get("directed", True)
+        # The leading rank checks, and needs the graph's rows for it; the others need them for the layout only.
+        self.checker = Checker(graph) if self.ranks.leads else None
+        meanwhile = Buffers(Rows.forecast(graph), described(graph))
+        rows = self.checker.rows if self.checker else Rows.upload(graph, meanwhile)
+        layout, _ = arrange(graph, rows, meanwhile)
+        self.buffers = Buffers(Search.forecast(graph, directed, self.ranks.size), described(graph))
+        self.search = Search(graph, layout, Spread(graph.n, layout.k, self.ranks.size), self.buffers)
+        driver.Context.synchronize()
+        meanwhile.free()
+
+    @property
+    def memory(self) -> int:
+        return self.buffers.nbytes + self.search.shared.nbytes
+
+    def run(self, root: int) -> Run:
+        """Answer one root, on all ranks; phases has direction, frontier, inspected, seconds."""
+        root = check_root(self.graph, root)
+        begin = time.perf_counter()
+        position = self.search.spread.position(int(self.search.place[root]))
+        seen = self.search.run(position, self._gated).copy()
+        [seconds] = self._gated.seconds()
+        self.root = root
+        levels, _ = self.search.deliver()
+        total = time.perf_counter() - begin
+        disturbed = next(filter(None, self.ranks.each(self._gated.disturbed)), "")
+        ends = sum(self.ranks.each(int(self._ends[levels >= 0].sum())))
+        seconds, total = (self.ranks.slowest(value) for value in (seconds, total))
+        edges = self._whole(ends)
+        counters = {name: int(seen[name]) for name in ("levels", "switches")}
+        counters |= {"inspected": sum(self.ranks.each(int(seen["inspected"]))), "edges": edges}
+        counters |= {"construction_s": self.construction, "teps": edges / seconds, "teps_median": edges / seconds}
+        counters["search_s"] = self.ranks.slowest(int(seen["searched"] - seen["begun"]) * 1e-9)
+        return Run(seconds, total, counters, self._phases(seen), {}, disturbed)
+
+    def _phases(self, seen: np.ndarray) -> dict[str, np.ndarray]:
+        """An entry a level, seconds those of the slowest rank; none for a search of more than TRACED levels."""
+        if seen["levels"] > TRACED:
+            return {}
+        trace = self.search.trace(int(seen["levels"]))
+        looked = np.diff(np.append(trace["inspected"], seen["inspected"]).astype(np.int64))
+        seconds = np.diff(np.append(trace["ns"], seen["searched"]).astype(np.int64)) * 1e-9
+        return {
+            "direction": np.where(trace["bottom_up"], BOTTOM_UP, TOP_DOWN),
+            "frontier": trace["frontier"].astype(np.int64),
+            "inspected": np.sum(self.ranks.each(looked), axis=0),
+            "seconds": np.max(self.ranks.each(seconds), axis=0),
+        }
+
+    def _gathered(self) -> list[np.ndarray]:
+        """Levels and parents, int32 [n], on every rank."""
+        whole = []
+        for own in self.search.deliver():
+            values = np.empty(self.graph.n, np.int32)
+            for ids, part in zip(self._all_ids, self._exchange.gather_unequal(own), strict=True):
+                values[ids] = part
+            whole.append(values)
+        return whole
+
+    def validate(self) -> Checked:
+        """Graph500's rules, on the leading rank's device. Raises Invalid, on every rank the same."""
+        answer, wrong, checked = self._gathered(), None, None
+        if self.checker:
+            meanwhile = Buffers(8 * self.graph.n, described(self.graph))
+            try:
+                checked = self.checker(self.root, *(meanwhile.upload(values) for values in answer))
+            except Invalid as error:
+                wrong = str(error)
+            meanwhile.free()
+        if wrong := self.ranks.agree(wrong):
+            raise Invalid(wrong)
+        return self.ranks.agree(checked)
+
+    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
+        """The last answer, on every rank; every rank must take all blocks."""
+        for name, values in zip(("levels", "parents"), self._gathered(), strict=True):
+            yield from chosen(name, values, rows)
+
+    def close(self) -> None:
+        self.search.shared.free()
+        self.buffers.free()
+        if self.checker:
+            self.checker.close()

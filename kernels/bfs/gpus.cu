@@ -1,0 +1,384 @@
+// Fast over several GPUs of a host: fast.cu's search, a resident grid on each, over the vertices that are its own.
+//
+// Vertices come by falling degree and go to the GPUs in turn. A vertex has a *position*: GPU times `segment` plus its
+// number on that GPU. Sets are bitmaps of positions; every GPU has its own copies of all. What a GPU finds it writes into
+// the memory of all others as it finds it (`Shared`, mapped by CUDA IPC): words of its own segment bottom-up, bits by
+// atomics top-down, where level and parent go to the vertex's owner. Of several parents found for a vertex in one level
+// the last one stays; all are right. So frontiers are never exchanged, and a level ends with one barrier of all
+// GPUs, which adds up counts: top-down with a second one, after which all know how many arcs leave the frontier.
+//
+// Three bitmaps change places: the frontier, what is found, and the one before, which is cleared for the next level.
+// `visited` takes up the frontier at the beginning of a level, as others may have found vertices of any segment.
+#include "grid.cuh"
+#include "rows.cuh"
+
+static constexpr int THREADS = 1024, RESIDENT = 1, MOST = 8;
+// Words whose first entries a warp has under way at once.
+static constexpr int BATCH = 4;
+// A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
+static constexpr uint32_t CROWD = 256, HANDFUL = 32;
+
+// Mirrored in cuda_gpus.py. epoch: barriers of all GPUs since the memory was cleared, as `go` is; found may count a
+// vertex once a GPU.
+struct Control {
+    uint32_t arrived, go, late, levels, switches, epoch;
+    Count inspected, begun, searched;
+    Count found[3], leaving[3], all_found, all_leaving;
+    uint32_t pieces[3], unused;
+};
+struct Level {
+    Count ns, inspected;  // when it began, since the clock's start; arcs looked at here in all levels before
+    uint32_t frontier, bottom_up;
+};
+
+// What a GPU tells another at a barrier.
+struct Mail {
+    Count found, leaving;
+    uint32_t epoch, unused[3];
+};
+
+// A GPU's memory that all others write: mail, three bitmaps, then level and parent of its own vertices.
+struct Shared {
+    Mail mail[2][MOST];
+};
+
+struct World {
+    uint32_t me, gpus, segment;  // segment: positions of a GPU, a multiple of 32
+    char *const *shared;         // every GPU's
+    Count set_bytes;             // of a bitmap
+
+    __device__ uint32_t words() const { return segment / 32; }
+    __device__ uint32_t *set(uint32_t gpu, uint32_t number) const {
+        return reinterpret_cast<uint32_t *>(shared[gpu] + sizeof(Shared) + number * set_bytes);
+    }
+    __device__ int2 *answer(uint32_t gpu) const {
+        return reinterpret_cast<int2 *>(shared[gpu] + sizeof(Shared) + 3 * set_bytes);
+    }
+    __device__ Mail *mail(uint32_t gpu, uint32_t epoch) const {
+        return reinterpret_cast<Shared *>(shared[gpu])->mail[epoch % 2];
+    }
+};
+
+// The first warp of a GPU's first block, when all its blocks have come: tell all GPUs and wait for them. Nobody is two
+// barriers ahead, so that mail has two places.
+static __device__ bool exchange(World world, Control *control, uint32_t slot, uint32_t epoch,
+                                unsigned long long deadline) {
+    const uint32_t lane = threadIdx.x;
+    Count found = 0, leaving = 0;
+    bool came = true;
+    if (lane < world.gpus) {
+        Mail *theirs = &world.mail(lane, epoch)[world.me];
+        const volatile Count *own = control->found, *out = control->leaving;
+        *(volatile Count *)&theirs->found = own[slot];
+        *(volatile Count *)&theirs->leaving = out[slot];
+        asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(&theirs->epoch), "r"(epoch) : "memory");
+        const Mail *mine = &world.mail(world.me, epoch)[lane];
+        uint32_t seen;
+        for (uint32_t tries = 1; came; tries++) {
+            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(&mine->epoch) : "memory");
+            if (seen == epoch) break;
+            if (tries % 256 == 0 && now_ns() > deadline) came = false;
+        }
+        found = *(const volatile Count *)&mine->found, leaving = *(const volatile Count *)&mine->leaving;
+    }
+    found = warp_sum(found), leaving = warp_sum(leaving);
+    if (lane == 0) {
+        *(volatile Count *)&control->all_found = found;
+        *(volatile Count *)&control->all_leaving = leaving;
+    }
+    return __all_sync(EVERY, came);
+}
+
+// Wait until all blocks of all GPUs have come; `slot` of the counts is added up. target: of the first block's first
+// thread. False, in every thread, where others do not come before the deadline. What any thread wrote before, on any GPU,
+// is seen by all afterwards.
+static __device__ bool world_barrier(World world, Control *control, uint32_t slot, uint32_t &target, uint32_t &epoch,
+                                     unsigned long long deadline) {
+    epoch++;
+    __syncthreads();
+    bool came = true;
+    uint32_t seen;
+    if (blockIdx.x == 0 && threadIdx.x < 32) {
+        target += gridDim.x - 1;
+        if (threadIdx.x == 0)
+            for (uint32_t tries = 1;; tries++) {
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&control->arrived) : "memory");
+                if (seen == target) break;
+                if (tries % 256 == 0 && now_ns() > deadline) {
+                    came = false;
+                    break;
+                }
+            }
+        __syncwarp();
+        came = __all_sync(EVERY, came) && exchange(world, control, slot, epoch, deadline);
+        __syncwarp();
+        if (threadIdx.x == 0 && came)
+            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(&control->go), "r"(epoch) : "memory");
+    } else if (threadIdx.x == 0) {
+        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&control->arrived) : "memory");
+        for (uint32_t tries = 1;; tries++) {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&control->go) : "memory");
+            if (seen == epoch) break;
+            if (tries % 256 == 0 && now_ns() > deadline) {
+                came = false;
+                break;
+            }
+        }
+    }
+    return __syncthreads_and(came);
+}
+
+// Add up two counts over the block, one atomic a block for each. All threads call it; `room` is shared.
+static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong2 *room) {
+    a = warp_sum(a), b = warp_sum(b);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = {a, b};
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        a = warp_sum(room[threadIdx.x].x), b = warp_sum(room[threadIdx.x].y);
+        if (threadIdx.x == 0 && a) atomicAdd(to_a, a);
+        if (threadIdx.x == 0 && b) atomicAdd(to_b, b);
+    }
+    __syncthreads();
+}
+
+// root: its number on this GPU where `pieces` is null: then the only pieces are those of its row.
+template <typename O>
+static __device__ Count expand(Place at, World world, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
+                               uint32_t *visited, uint32_t following, int level) {
+    Count found = 0;
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece;
+        if (pieces) {
+            piece = pieces[p];
+        } else {
+            O row = rows.offsets[root];
+            piece = piece_of(root, row, rows.offsets[root + 1] - row, p);
+        }
+        const int *ends = rows.ends + piece.first;
+        int head[PIECE / 32];
+        uint32_t word[PIECE / 32];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t place = 32 * i + at.lane;
+            head[i] = place < piece.count ? __ldg(&ends[place]) : -1;
+        }
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t bit = 1u << (head[i] & 31);
+            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
+            for (uint32_t gpu = 0; gpu < world.gpus; gpu++)
+                atomicOr_system(&world.set(gpu, following)[head[i] >> 5], bit);
+            uint32_t owner = uint32_t(head[i]) / world.segment;
+            world.answer(owner)[head[i] - owner * world.segment] = {level, int(world.me * world.segment + piece.tail)};
+            found++;
+        }
+    }
+    return found;
+}
+
+// visited, following: a segment's words of this GPU; frontier: of all positions.
+template <typename O>
+static __device__ Count bottom_up(Place at, World world, Rows<O> in, const int *__restrict__ first,
+                                  const uint32_t *frontier, uint32_t *visited, uint32_t following, int2 *answer,
+                                  int level, Count &inspected) {
+    Count found = 0;
+    const uint32_t words = world.words(), before = world.me * words;
+    for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
+        uint32_t w = base + at.lane * at.warps, got = 0;
+        uint32_t open = w < words ? ~(visited[before + w] | frontier[before + w]) : 0;
+        for (uint32_t left = __ballot_sync(EVERY, open != 0); left;) {
+            int from[BATCH], tail[BATCH];
+            uint32_t wanted = 0, hit = 0;
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                from[i] = left ? __ffs(left) - 1 : -1;
+                left &= left - 1;
+                uint32_t bits = __shfl_sync(EVERY, open, from[i] & 31);
+                bool mine = from[i] >= 0 && bits >> at.lane & 1;
+                tail[i] = mine ? first[(base + from[i] * at.warps) * 32 + at.lane] : -1;
+                wanted |= uint32_t(mine) << i;
+            }
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) hit |= uint32_t(tail[i] >= 0 && in_set(frontier, tail[i])) << i;
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                if (from[i] < 0) break;
+                uint32_t v = (base + from[i] * at.warps) * 32 + at.lane;
+                inspected += tail[i] >= 0;
+                bool more = wanted >> i & 1 && !(hit >> i & 1) && tail[i] >= 0;
+                if (__any_sync(EVERY, more)) {
+                    int other = scan(at.lane, more, v, in, frontier, inspected);
+                    if (other >= 0) tail[i] = other, hit |= 1u << i;
+                }
+                bool reached = hit >> i & 1;
+                if (reached) answer[v] = {level, tail[i]};
+                uint32_t word = __ballot_sync(EVERY, reached);
+                if (at.lane == from[i]) got = word;
+            }
+        }
+        if (w < words) {
+            visited[before + w] = ~open | got;
+            if (got)
+                for (uint32_t gpu = 0; gpu < world.gpus; gpu++) world.set(gpu, following)[before + w] = got;
+            found += __popc(got);
+        }
+    }
+    return found;
+}
+
+// The answer in the graph's numbers, for the n vertices that are this GPU's, four a thread; place: their numbers on this
+// GPU, -1 of those without arcs; old: the graph's number of every position.
+static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const int *__restrict__ old,
+                               const uint32_t *visited, const int2 *answer, int4 *levels, int4 *parents) {
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < (n + 3) / 4; i += gridDim.x * THREADS) {
+        int4 four = place[i];
+        int at[4] = {four.x, four.y, four.z, four.w};
+        int2 found[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j] = at[j] >= 0 && in_set(visited, at[j]) ? answer[at[j]] : int2{-1, -1};
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j].y = found[j].y >= 0 ? old[found[j].y] : -1;
+        levels[i] = {found[0].x, found[1].x, found[2].x, found[3].x};
+        parents[i] = {found[0].y, found[1].y, found[2].y, found[3].y};
+    }
+}
+
+// k, m: vertices and arcs of the layout; root: its position; n: vertices of the graph that are this GPU's.
+template <typename O>
+static __device__ void search(World world, uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in,
+                              const int *first, uint32_t *visited, Piece *pieces, Control *control, uint32_t target,
+                              uint32_t epoch, uint32_t n, const int4 *place, const int *old, int4 *levels,
+                              int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
+                              uint32_t patience_ms) {
+    __shared__ ulonglong2 room[THREADS / 32];
+    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    const uint32_t words = world.words(), all = words * world.gpus, before = world.me * words;
+    const uint32_t thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
+    const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
+    const bool owns = root / world.segment == world.me;
+    const uint32_t own_root = root - world.me * world.segment;
+    int2 *answer = world.answer(world.me);
+    uint32_t frontier = 0, following = 1, spare = 2;
+    for (uint32_t w = thread; w < all; w += threads) {
+        // Bits beyond a GPU's last vertex count as visited.
+        uint32_t gpu = w / words, there = (k + world.gpus - 1 - gpu) / world.gpus, low = (w - gpu * words) * 32;
+        uint32_t beyond = there <= low ? EVERY : there - low < 32 ? EVERY << (there - low) : 0;
+        uint32_t own = w == root / 32 ? 1u << root % 32 : 0;
+        visited[w] = beyond | own;
+        world.set(world.me, frontier)[w] = own;
+        world.set(world.me, following)[w] = world.set(world.me, spare)[w] = 0;
+    }
+    if (thread == 0) {
+        if (owns) answer[own_root] = {0, int(root)};
+        control->late = control->levels = control->switches = 0;
+        control->inspected = 0;
+        trace[0].frontier = 0;
+        for (int i = 0; i < 3; i++) control->found[i] = control->leaving[i] = control->pieces[i] = 0;
+    }
+    if (!world_barrier(world, control, 0, target, epoch, deadline)) goto late;
+    if (thread == 0) control->begun = now_ns();
+    {
+        Count frontiers = 1;
+        bool up = false;
+        uint32_t switches = 0, level = 1;
+        for (; frontiers; level++) {
+            const uint32_t slot = level % 3, next = (level + 1) % 3;
+            const uint32_t *reached = world.set(world.me, frontier);
+            bool last = up;
+            up = up ? double(frontiers) * beta * double(m) >= double(k) * k : frontiers > max(k / CROWD, HANDFUL);
+            if (thread == 0) {
+                control->found[next] = control->leaving[next] = control->pieces[next] = 0;
+                if (level <= traced) trace[level - 1].ns = now_ns(), trace[level - 1].inspected = control->inspected;
+                if (level < traced) trace[level].frontier = 0;
+            }
+            Count arcs = 0, members = 0;
+            uint32_t count = 0;
+            for (uint32_t w = thread; w < all; w += threads) {
+                uint32_t bits = reached[w];
+                world.set(world.me, spare)[w] = 0;
+                members += __popc(bits);
+                // The root is there; bottom-up this GPU's words are their finders'.
+                if (bits && level > 1 && !(up && w - before < words)) visited[w] |= bits;
+            }
+            if (level == 1) {
+                // The root's row needs no list.
+                if (owns) arcs = out.offsets[own_root + 1] - out.offsets[own_root];
+                count = uint32_t((arcs + PIECE - 1) / PIECE);
+            } else if (!up) {
+                Count leaving =
+                    list_pieces(at, words, out.offsets, reached + before, pieces, &control->pieces[slot]);
+                // Few warps list anything.
+                leaving = warp_sum(leaving);
+                if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
+                if (!world_barrier(world, control, slot, target, epoch, deadline)) goto late;
+                arcs = *(volatile Count *)&control->leaving[slot];
+                count = *(volatile uint32_t *)&control->pieces[slot];
+                up = *(volatile Count *)&control->all_leaving * alpha > m;
+            }
+            Count found, inspected = 0;
+            if (up) {
+                found = bottom_up(at, world, in, first, reached, visited, following, answer, level, inspected);
+            } else {
+                found = expand(at, world, out, level == 1 ? nullptr : pieces, count, own_root, visited, following, level);
+                if (thread == 0) inspected = arcs;
+            }
+            switches += up != last;
+            add(found, &control->found[slot], inspected, &control->inspected, room);
+            members = warp_sum(members);
+            if (at.lane == 0 && members && level <= traced) atomicAdd(&trace[level - 1].frontier, uint32_t(members));
+            if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
+            if (!world_barrier(world, control, slot, target, epoch, deadline)) goto late;
+            frontiers = *(volatile Count *)&control->all_found;
+            const uint32_t taken = frontier;
+            frontier = following, following = spare, spare = taken;
+        }
+        if (thread == 0) {
+            control->levels = level - 1;
+            control->switches = switches;
+            control->epoch = epoch;
+            control->searched = now_ns();
+        }
+    }
+    restore(n, place, old, visited + before, answer, levels, parents);
+    return;
+late:
+    if (threadIdx.x == 0) control->late = 1;
+}
+
+// Rows of this GPU's vertices, of which each is the layout's number over gpus, with ends by position; a warp a row.
+template <typename O>
+static __device__ void spread(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,
+                              const int *whole_ends, const O *offsets, int *ends, int *first) {
+    uint32_t lane = threadIdx.x % 32, v = (blockIdx.x * size_t(THREADS) + threadIdx.x) / 32;
+    if (v >= own) return;
+    O from = whole[size_t(v) * gpus + me], to = offsets[v], count = offsets[v + 1] - to;
+    for (O i = lane; i < count; i += 32) {
+        uint32_t end = whole_ends[from + i];
+        int position = int(end % gpus * segment + end / gpus);
+        ends[to + i] = position;
+        if (i == 0 && first) first[v] = position;
+    }
+    if (count == 0 && lane == 0 && first) first[v] = -1;
+}
+
+#define KERNEL(O, SUFFIX)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                 \
+        uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t k, Count m,     \
+        uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first, \
+        uint32_t *visited, Piece *pieces, Control *control, uint32_t target, uint32_t epoch, uint32_t n,             \
+        const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, \
+        double beta, uint32_t patience_ms) {                                                                         \
+        search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, \
+                  visited, pieces, control, target, epoch, n, place, old, levels, parents, trace, traced, alpha,     \
+                  beta, patience_ms);                                                                                \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                            \
+        spread_##SUFFIX(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,                  \
+                        const int *whole_ends, const O *offsets, int *ends, int *first) {                            \
+        spread<O>(own, me, gpus, segment, whole, whole_ends, offsets, ends, first);                                  \
+    }
+
+KERNEL(uint32_t, u4)
+KERNEL(uint64_t, u8)

@@ -1,0 +1,75 @@
+"""Run under a launcher by test_bfs_gpus_gpu.py: `fast` over the GPUs of several ranks against SciPy and the validator.
+
+mpirun -n 2 python gpus_ranks.py 2
+"""
+
+import sys
+import traceback
+
+import numpy as np
+from bfs_cases import spoiled, star, undirected
+from cluster_ranks import graphs
+
+from saitan import bfs, ranks
+from saitan.bfs.cuda_gpus import FastGpus
+from saitan.generators import GENERATORS
+from saitan.problem import Invalid
+
+
+def more_graphs():
+    yield from graphs()
+    yield GENERATORS["kronecker"](scale=13, seed=6)
+    yield star(3)
+
+
+def searches(graph):
+    solver = FastGpus(graph)
+    for root in bfs.queries(graph, 4, 7):
+        for _ in range(2):
+            run = solver.run(root)
+            solver.validate()
+        answer = solver.answer()
+        assert bfs.differs(bfs.reference(graph, root), answer) is None
+        levels = answer["levels"]
+        assert run.phases["frontier"].tolist() == np.bincount(levels[levels >= 0]).tolist()
+        assert run.counters["levels"] == levels.max() + 1
+        rows = np.unique([0, graph.n // 2, graph.n - 1])
+        some = list(solver.blocks(rows))
+        for name in ("levels", "parents"):
+            found = np.concatenate([block.array for block in some if block.name == name])
+            assert np.array_equal(found, answer[name][rows]), name
+    solver.close()
+
+
+def wrong_answers():
+    graph = undirected(70, np.random.default_rng(1).integers(0, 70, (120, 2)))
+    solver, root = FastGpus(graph), bfs.queries(graph, 1, 1)[0]
+    solver.run(root)
+    answer = solver.answer()
+    for what, *arrays in spoiled(graph, root, answer["levels"], answer["parents"]):
+        own = [np.asarray(array, np.int32)[solver.search.ids] for array in arrays]
+        solver.search.deliver = lambda own=own: tuple(own)
+        try:
+            solver.validate()
+        except Invalid as error:
+            assert len(set(ranks.current().each(str(error)))) == 1
+        else:
+            raise AssertionError(f"{what} passed")
+    solver.close()
+
+
+def main():
+    joined = ranks.join(int(sys.argv[1]))
+    try:
+        for graph in more_graphs():
+            searches(graph)
+        wrong_answers()
+    except BaseException:
+        traceback.print_exc()
+        joined.abort()
+        raise
+    print("right")
+
+
+if __name__ == "__main__":
+    main()

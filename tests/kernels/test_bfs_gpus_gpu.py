@@ -1,0 +1,16 @@
+"""`fast` over several GPUs: see gpus_ranks.py, which the ranks run; they share a GPU where there are fewer."""
+
+from pathlib import Path
+
+import pytest
+from mpi import needs_ranks, on_ranks
+
+SCRIPT = Path(__file__).with_name("gpus_ranks.py")
+
+
+@pytest.mark.gpu
+@needs_ranks
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_ranks_equal_scipy(number):
+    on_ranks(number, SCRIPT)

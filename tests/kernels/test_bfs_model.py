@@ -1,0 +1,50 @@
+"""The model of paper H's search on more processes: its counts are those of a run, its fit finds what was put in."""
+
+import itertools
+
+import pytest
+
+from saitan import bfs
+from saitan.bfs.cluster_count import count
+from saitan.bfs.cluster_model import Model, collective, enlarged
+from saitan.generators import GENERATORS
+
+
+def counted(graph, processes, root=None):
+    solver = bfs.prepare(graph, "hybrid", "cpu")
+    run = solver.run(bfs.queries(graph, 1, 5)[0] if root is None else root)
+    return count(graph, solver.answer()["levels"], run.phases["direction"].tolist(), processes), run
+
+
+@pytest.mark.parametrize("graph", ["kronecker", "road_rail"])
+def test_one_process_looks_at_what_the_hybrid_does(graph):
+    drawn = {"kronecker": {"scale": 9, "seed": 3}, "road_rail": {"vertices": 120, "arcs": 390, "seed": 2}}[graph]
+    made, run = counted(GENERATORS[graph](**drawn), 1)
+    assert made.inspected.tolist() == run.phases["inspected"].tolist() == made.largest.tolist()
+    assert not made.sent.any()
+
+
+def test_more_processes_look_at_more_bottom_up_and_send_more():
+    graph = GENERATORS["kronecker"](scale=11, seed=3)
+    searches = [counted(graph, processes)[0] for processes in (1, 2, 8, 32)]
+    for fewer, more in itertools.pairwise(searches):
+        assert (more.inspected >= fewer.inspected).all() and more.inspected.sum() > fewer.inspected.sum()
+        assert (more.largest <= fewer.largest).all() and more.sent.sum() > fewer.sent.sum()
+        assert more.parents.sum() <= (graph.n - 1)
+
+
+def test_a_fit_finds_what_was_put_in():
+    model = Model(2e-5, 3e-9, 4e-10, 1e-6, 5e9)
+    graph = GENERATORS["kronecker"](scale=10, seed=3)
+    searches = [counted(graph, processes)[0] for processes in (1, 2, 8)]
+    computed = [model.level + model.arc * made.largest + model.word * made.words for made in searches]
+    timed = [(size, model.latency * 3 + size / model.rate) for size in (8, 10**5, 10**7)]
+    again = Model.fitted(list(zip(searches, computed, strict=True)), *collective(timed, 8))
+    for name in ("level", "arc", "word", "latency", "rate"):
+        assert getattr(again, name) == pytest.approx(getattr(model, name), rel=1e-6), name
+    assert again.compute(searches[2]) == pytest.approx(computed[2].sum())
+    assert again.communication(searches[0]) == 0
+    expected = sum(5 * 3 * 1e-6 + sent / 8 / 5e9 for sent in searches[2].sent)
+    assert again.communication(searches[2]) == pytest.approx(expected)
+    larger = enlarged(searches[2], 4)
+    assert larger.inspected.sum() == 4 * searches[2].inspected.sum() and larger.words == 4 * searches[2].words
