@@ -58,20 +58,20 @@ def _frontier_arcs(offsets, heads, levels, part, holders, inspected):
 @njit(cache=True)
 def _searched_arcs(offsets, tails, levels, upwards, part, parts, holders, inspected):
     """Bottom-up: in level l, of every vertex that is not on a level up to l the arcs of each block up to a hit."""
+    # The level and vertex for which a block's row was read up to a hit.
+    done = np.full(parts, -1, np.int64)
     for v in range(len(levels)):
         last = levels[v] if levels[v] >= 0 else len(upwards)
-        if last == 0:
-            continue
-        for column in range(parts):
-            process = holders[v // part, column]
-            for level in range(min(last, len(upwards))):
-                if not upwards[level]:
-                    continue
-                for i in range(offsets[v], offsets[v + 1]):
-                    if tails[i] // part == column:
-                        inspected[level, process] += 1
-                        if levels[tails[i]] == level:
-                            break
+        for level in range(min(last, len(upwards))):
+            if not upwards[level]:
+                continue
+            this = v * len(upwards) + level
+            for i in range(offsets[v], offsets[v + 1]):
+                column = tails[i] // part
+                if done[column] != this:
+                    inspected[level, holders[v // part, column]] += 1
+                    if levels[tails[i]] == level:
+                        done[column] = this
 
 
 @njit(cache=True)

@@ -7,8 +7,7 @@ A level takes what its slowest process computes, a message's latency for each of
 a arcs and w words of bitmaps of the process that looks at most, of P processes; counted by the partition itself on real
 searches (cluster_count.py). Seconds a level, an arc and a word come from measured computation, latency and rate from
 collectives timed beside it, or from a network that is given.
-
-    mpirun -n 8 python -m saitan.bfs.cluster_model --ranks 8 --scale 16 --out FOLDER
+saitan.workflow.cluster_model measures and draws.
 """
 
 from __future__ import annotations

@@ -1,0 +1,194 @@
+"""Paper H's search on more processes than there are: measure points on ranks, then model the rest and draw it dashed.
+
+    mpirun -n 2 python -m saitan.workflow.cluster_model measure --ranks 2 --scale 17 --out results/model
+    mpirun -n 8 python -m saitan.workflow.cluster_model measure --ranks 8 --scale 19 --out results/model
+    python -m saitan.workflow.cluster_model draw results/model
+
+`measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what was
+looked at and sent in every level, seconds, and the collectives' times. `draw` fits a model to all points of a backend
+(saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv and model.svg: the paper's nodes
+(2^23 vertices each; processes as in its Table 2) on the CPU, 2^24 vertices a GPU on GPUs. Network: that of the ranks
+measured unless given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saitan import bfs, ranks
+from saitan.bfs.cluster_count import Counted, count
+from saitan.bfs.cluster_model import Model, collective, enlarged
+from saitan.bfs.partition import PROCESSES
+from saitan.errors import Unavailable
+from saitan.files import beside
+from saitan.generators import GENERATORS
+from saitan.workflow.step import ERROR
+
+# Bytes of the collectives that are timed, and how often.
+SIZES, TIMES = (8, 4096, 1 << 16, 1 << 20, 1 << 22), 20
+SEED = 1
+# Vertices of a node of the paper, and of a GPU; processes of the paper's 1 to 64 nodes.
+NODE, GPU = 1 << 23, 1 << 24
+NODES = {1: 2, 2: 8, 4: 8, 8: 32, 16: 32, 32: 128, 64: 128}
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """One point, on all ranks."""
+    joined = ranks.join(arguments.ranks) if arguments.ranks > 1 else ranks.current()
+    graph = GENERATORS["kronecker"](scale=arguments.scale, seed=SEED)
+    solver = bfs.prepare(graph, "cluster", arguments.backend)
+    roots = bfs.queries(graph, arguments.roots, SEED)
+    solver.run(roots[0])
+    searches = [_search(solver, graph, root, joined) for root in roots]
+    timed = [(size, _timed(joined, size)) for size in SIZES] if joined.size > 1 else []
+    point = {"backend": arguments.backend, "ranks": joined.size, "scale": arguments.scale}
+    if joined.leads:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        name = "-".join(str(value) for value in point.values()) + ".json"
+        _write(arguments.out / name, json.dumps(point | {"timed": timed, "searches": searches}))
+    solver.close()
+
+
+def _write(path: Path, text: str) -> None:
+    with beside(path) as part:
+        part.write_text(text)
+
+
+def _search(solver: Any, graph: Any, root: int, joined: ranks.Ranks) -> dict[str, Any]:
+    run = solver.run(root)
+    solver.validate()
+    levels, directions = solver.answer()["levels"], run.phases["direction"].tolist()
+    found: dict[str, Any] = {"seconds": run.kernel, "edges": run.counters["edges"]}
+    found["compute"] = run.phases["compute"].tolist()
+    # What other numbers of processes would look at and send, the graph enlarged with them.
+    if joined.leads:
+        found["counted"] = {str(p): _plain(count(graph, levels, directions, p)) for p in {joined.size, *PROCESSES}}
+    return found
+
+
+def _plain(counted: Counted) -> dict[str, Any]:
+    made = {name: getattr(counted, name) for name in ("n", "m", "processes", "bitmaps")}
+    return made | {name: getattr(counted, name).tolist() for name in ("inspected", "largest", "parents")}
+
+
+def _counted(plain: dict[str, Any]) -> Counted:
+    return Counted(**{name: np.array(value) if isinstance(value, list) else value for name, value in plain.items()})
+
+
+def _timed(joined: ranks.Ranks, size: int) -> float:
+    """Seconds of a gather among all of so many bytes in all that each rank sends, the least of some."""
+    own = np.zeros(max(1, size // (joined.size - 1)), np.uint8)
+    gathered = np.empty((joined.size, len(own)), np.uint8)
+    taken = []
+    for _ in range(TIMES):
+        joined.world.Barrier()
+        begin = time.perf_counter()
+        joined.world.Allgather(own, gathered)
+        taken.append(joined.slowest(time.perf_counter() - begin))
+    return min(taken)
+
+
+def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | None) -> list[dict[str, Any]]:
+    """Rows of the table: every point measured and modelled, then what nobody measured. All points of one backend."""
+    networks = [collective(point["timed"], point["ranks"]) for point in points if point["timed"]]
+    network = tuple(float(np.median(values)) for values in zip(*networks, strict=True)) if networks else (0.0, 1e12)
+    fitted = [
+        (_counted(search["counted"][str(point["ranks"])]), np.array(search["compute"]))
+        for point in points
+        for search in point["searches"]
+    ]
+    model, rows = Model.fitted(fitted, *network), []
+    for point in points:
+        own = [_counted(search["counted"][str(point["ranks"])]) for search in point["searches"]]
+        seconds = [model.seconds(counted) for counted in own]
+        about = {"backend": point["backend"], "processes": point["ranks"], "vertices": 1 << point["scale"]}
+        rows.append(about | {"kind": "measured", "teps": _harmonic(point, [s["seconds"] for s in point["searches"]])})
+        rows.append(about | {"kind": "modelled", "teps": _harmonic(point, seconds)})
+    base = max(points, key=lambda point: point["scale"])
+    network = (network[0] if latency is None else latency, network[1] if rate is None else rate)
+    model = Model(model.level, model.arc, model.word, *network)
+    backend, sizes = base["backend"], {}
+    if backend == "cpu":
+        sizes = {(processes, nodes): nodes * NODE for nodes, processes in NODES.items()}
+    else:
+        sizes = {(processes, processes): processes * GPU for processes in PROCESSES if processes >= 8}
+    for (processes, nodes), vertices in sizes.items():
+        times = vertices >> base["scale"]
+        seconds = [model.seconds(enlarged(_counted(s["counted"][str(processes)]), times)) for s in base["searches"]]
+        teps = _harmonic(base, seconds) * times
+        about = {"backend": backend, "processes": processes, "nodes": nodes, "vertices": vertices}
+        rows.append(about | {"kind": "modelled beyond", "teps": teps})
+    return rows
+
+
+def _harmonic(point: dict[str, Any], seconds: list[float]) -> float:
+    edges = [search["edges"] for search in point["searches"]]
+    return len(edges) / sum(s / e for s, e in zip(seconds, edges, strict=True))
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    """All points of a folder."""
+    import altair as alt
+    import pandas as pd
+
+    points = [json.loads(path.read_text()) for path in sorted(arguments.folder.glob("*.json"))]
+    if not points:
+        sys.exit(f"{ERROR}{arguments.folder} holds no points: `measure --out {arguments.folder}` writes them")
+    rows = []
+    latency, rate = (a and a * unit for a, unit in ((arguments.latency_us, 1e-6), (arguments.rate_gb, 1e9)))
+    for backend in sorted({point["backend"] for point in points}):
+        rows += modelled([point for point in points if point["backend"] == backend], latency, rate)
+    table = pd.DataFrame(rows)
+    for _, pair in table[table["kind"] != "modelled beyond"].groupby(["backend", "processes", "vertices"]):
+        measured, made = (pair.loc[pair["kind"] == kind, "teps"].iloc[0] for kind in ("measured", "modelled"))
+        about = pair.iloc[0]
+        where = f"{about.backend} {about.processes} x, {about.vertices:,} vertices"
+        print(f"{where}: measured {measured:.3g}, modelled {made:.3g} TEPS, {made / measured - 1:+.0%}")
+    _write(arguments.folder / "model.csv", table.to_csv(index=False))
+    base = alt.Chart(table).encode(
+        x=alt.X("processes:Q", scale=alt.Scale(type="log", base=2), title="Processes"),
+        y=alt.Y("teps:Q", scale=alt.Scale(type="log"), title="TEPS"),
+        color=alt.Color("backend:N", title="Backend"),
+    )
+    lines = base.transform_filter("datum.kind == 'modelled beyond'").mark_line(strokeDash=[6, 4], point=True)
+    marks = base.transform_filter("datum.kind == 'measured'").mark_point(filled=True, size=60)
+    chart = alt.layer(lines, marks).properties(title="Measured (points), modelled (dashed)", width=480, height=320)
+    with beside(arguments.folder / "model.svg") as part:
+        chart.save(part, format="svg")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Paper H's search on more processes than there are.")
+    commands = parser.add_subparsers(required=True)
+    point = commands.add_parser("measure", help="one point, started by the launcher on its ranks")
+    point.add_argument("--ranks", type=int, required=True)
+    point.add_argument("--scale", type=int, required=True, help="of the Kronecker graph")
+    point.add_argument("--roots", type=int, default=16)
+    point.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
+    point.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    point.set_defaults(do=measure)
+    drawing = commands.add_parser("draw", help="model and chart of the points of a folder")
+    drawing.add_argument("folder", type=Path, metavar="FOLDER")
+    drawing.add_argument(
+        "--latency-us", type=float, help="of a collective, a doubling of the processes; beyond what was measured"
+    )
+    drawing.add_argument("--rate-gb", type=float, help="GB a second that a process sends, beyond what was measured")
+    drawing.set_defaults(do=draw)
+    arguments = parser.parse_args()
+    try:
+        arguments.do(arguments)
+    except (Unavailable, ValueError) as error:
+        print(f"{ERROR}{error}", file=sys.stderr)
+        ranks.current().abort()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
