@@ -131,7 +131,7 @@ def check_closeness(graph: Graph, values: np.ndarray, relative: float = 0.0) -> 
     sums, reached = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.int64)
     _sums_by_queue(graph.offsets, graph.targets, drawn, sums, reached)
     wanted = closeness(graph.n, sums, reached)
-    for v, right in zip(drawn.tolist(), wanted.tolist(), strict=True):
-        if not abs(values[v] - right) <= relative * right:
-            raise Invalid(f"the closeness of vertex {v} is {values[v]!r}, not {right!r}")
+    for v, found, right in zip(drawn.tolist(), values[drawn].tolist(), wanted.tolist(), strict=True):
+        if not abs(found - right) <= relative * right:
+            raise Invalid(f"the closeness of vertex {v} is {found!r}, not {right!r}")
     return Checked(f"{len(drawn)} vertices by a queue each", whole=len(drawn) == graph.n)

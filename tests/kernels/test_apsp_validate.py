@@ -85,6 +85,30 @@ def test_a_circle_of_tight_arcs_of_weight_zero_is_no_tree():
         certificate.check(0, wrong)
 
 
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_a_circle_is_seen_in_every_row(row):
+    # From 0, 1 and 2 the pair hangs by arcs of weight zero, but not from each other's circle alone.
+    graph = Graph.from_arcs(5, [0, 1, 2, 0, 3, 4], [1, 2, 0, 3, 4, 3], np.array([0, 0, 0, 7, 0, 0], np.uint32))
+    right = np.array([[0, 0, 0, 7, 7]] * 3, np.uint32)
+    Certificate(graph).check(0, right)
+    apart = Graph.from_arcs(5, [0, 1, 2, 3, 4], [1, 2, 0, 4, 3], np.zeros(5, np.uint32))
+    wrong = np.array([[0, 0, 0, TOP, TOP]] * 3, np.uint32)
+    Certificate(apart).check(0, wrong)
+    wrong[row, 3:] = 7
+    said = rf"^vertex 3 \(distance 7\) has no tight path from the source {row}$"
+    with pytest.raises(Invalid, match=said):
+        Certificate(apart).check(0, wrong)
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_the_first_wrong_row_is_named(row):
+    graph = random_graph(60, 300, 1, 40, np.uint32, 6)
+    right = apsp.solve(graph, range(3), "batched", "cpu")
+    right[row:, 59] += 1
+    with pytest.raises(Invalid, match=rf"^from source {row}, vertex \d+ is"):
+        Certificate(graph).check(0, right)
+
+
 @pytest.mark.parametrize("low", [0, 1, 5, 8])
 def test_an_arc_from_a_nearer_vertex_that_is_not_tight_holds_no_circle(low):
     graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([9, 0, 0], np.uint32))

@@ -135,8 +135,36 @@ def test_a_wrong_closeness_is_refused():
         wrong[v] += 1e-6
         with pytest.raises(Invalid, match=f"the closeness of vertex {v} is"):
             check_closeness(graph, wrong)
-    wrong[3] = np.nan
-    with pytest.raises(Invalid):
-        check_closeness(graph, wrong)
+    for relative in (0.0, 1.0):
+        wrong = right.copy()
+        wrong[3] = np.nan
+        with pytest.raises(Invalid, match="the closeness of vertex 3 is nan, not"):
+            check_closeness(graph, wrong, relative)
+    # Just inside the relative difference that is allowed, and just outside.
+    v = int(right.argmax())
+    near = right.copy()
+    for factor, allowed in ((1.0, True), (1 + 2**-20, True), (1 + 2**-19, False), (1 - 2**-19, False)):
+        near[v] = right[v] * factor
+        if allowed:
+            assert check_closeness(graph, near, 2**-20).whole
+        else:
+            with pytest.raises(Invalid, match=f"the closeness of vertex {v} is"):
+                check_closeness(graph, near, 2**-20)
+
+
+def test_closeness_of_a_large_graph_is_checked_at_256_vertices():
+    graph = GENERATORS["kronecker"](scale=9, seed=1)
+    right = bfs.closeness(graph, backend="cpu")
+    checked = check_closeness(graph, right)
+    assert not checked.whole and checked.says == "256 vertices by a queue each"
+    refused = 0
+    for v in range(0, graph.n, 16):
+        wrong = right.copy()
+        wrong[v] += 1
+        try:
+            check_closeness(graph, wrong)
+        except Invalid:
+            refused += 1
+    assert 8 <= refused <= 24
     with pytest.raises(Invalid, match="not float64"):
         check_closeness(graph, right[1:])

@@ -203,6 +203,32 @@ def test_the_edges_of_the_bound(dtype):
         assert compared([one], [np.nextafter(right, away)], 3, 0.25) == (1, 0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_special_values_within_an_absolute_bound(dtype):
+    """Zero and what is denormal may be any number near; -0, infinities and NaNs agree to the bit."""
+    about = np.finfo(dtype)
+    zero, least = dtype(0), about.smallest_subnormal
+    for right, found, wrong in (
+        (zero, -zero, 0),
+        (zero, dtype(0.25), 0),
+        (zero, dtype(0.5), 1),
+        (least, zero, 0),
+        (least, -least, 0),
+        (-zero, -zero, 0),
+        (-zero, zero, 1),
+        (-zero, least, 1),
+        (dtype(np.inf), dtype(np.inf), 0),
+        (dtype(np.inf), about.max, 1),
+        (dtype(np.inf), dtype(-np.inf), 1),
+        (about.max, dtype(np.inf), 1),
+        (dtype(np.nan), dtype(np.nan), 0),
+        (dtype(np.nan), zero, 1),
+        (zero, dtype(np.nan), 1),
+        (dtype(np.nan), -dtype(np.nan), 1),
+    ):
+        assert compared([right], [found], 3, 0.25)[0] == wrong, (right, found)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.int64])
 @pytest.mark.parametrize("size", [1, STEP - 1, STEP, STEP + 1, 3 * STEP, 3 * STEP + 5])
 def test_every_value_is_compared_and_the_first_wrong_one_named(dtype, size):

@@ -237,6 +237,38 @@ def test_a_wrong_predecessor_is_refused(case, data):
             check_tree(graph, source, distances, spoilt)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 8, 9, 10, 17])
+def test_predecessors_are_followed_to_the_end_of_a_path(n):
+    order = np.random.default_rng(n).permutation(n)
+    graph = Graph.from_arcs(n, order[:-1], order[1:], np.ones(n - 1, np.uint32))
+    distances, before = np.empty(n, np.uint32), np.full(n, -1, np.int32)
+    distances[order] = np.arange(n)
+    before[order[1:]] = order[:-1]
+    check_tree(graph, int(order[0]), distances, before)
+
+
+def test_a_predecessor_that_is_missing_or_one_too_many_is_named():
+    graph = Graph.from_arcs(4, [0, 1, 1], [1, 2, 0], np.array([1, 1, 1], np.uint32))
+    distances = np.array([0, 1, 2, 2**32 - 1], np.uint32)
+    check_tree(graph, 0, distances, np.array([-1, 0, 1, -1], np.int32))
+    for predecessors, says in (
+        ([-1, 0, -1, -1], "vertex 2 should have a predecessor"),
+        ([-1, 0, 1, 2], "vertex 3 should not have a predecessor"),
+        ([1, 0, 1, -1], "vertex 0 should not have a predecessor"),
+        ([-1, 0, 0, -1], "no tight arc leads to 2 from its predecessor 0"),
+    ):
+        with pytest.raises(Invalid, match=f"^{says}$"):
+            check_tree(graph, 0, distances, np.array(predecessors, np.int32))
+
+
+def test_a_circle_of_predecessors_does_not_end_at_the_source():
+    graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([5, 0, 0], np.uint32))
+    distances = np.array([0, 5, 5], np.uint32)
+    check_tree(graph, 0, distances, np.array([-1, 0, 1], np.int32))
+    with pytest.raises(Invalid, match="^following the predecessors of 1 does not end at the source 0$"):
+        check_tree(graph, 0, distances, np.array([-1, 2, 1], np.int32))
+
+
 @pytest.mark.parametrize(
     ("predecessors", "deepest"),
     [

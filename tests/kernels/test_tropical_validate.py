@@ -173,3 +173,16 @@ def test_a_reference_of_all_rows_where_that_is_cheap():
     assert len(tropical.reference(tropical.instance({}, n=40), 0).rows) == 40
     # A row at least, even of the largest.
     assert len(validate.drawn_rows(Instance(np.empty((3, 2**14)), np.empty((2**14, 2**14))), 0)) == 1
+
+
+def test_a_check_is_made_once_and_given_back_at_the_end(monkeypatch):
+    made = []
+    solver = tropical.prepare(tropical.instance({}, n=20, dtype="int32"), "fast", "cpu")
+    make = solver.make_check
+    monkeypatch.setattr(solver, "make_check", lambda: made.append(1) or make())
+    solver.run(0)
+    for _ in range(3):
+        assert solver.validate().whole
+    assert made == [1]
+    solver.close()
+    assert solver._check is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from saitan.blocks import Block
-from saitan.workflow.answers import AnswerWriter, about_answer, read_answer
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
 from saitan.workflow.step import Failure
 
 
@@ -97,3 +97,53 @@ def test_a_foreign_file_is_no_answer(tmp_path):
     path.write_bytes(b"PAR1")
     with pytest.raises(Failure, match="not a kept answer"):
         about_answer(path)
+
+
+SLABS = {0: 3, 3: 4, 7: 1}
+
+
+def slabs(folder, array, about=None, starts=SLABS, compressed=False):
+    writer = SlabWriter(folder, "d", about or {"query": 7}, compressed)
+    for first, rows in starts.items():
+        writer(Block("d", first, array[first : first + rows]))
+        writer(Block("other", first, array[first : first + rows]))
+    return writer
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
+    array = np.arange(16, dtype=np.uint32).reshape(8, 2)
+    writer = slabs(tmp_path, array, compressed=compressed)
+    path = tmp_path / "d.parquet"
+    assert writer.finished(SLABS) == {0, 3, 7} and not path.exists()
+    writer.join(SLABS, {"query": 7, "ranks": 2})
+    assert about_answer(path) == {"query": 7, "ranks": 2, "shape": [8, 2], "dtype": "uint32", "slabs": [0, 3, 7]}
+    assert [file.stem for file in files_of(path)] == ["d", "0", "3", "7"]
+    for low in range(9):
+        for high in range(low, 9):
+            part = read_answer(path, slice(low, high))
+            assert part.dtype == np.uint32 and part.tolist() == array[low:high].tolist()
+    with pytest.raises(ValueError, match="step 1"):
+        read_answer(path, slice(0, 8, 2))
+    (tmp_path / "d.slabs/3.parquet").unlink()
+    assert read_answer(path, slice(0, 3)).tolist() == array[:3].tolist()
+    with pytest.raises(Failure, match=r"3\.parquet is missing, a part of .*d\.parquet: remove that and run the same"):
+        read_answer(path)
+
+
+def test_slabs_of_another_answer_are_made_again(tmp_path):
+    array = np.arange(16, dtype=np.uint32).reshape(8, 2)
+    writer = slabs(tmp_path, array)
+    place = tmp_path / "d.slabs"
+    # Of another length, of another query, of no row of this answer, and no answer at all.
+    slabs(tmp_path, array, starts={3: 2})
+    slabs(tmp_path, array, about={"query": 8}, starts={7: 1})
+    slabs(tmp_path, array, starts={5: 1})
+    (place / "x.parquet").write_bytes(b"PAR1")
+    (place / "2.parquet").write_bytes(b"PAR1")
+    assert writer.finished(SLABS) == {0} and [path.name for path in place.iterdir()] == ["0.parquet"]
+    slabs(tmp_path, array.astype(np.uint64), starts={3: 4})
+    slabs(tmp_path, array, starts={7: 1})
+    with pytest.raises(Failure, match=r"d\.slabs: slabs of different types"):
+        writer.join(SLABS, {})
+    assert not (tmp_path / "d.parquet").exists()

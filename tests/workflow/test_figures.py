@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from saitan.workflow.axes import axis_of
 from saitan.workflow.figures import Drawn, specification
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of
@@ -156,3 +157,9 @@ def test_without_rows_of_ours_the_chart_says_so(table):
 def test_an_unknown_column_is_named(changes):
     with pytest.raises(Failure, match=rf"figure\.{next(iter(changes))}: .*'second' .*seconds"):
         specification(figure(**changes), phases(), interactive=False)
+
+
+@pytest.mark.parametrize(("values", "form"), [([1.0, 2000.0], ","), ([1.0, 0.5], ".4~g"), ([None, 3.0], ",")])
+def test_whole_numbers_are_read_with_all_their_digits(values, form):
+    axis = axis_of("y", pd.Series(values), "Arcs", log=False, bars=False, unit="")
+    assert axis.number_format == form and axis.tooltip().to_dict()["format"] == form

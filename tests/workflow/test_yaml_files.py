@@ -16,6 +16,7 @@ from saitan.workflow.yaml_files import check_run, read_yaml, worded
         (b"a: 1\n\tb: 2\n", "line 2: found character '\\t' that cannot start any token"),
         (b"a: 1\nb: \x01\n", "line 2: the character '\\x01' cannot stand in YAML"),
         (b"a: 1\nb: \xff\n", "line 2: the byte 0xff is not UTF-8"),
+        (b"\na: \xff\n", "line 2: the byte 0xff is not UTF-8"),
         (b"\xff\xfea\x00", "line 1: the byte 0xff is not UTF-8"),
         (b"a: *b\n", "line 1: found undefined alias 'b'"),
         (b"? [a]\n: 1\n", "line 1: found unhashable key"),
