@@ -265,7 +265,7 @@ def test_a_circle_of_predecessors_does_not_end_at_the_source():
     graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([5, 0, 0], np.uint32))
     distances = np.array([0, 5, 5], np.uint32)
     check_tree(graph, 0, distances, np.array([-1, 0, 1], np.int32))
-    with pytest.raises(Invalid, match="^following the predecessors of 1 does not end at the source 0$"):
+    with pytest.raises(Invalid, match=r"^following the predecessors of 1 does not end at the source 0$"):
         check_tree(graph, 0, distances, np.array([-1, 2, 1], np.int32))
 
 
