@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from saitan.workflow.step import ERROR, STOPPED, say, say_to_log
+from saitan.workflow.step import BEGAN, ERROR, STOPPED, say, say_to_log
 
 # Seconds that a launcher has to end its ranks before it is killed with them.
 PATIENCE = 5
@@ -30,7 +30,7 @@ _KILLED = (
 def launch(command: list[str], log: Path) -> int:
     """Run a command that starts with a launcher. Returns 0, or 1 when the last line of the step's log says why."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text("")
+    log.write_text(f"{BEGAN}\n")
     if shutil.which(command[0]) is None:
         say(
             log,

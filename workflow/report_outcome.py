@@ -16,6 +16,7 @@ from saitan.workflow.step import STOPPED as STOPPED_MARK
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 STOPPED = "stopped before it ran"
 STOPPED_WITHIN = "stopped while it ran"
+NOT_BEGUN = "did not begin: it was refused where it was submitted, or ended there; Snakemake's lines above say more"
 KILLED = "killed by signal 9; out of memory?"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
@@ -111,7 +112,7 @@ def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float 
         return Lacking(what, last.removeprefix(ERROR))
     if stopped or last == STOPPED_MARK:
         return Lacking(what, STOPPED_WITHIN, "stopped")
-    return Lacking(what, LOST if last == DONE else KILLED)
+    return Lacking(what, LOST if last == DONE else KILLED if last else NOT_BEGUN)
 
 
 def current(path: Path, identity: str) -> bool:

@@ -22,8 +22,9 @@ from saitan.cuda import NvccError
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 
-# The last line of a step's log says how it ended; a log without one is of a process that was killed.
-DONE, STOPPED, ERROR = "done", "stopped", "error: "
+# The last line of a step's log says how it ended; one that only began is of a process that was killed. Snakemake makes
+# an empty log for a job that its executor could not start.
+BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 
 
 class Failure(Exception):
@@ -45,7 +46,7 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
         _settle_numba(getattr(arguments, "cores", None))
         if arguments.log and not several:
             arguments.log.parent.mkdir(parents=True, exist_ok=True)
-            arguments.log.write_text("")
+            arguments.log.write_text(f"{BEGAN}\n")
         main(arguments)
         if ranks.current().leads:
             say_to_log(arguments.log, DONE)

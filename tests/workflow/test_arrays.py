@@ -152,11 +152,11 @@ def test_as_a_command(tmp_path):
     entry = ENTRY.validate_python(FILE).model_dump_json()
     command = [sys.executable, "-m", "saitan.workflow.arrays", "--entry", entry, "--input", path, "--output", output]
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
-    assert (done.returncode, done.stderr, log.read_text()) == (0, "", "done\n")
+    assert (done.returncode, done.stderr, log.read_text()) == (0, "", "began\ndone\n")
     assert_array_equal(np.load(output), VALUES.ravel())
     path.write_bytes(lzma.compress(RAW)[:-9])
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
-    assert (done.returncode, log.read_text()) == (1, done.stderr)
+    assert (done.returncode, log.read_text()) == (1, f"began\n{done.stderr}")
     assert done.stderr.startswith(f"error: {path}: line 1: the xz stream is truncated or damaged")
 
 

@@ -46,7 +46,7 @@ def measured(sums, tmp_path):
         done = subprocess.run(
             [*command, "-n", str(ranks), *step], capture_output=True, text=True, env=sums.environment, timeout=40
         )
-        return done.returncode, done.stderr.splitlines(), log.read_text().splitlines(), output
+        return done.returncode, done.stderr.splitlines(), log.read_text().splitlines()[1:], output
 
     return run
 

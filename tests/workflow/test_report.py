@@ -26,6 +26,7 @@ from saitan.workflow.report_facts import graph_row, kept, machines
 from saitan.workflow.report_outcome import (
     KILLED,
     LOST,
+    NOT_BEGUN,
     NOT_RUN,
     OUT_OF_DATE,
     STOPPED,
@@ -515,6 +516,11 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    log.write_text("began\n")
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    # As Snakemake leaves it where Slurm refused the job.
+    log.write_text("")
+    assert lacking("a", log) == Lacking("a", NOT_BEGUN, "failed")
     log.write_text("half\ndone\n")
     assert lacking("a", log).reason == LOST
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
@@ -553,7 +559,7 @@ def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
     assert not [line for line in lines_of(plan) if "vega" in line]
     log.write_text("error: the disk is full\n")
     assert "failed: vega: the disk is full" in lines_of(plan)
-    log.write_text("")
+    log.write_text("began\n")
     assert f"failed: vega: {KILLED}" in lines_of(plan)
     log.write_text("stopped\n")
     assert not [line for line in lines_of(plan) if "vega" in line]

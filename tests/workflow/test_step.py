@@ -32,7 +32,7 @@ def step(tmp_path, monkeypatch, capsys):
             run_step(main, argparse.ArgumentParser())
         except SystemExit as ended:
             code = ended.code
-        return code, capsys.readouterr().err.splitlines(), log.read_text().splitlines() if log.is_file() else None
+        return code, capsys.readouterr().err.splitlines(), log.read_text().splitlines()[1:] if log.is_file() else None
 
     run.log = log
     return run
@@ -105,14 +105,14 @@ run_step(main, argparse.ArgumentParser())
 def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
     process, log = started(tmp_path, "time.sleep(60)")
     process.send_signal(sent)
-    assert process.wait(20) == 130 and log.read_text() == "stopped\n"
+    assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
 
 
 def test_a_killed_step_leaves_a_log_without_an_end(tmp_path):
     process, log = started(tmp_path, "time.sleep(60)")
     process.kill()
     process.wait(20)
-    assert log.read_text() == ""
+    assert log.read_text() == "began\n"
 
 
 def test_a_log_that_cannot_be_written_leaves_the_one_line(step):
