@@ -132,13 +132,20 @@ def test_a_step_over_a_block_is_that_of_its_definition(direction, wide, monkeypa
     n, first_tail = 700, 1_000_000
     # Rows of a block's width, a warp's, one less, and short ones; the first and the last vertex among the tails.
     widths = {0: 256, 5: 300, 64: 32, 65: 31, 66: 33, 200: 1, 201: 0, 699: 5}
+    # Heads that so many tails lead to, of which the last alone is in the frontier.
+    crowded = {300: 32, 301: 33, 302: 64, 303: 65, 304: 31}
     random = np.random.default_rng(4)
-    pairs = [(u, v) for u, width in widths.items() for v in random.choice(n, width, replace=False)]
-    others = random.integers(0, n, (900, 2))
-    graph = directed(n, [*pairs, *others[~np.isin(others[:, 0], list(widths))]])
-    turned, tails = graph.transposed(), np.array(list(widths))
-    member = np.isin(np.arange(n), tails)
+    member = np.isin(np.arange(n), list(widths))
+    free = np.setdiff1d(np.arange(n), list(crowded))
+    pairs = [(u, v) for u, width in widths.items() for v in random.choice(free, width, replace=False)]
+    outside = np.flatnonzero(~member)
+    pairs += [(u, v) for v, count in crowded.items() for u in random.choice(outside, count - 1, replace=False)]
+    pairs += [(n - 1, v) for v in crowded]
+    pairs += [(u, v) for u, v in random.choice(free, (900, 2)) if not member[u]]
+    graph = directed(n, pairs)
+    turned = graph.transposed()
     seen = member | (random.random(n) < 0.2)
+    seen[list(crowded)] = False
     led = np.zeros(n, bool)
     led[graph.targets[member[graph.sources]]] = True
     new = led & ~seen

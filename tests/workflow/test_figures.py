@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from saitan.workflow.axes import axis_of
-from saitan.workflow.figures import Drawn, specification
+from saitan.workflow.figures import Drawn, draw, specification
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of
 
@@ -84,6 +85,19 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     assert printed in rows
     assert identity_of(tmp_path / "e.json") == "now"
     assert not any("url" in data for data in of_kind(drawn, "data"))
+
+
+def test_what_is_printed_does_not_answer_the_pointer(tmp_path, monkeypatch):
+    vl_convert = pytest.importorskip("vl_convert")
+    taken = []
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda drawn, **_: taken.append(drawn) or "<svg/>")
+    described = {b"saitan": json.dumps({"identity": "now", "units": {}}).encode()}
+    pq.write_table(pa.Table.from_pandas(phases()).replace_schema_metadata(described), tmp_path / "data.parquet")
+    places = {"data": tmp_path / "data.parquet", "svg": tmp_path / "e.svg", "spec": tmp_path / "e.json"}
+    draw(SimpleNamespace(figure=figure().model_dump_json(), **places))
+    (printed,) = taken
+    assert not list(of_kind(printed, "tooltip")) and list(of_kind(json.loads(places["spec"].read_text()), "tooltip"))
+    assert places["svg"].read_text() == "<svg/>"
 
 
 def test_the_same_data_give_the_same_specification():

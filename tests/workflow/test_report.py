@@ -576,6 +576,16 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     assert "and 5 more without a result, named in the report" in lines_of(plan)
 
 
+def test_a_list_that_fits_the_console_is_whole(plan):
+    first = plan["points"][2]
+    for lacking in (4, 5):
+        late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}"} for n in range(lacking)]
+        plan["points"] = [*plan["points"][:2], *late]
+        said = [line for line in lines_of(plan) if "without a result" in line]
+        assert said == (["and 1 more without a result, named in the report"] if lacking == 5 else [])
+        assert sum(line.startswith("failed: ") for line in lines_of(plan)) == 4
+
+
 def test_an_experiment_names_its_own_failures_only(plan):
     plan["experiments"].append({**plan["experiments"][0], "name": "fig", "title": "Another"})
     html = shown(plan)

@@ -1,0 +1,72 @@
+"""What starts a step's ranks: how it ended is the last line of the step's log. Commands stand in for a launcher."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from saitan.workflow.launch import launch, reason
+
+
+@pytest.fixture(autouse=True)
+def signals():
+    """`launch` handles signals of its process, which is the tests' own here."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+def started(tmp_path, code):
+    """The status, and the lines of the log, of which an older run left something."""
+    log = tmp_path / "logs/a.log"
+    log.parent.mkdir()
+    log.write_text("of another run\n")
+    status = launch([sys.executable, "-c", f"import sys; log = open({str(log)!r}, 'a'); {code}"], log)
+    return status, log.read_text().splitlines()
+
+
+def test_what_succeeds_says_what_it_said(tmp_path, capfd):
+    assert started(tmp_path, "print('done', file=log); print('a note', file=sys.stderr)") == (0, ["done"])
+    assert capfd.readouterr().err == "a note\n"
+
+
+def test_a_step_that_said_why_has_the_last_line(tmp_path, capfd):
+    status, lines = started(tmp_path, "print('error: rank 1: a reason\\nlater', file=log); log.close(); sys.exit(3)")
+    assert (status, lines) == (1, ["later", "error: rank 1: a reason"])
+    assert capfd.readouterr().err == "error: rank 1: a reason\n"
+
+
+def test_a_reason_that_stands_last_stays_there(tmp_path):
+    status, lines = started(tmp_path, "print('before\\nerror: a reason', file=log); log.close(); sys.exit(3)")
+    assert (status, lines) == (1, ["before", "error: a reason"])
+
+
+def test_of_a_step_that_said_nothing_the_launchers_words_are_kept(tmp_path, capfd):
+    said = "error: the launcher ended with status 7: no slots"
+    status, lines = started(tmp_path, "print('----\\nno slots\\nat all', file=sys.stderr); sys.exit(7)")
+    assert (status, lines) == (1, ["----", "no slots", "at all", said])
+    assert capfd.readouterr().err == f"{said}\n"
+    assert reason("", 7) == "the launcher ended with status 7: it said nothing"
+
+
+def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
+    log = tmp_path / "logs/a.log"
+    assert launch(["no-such-launcher", "-n", "2"], log) == 1
+    said = "error: no-such-launcher is not installed or not on PATH: `launcher` must name a program that starts ranks\n"
+    assert log.read_text() == capfd.readouterr().err == said
+
+
+def test_ranks_end_with_what_started_them(tmp_path):
+    log = tmp_path / "a.log"
+    step = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    command = [sys.executable, "-m", "saitan.workflow.launch", sys.executable, "-c", step, "--log", str(log)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as made:
+        rank = int(made.stdout.readline())
+        made.send_signal(signal.SIGTERM)
+        assert made.wait(30) == 130
+    assert log.read_text() == "stopped\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(rank, 0)
