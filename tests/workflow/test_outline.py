@@ -52,7 +52,7 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
 
 def test_the_report_is_told_of_every_job_and_what_it_serves():
     steps = [(s.what, str(s.output), str(s.log), s.serves and str(s.serves)) for s in outline(made()).steps]
-    results, road = "results", "results/graphs/road/vertices.parquet"
+    results, run, road = "results", "results/run", "results/graphs/road/vertices.parquet"
     fetched = [
         (f"fetch {file}", f"{results}/downloads/{file}", f"{results}/logs/fetch/{file}.log", road)
         for file in ("road.gr.gz", "road.co.gz")
@@ -86,7 +86,20 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
             for where in drawn
         ),
         job("keep", answer, f"answers/{answer}.parquet"),
+        *(
+            (f"{rule} {name}", f"{run}/{folder}/{name}.{end}", f"{run}/logs/{rule}/{name}.log", None)
+            for name, rule, folder, end in (
+                ("suzuki_table1", "tabulate", "tables", "parquet"),
+                ("suzuki_table1", "draw", "figures", "svg"),
+                ("maps", "tabulate", "tables", "parquet"),
+                ("kept", "tabulate", "tables", "parquet"),
+                ("product", "tabulate", "tables", "parquet"),
+            )
+        ),
+        ("vega", f"{results}/vega.js", f"{results}/logs/vega.log", None),
     ]
+    # Those that come after the points are no reason why a point did not run.
+    assert [step.what for step in outline(made()).steps if step.last] == [what for what, *_ in steps[-6:]]
 
 
 def test_compiled_kernels_are_jobs_where_something_is_measured_on_a_gpu():
@@ -123,7 +136,9 @@ def test_a_table_is_told_what_it_is_made_of():
 def test_the_files_of_a_run_hold_its_outline_and_its_tables():
     plan = made()
     files = outline_files(plan)
-    assert list(files) == ["results/run/plan.json", *(f"results/run/plan/{name}.json" for name in EXPERIMENTS)]
+    tables = [f"results/run/plan/{name}.json" for name in EXPERIMENTS]
+    assert list(files) == ["results/run/plan.json", plan.compiled_together, *tables]
+    assert files[plan.compiled_together] == plan.compiled_points()
     assert ReportPlan.model_validate_json(files["results/run/plan.json"]) == outline(plan)
     for name in EXPERIMENTS:
         assert TablePlan.model_validate_json(files[f"results/run/plan/{name}.json"]) == table_plan(plan, name)

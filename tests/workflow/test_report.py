@@ -578,11 +578,11 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
 
 def test_a_list_that_fits_the_console_is_whole(plan):
     first = plan["points"][2]
-    for lacking in (4, 5):
-        late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}"} for n in range(lacking)]
+    for count in (4, 5):
+        late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}"} for n in range(count)]
         plan["points"] = [*plan["points"][:2], *late]
         said = [line for line in lines_of(plan) if "without a result" in line]
-        assert said == (["and 1 more without a result, named in the report"] if lacking == 5 else [])
+        assert said == (["and 1 more without a result, named in the report"] if count == 5 else [])
         assert sum(line.startswith("failed: ") for line in lines_of(plan)) == 4
 
 
