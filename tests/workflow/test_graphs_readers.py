@@ -421,6 +421,8 @@ def test_a_users_file_tells_its_format(write, name, content, format):
         ("1 2 3\n", None, "the format cannot be told from its first lines: name one of dimacs, pace, snap, matrix-m"),
         ("", None, "the file is empty"),
         ("# none\n", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("1\n2 3\n", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("1 a\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("p sp 2 1\na 1 2 -3\n", None, "line 2: the weight -3 is negative: at least 0 is right"),
     ],
 )

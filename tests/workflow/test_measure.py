@@ -18,6 +18,7 @@ from saitan.generators import GENERATORS
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
+from saitan.workflow import queries
 from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import read_array
@@ -226,6 +227,22 @@ def test_what_a_step_must_be_told_is_named(monkeypatch, capsys, option):
     monkeypatch.setattr(sys, "argv", ["measure", *arguments])
     with pytest.raises(SystemExit):
         main()
+    assert f"the following arguments are required: --{option}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["settings", "queries", "reference"])
+def test_what_draws_queries_must_be_told_is_named(inputs, tmp_path, monkeypatch, capsys, option):
+    settings = {"problem": "sssp", "instance": {}, "queries": 3, "seed": 1}
+    given = {"settings": json.dumps(settings), "queries": str(tmp_path / "q"), "reference": str(tmp_path / "r.npz")}
+    given["graph"] = str(inputs["graph"])
+    monkeypatch.setattr(sys, "argv", ["queries", *(f"--{name}={value}" for name, value in given.items())])
+    queries.main()
+    drawn = json.loads((tmp_path / "q").read_text())
+    assert len(drawn) == 3 and (tmp_path / "r.npz").exists()
+    del given[option]
+    monkeypatch.setattr(sys, "argv", ["queries", *(f"--{name}={value}" for name, value in given.items())])
+    with pytest.raises(SystemExit):
+        queries.main()
     assert f"the following arguments are required: --{option}" in capsys.readouterr().err
 
 

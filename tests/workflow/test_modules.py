@@ -134,3 +134,9 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
         kept.write_text(content)
         package(**texts)
         assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)
+
+
+def test_a_module_that_is_not_there_is_another_code_than_one_that_is(tmp_path):
+    there = modules.digest(["saitan.graph"])
+    assert modules.source("saitan.no_such_module") is None
+    assert len({there, modules.digest(["saitan.graph", "saitan.no_such_module"]), modules.digest([])}) == 3

@@ -411,6 +411,10 @@ def test_checked_says_what_was_covered_and_what_was_a_sample(write):
     rows = [{"seconds": 1.0}, {"seconds": 1.0, "checked": "256 entries", "checked_whole": False}]
     table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [write("a", "fast", rows)])
     assert table.iloc[0].checked == "every vertex by a certificate; 256 entries (a sample)"
+    # An answer of which nothing was checked is no sample.
+    rows = [{"seconds": 1.0, "checked": "", "checked_whole": False}]
+    table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [write("a", "fast", rows)])
+    assert table.iloc[0].checked == ""
 
 
 CEILINGS = Ceilings.model_validate(
