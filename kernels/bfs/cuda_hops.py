@@ -16,7 +16,7 @@ from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
-from saitan.sssp.cuda_fast import Resident
+from saitan.sssp.cuda_resident import Resident
 
 # All arcs have length 1, so that nothing is gained by leaving entries for later: no vertex is beyond this bound.
 NO_BOUND = 2.0**31

@@ -13,10 +13,11 @@ Read the files in this order:
     validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
     ending.py        how a query ends, and what is run again with 64 bits or more room
     cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
-    cuda_fast.py     the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
+    cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
+    cuda_resident.py the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
-    cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: simplify.py
-                     (parallel arcs merged), then rows.cuh, course.cuh
+    cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: rows.cuh,
+                     course.cuh
     hierarchy.py     the contraction hierarchy, by contraction.py, given up early by growth.py; cpu_phast.py, and
                      slices.py (sliced ELLPACK), cuda_phast.py, phast.cu sweep over it
     peers.py         other people's solvers
@@ -147,7 +148,7 @@ METRICS = {
     "rounds": Metric("exchanges between the blocks of a persistent kernel"),
     "relaxations": Metric("arcs relaxed, all phases together"),
     "blocks": Metric("blocks that worked together"),
-    "engine": Metric("which kernel `fast` took on the GPU: 1 queues of blocks, 2 phases of the whole grid"),
+    "engine": Metric("what `fast` took on the GPU: 1 queues of blocks, 2 phases of the grid, 3 both in turn"),
     "levels": Metric("breadth-first levels from a vertex of the largest degree, by which `fast` chooses"),
     "degree": Metric("arcs a vertex, parallel ones counted once, by which `fast` chooses"),
     "sweeps": Metric("phases that looked at every vertex"),

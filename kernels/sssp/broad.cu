@@ -11,10 +11,13 @@
 // they repeat much. A range without a vertex is jumped over: a phase over all vertices finds the smallest candidate
 // beyond the bound.
 //
-// Where the graph is symmetric and the rows of all vertices beyond the bound are together shorter than what was pushed
-// below it, these vertices pull once the distances below are final: each takes the minimum over its neighbours below
-// the bound. After that only these vertices push, without a bound. On Kronecker graphs this reads a fifth of the arcs.
-// The search ends early where all vertices, or all arcs of a symmetric graph, are below a bound.
+// Where the arcs into vertices are at hand and those into all vertices beyond the bound are together fewer than what was
+// pushed below it, these vertices pull once the distances below are final: each takes the minimum over the tails below
+// the bound of the arcs into it. After that only these vertices push, without a bound. On Kronecker graphs this reads a
+// fifth of the arcs. The search ends early where all vertices, or the heads of all arcs, are below a bound.
+//
+// Where the frontier has become narrow after the pull, the rest may be left to fast.cu, whose hops take less time: the
+// queue is then all that waits.
 //
 // Every block takes the same decisions (course.cuh) from the same counts. Counts have three slots: one is written, one
 // is read by slow blocks, one is cleared for the next phase.
@@ -167,6 +170,7 @@ static __device__ void query(const World<D> &world, Entry<D> *entries, Piece<D> 
             control->record.relaxed = record.relaxed, control->record.pulled = record.pulled;
             control->record.step = course.step, control->record.phases = course.phases;
             control->record.sweeps = record.sweeps, control->record.rises = record.rises;
+            control->record.left = record.left, control->record.turn = record.turn;
         }
     }
 }
@@ -191,11 +195,12 @@ static __device__ void start(uint32_t n, uint32_t source, D *distances, D *done,
         start(n, source, distances, done, entries, control);                                                      \
     }                                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                      \
-        broad_##suffix(const int64_t *offsets, const uint2 *arcs, D *distances, D *done, D *next, uint32_t *cursor, \
-                       Entry<D> *entries, Piece<D> *pieces, uint32_t pieces_room, Control *control,               \
+        broad_##suffix(const int64_t *offsets, const uint2 *arcs, const int64_t *into_offsets,                     \
+                       const uint2 *into_arcs, D *distances, D *done, D *next, uint32_t *cursor, Entry<D> *entries, \
+                       Piece<D> *pieces, uint32_t pieces_room, Control *control,                                  \
                        const __grid_constant__ Plan plan) {                                                       \
-        query<D, W>({plan.n, offsets, arcs, distances, done, next, cursor}, entries, pieces, pieces_room, control, \
-                    plan);                                                                                        \
+        query<D, W>({plan.n, offsets, arcs, into_offsets, into_arcs, distances, done, next, cursor}, entries,     \
+                    pieces, pieces_room, control, plan);                                                          \
     }
 
 KERNELS(u4_u4, uint32_t, uint32_t)

@@ -8,11 +8,13 @@
 static constexpr uint32_t LITTLE = 100000;
 // Percent of repeated work below which the step grows, and above which it shrinks; the least step, of the first one.
 static constexpr uint32_t FEW_REPEATED = 50, MANY_REPEATED = 75;
+// Phases in a row of few entries after which another engine goes on.
+static constexpr uint32_t NARROW_PHASES = 6;
 static constexpr double GROWS = 1.25, SHRINKS = 0.75, LEAST_STEP = 1.0 / 16;
 
 // The counts of a phase, of a block or of all together.
 struct Slot {
-    unsigned long long relaxed, inside;  // arcs relaxed; arcs of the vertices relaxed for the first time
+    unsigned long long relaxed, inside;  // arcs relaxed; arcs into the vertices relaxed for the first time
     unsigned long long nearest;          // bits of the smallest candidate beyond the bound; in phases over all vertices
     uint32_t done, repeated, first;      // vertices relaxed; changes below the bound; vertices relaxed the first time
     uint32_t ended, queued, pieces;
@@ -25,7 +27,8 @@ struct Plan {
     unsigned long long arcs;
     uint32_t n, room;   // vertices; entries that a queue has room for
     uint32_t heaviest;  // bits of the largest weight
-    uint32_t symmetric, adapt, timeout_ms;
+    uint32_t into, adapt, timeout_ms;  // into: whether the arcs into vertices are at hand
+    uint32_t few;  // entries up to which phases without a bound, past half of all vertices, are left to fast.cu; 0: none are
 };
 
 // RECORD in cuda_broad.py: what a search leaves for the host.
@@ -33,6 +36,7 @@ struct Record {
     unsigned long long relaxed, pulled;
     double step;
     uint32_t phases, sweeps, rises, ended;
+    uint32_t left, turn;  // entries left to fast.cu, of the list of even or of odd phases
 };
 
 static __device__ unsigned long long bits_of(uint32_t d) { return d; }
@@ -57,8 +61,8 @@ template <typename D> struct Course {
     uint32_t queued, cut, phases;
     Record record;
     double step, reach;
-    uint32_t reached, since;               // vertices relaxed so far; phases since the bound rose
-    unsigned long long inside, pushed;     // arcs of these vertices; arcs relaxed since nothing lay below the bound
+    uint32_t reached, since, narrow;  // vertices relaxed so far; phases since the bound rose; of few entries in a row
+    unsigned long long inside, pushed;     // arcs into these vertices; arcs relaxed since nothing lay below the bound
     unsigned long long relaxed, done, repeated;  // since the bound rose
 
     __device__ void begin(const Plan &plan) {
@@ -82,7 +86,7 @@ template <typename D> struct Course {
         } else {
             pushed += sum.relaxed;
             const unsigned long long beyond = plan.arcs - inside;
-            const bool pulls = plan.symmetric && bound != never && beyond <= 2 * pushed;
+            const bool pulls = plan.into && bound != never && beyond <= 2 * pushed;
             if (queued || cut) {
                 // Corrections alone are no reason to go further.
                 const bool corrects = uint64_t(sum.repeated) * 100 >= uint64_t(FEW_REPEATED) * sum.done;
@@ -90,7 +94,9 @@ template <typename D> struct Course {
                     mode = queued > plan.room ? SWEEP : QUEUE;
                 else
                     rise(plan);
-            } else if (bound == never || reached == plan.n || (plan.symmetric && !beyond) ||
+                narrow = bound == never && !cut && queued <= plan.few && reached > plan.n / 2 ? narrow + 1 : 0;
+                if (narrow >= NARROW_PHASES) mode = STOP, record.left = queued, record.turn = phases % 2;
+            } else if (bound == never || reached == plan.n || (plan.into && !beyond) ||
                        (mode == SWEEP && sum.nearest >= bits_of(never))) {
                 mode = STOP;
             } else if (pulls) {

@@ -1,7 +1,7 @@
 """`fast` on graphs of broad frontiers: host side of broad.cu, which says what its phases do.
 
 Returns distances of the weights' type, or of 64 bits once a sum did not fit. One launch answers a query (after one that
-resets); the host reads one record at the end.
+resets); the host reads one record at the end. A long tail may be left to fast.cu, launched behind it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
+from saitan.sssp.choice import almost_equal
+from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.ending import run_until_it_fits, widened_type
 
 _ROWS = constants("sssp", "rows.cuh")
@@ -24,13 +26,17 @@ PIECE_BYTES = 24
 # The first step: this part of the mean weight, or so much that a row has so many arcs below it, if that is less.
 STEP_OF_MEAN, STEP_ARCS = 1 / 8, 4
 LEAST_ROOM = 1 << 16  # entries of a queue
+# Arcs from which on a directed graph's arcs are kept turned round too, so that vertices can pull.
+PULLED_FROM = 1 << 16
+# Entries up to which phases are left to fast.cu, where it is to have the tail: its hops take an eighth of the time.
+FEW = 4096
 # A query's timeout: a fixed part, and a part for every vertex, because each may need a phase of its own.
 TIMEOUT_MS, TIMEOUT_US_A_VERTEX = 10_000, 10
 
 # Structs of course.cuh and broad.cu.
 RECORD = np.dtype(
     [("relaxed", np.uint64), ("pulled", np.uint64), ("step", np.float64)]
-    + [(name, np.uint32) for name in ("phases", "sweeps", "rises", "ended")]
+    + [(name, np.uint32) for name in ("phases", "sweeps", "rises", "ended", "left", "turn")]
 )
 SLOT_BYTES = 48
 CONTROL_BYTES = RECORD.itemsize + 8 + 3 * SLOT_BYTES
@@ -57,8 +63,8 @@ def symmetric(offsets, targets, bits):
 
 
 def first_step(graph: Graph) -> float:
-    """How far the bound rises at first: infinite, so that there is no bound, where all weights are equal."""
-    if not graph.m or graph.weights.min() == graph.weights.max():
+    """How far the bound rises at first: infinite, so that there is no bound, where weights are almost equal."""
+    if not graph.m or almost_equal(graph.weights):
         return np.inf
     return min(STEP_OF_MEAN, 2 * STEP_ARCS * graph.n / graph.m) * graph.mean_weight
 
@@ -67,18 +73,22 @@ class Broad:
     """A graph with rows sorted by weight, and the arrays of one query over the whole grid.
 
     graph: as `simplified` makes it. delta: how far the bound rises at a time, in the weights' unit; adapts where not
-    given.
+    given. tail: what goes on where the frontier has become narrow, of the same graph and buffers; its distances are
+    used from the beginning.
     """
 
-    def __init__(self, graph: Graph, buffers: Buffers, *, delta: float | None = None) -> None:
-        self.graph, self._buffers = graph, buffers
+    def __init__(
+        self, graph: Graph, buffers: Buffers, *, delta: float | None = None, tail: Resident | None = None
+    ) -> None:
+        self.graph, self._buffers, self._tail = graph, buffers, tail
         bits = graph.weights.view(np.uint32)
         self.symmetric = bool(symmetric(graph.offsets, graph.targets, bits))
         # One block a multiprocessor, so that all are resident at once.
         self.blocks = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        arcs = np.empty((graph.m, 2), np.uint32)
-        arcs[:, 0], arcs[:, 1] = graph.targets.view(np.uint32), bits
-        self.offsets, self.arcs = buffers.upload(graph.offsets), buffers.upload(arcs)
+        self.pulls = self.symmetric or graph.m >= PULLED_FROM
+        self.offsets, self.arcs = self._into = self._upload(graph)
+        if self.pulls and not self.symmetric:
+            self._into = self._upload(graph.transposed())
         self.cursor = buffers.empty(graph.n, np.uint32)
         self.room, self._pieces_room = self._rooms(graph)
         self.pieces = buffers.empty(2 * self._pieces_room * PIECE_BYTES, np.uint8)
@@ -91,6 +101,12 @@ class Broad:
         self._typed = ()
         self._take(graph.weights.dtype)
 
+    def _upload(self, graph: Graph) -> tuple:
+        """Offsets and arcs (target, weight's bits) on the device."""
+        arcs = np.empty((graph.m, 2), np.uint32)
+        arcs[:, 0], arcs[:, 1] = graph.targets.view(np.uint32), graph.weights.view(np.uint32)
+        return self._buffers.upload(graph.offsets), self._buffers.upload(arcs)
+
     @staticmethod
     def _rooms(graph: Graph) -> tuple[int, int]:
         """Entries of a queue, and pieces of a list: in a phase every row is cut at most once."""
@@ -100,18 +116,26 @@ class Broad:
     def forecast(cls, graph: Graph) -> int:
         """Bytes of the arrays with distances of 32 bits."""
         room, pieces = cls._rooms(graph)
-        return graph.n * 24 + graph.m * 8 + 16 * room + 2 * pieces * PIECE_BYTES
+        turned = graph.n * 8 + graph.m * 8 if graph.directed and graph.m >= PULLED_FROM else 0
+        return graph.n * 24 + graph.m * 8 + 16 * room + 2 * pieces * PIECE_BYTES + turned
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
         self.dtype = np.dtype(dtype)
         self._buffers.release(*self._typed)
         entries = self._buffers.empty(4 * self.room, self.dtype)
-        self._typed = (*(self._buffers.empty(self.graph.n, self.dtype) for _ in range(3)), entries)
-        self.distances, self.done, self.next, self._entries = self._typed
+        self._typed = (*(self._buffers.empty(self.graph.n, self.dtype) for _ in range(2)), entries)
+        self.done, self.next, self._entries = self._typed
+        if self._tail:
+            if self._tail.dtype != self.dtype:
+                self._tail.take(self.dtype)
+            self.distances = self._tail.distances
+        else:
+            self.distances = self._buffers.empty(self.graph.n, self.dtype)
+            self._typed = (*self._typed, self.distances)
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "broad", f"broad_start_{suffix}", "IIPPPP")
-        self._kernel = function("sssp", "broad", f"broad_{suffix}", "PPPPPPPPIPdQIIIIII")
+        self._kernel = function("sssp", "broad", f"broad_{suffix}", "PPPPPPPPPPIPdQIIIIIII")
 
     def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
         """Answer one source; returns seconds, counters, and the work of Run.
@@ -120,9 +144,10 @@ class Broad:
         Raises Unavailable when the query ends by its timeout.
         """
         timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_VERTEX * self.graph.n // 1000
-        record = run_until_it_fits(
+        record, tail = run_until_it_fits(
             lambda: self._attempt(source, laps, timeout_ms),
             widen=lambda: self._take(widened_type(self.dtype)),
+            grow=self._grow,
             timed_out=f"fast ended on {self.graph.name} by its timeout of {timeout_ms / 1000:g} s",
         )
         counters = {
@@ -135,23 +160,40 @@ class Broad:
         }
         if np.isfinite(record["step"]):
             counters["delta"] = float(record["step"])
+        if record["left"]:
+            counters["rounds"] = int(tail["rounds"])
+            counters["phases"] += int(tail["hops"])
+            counters["relaxations"] += int(tail["relaxations"])
         moved = 3 * counters["sweeps"] * self.graph.n * self.dtype.itemsize + 8 * counters["relaxations"]
         return sum(laps.seconds()), counters, {"bytes": moved}
 
-    def _attempt(self, source: int, laps: Laps, timeout_ms: int) -> tuple[int, np.void]:
-        """How the query ended, and its record."""
+    def _grow(self) -> None:
+        self._tail.grow()
+        self.distances = self._tail.distances
+
+    def _attempt(self, source: int, laps: Laps, timeout_ms: int) -> tuple[int, tuple[np.void, np.void | None]]:
+        """How the query ended, its record, and that of its tail."""
         n, control = self.graph.n, pointer(self.control)
         state = [pointer(array) for array in (self.distances, self.done, self.next, self.cursor, self._entries)]
         with laps:
+            if self._tail:
+                self._tail.start()
             self._start.prepared_async_call(
                 (self.blocks, 1), (THREADS, 1, 1), None, n, source, *state[:2], pointer(self._entries), control
             )
             self._kernel.prepared_async_call(
                 (self.blocks, 1), (THREADS, 1, 1), None,
-                pointer(self.offsets), pointer(self.arcs), *state, pointer(self.pieces), self._pieces_room, control,
-                self.delta, self.graph.m, n, self.room, self._heaviest, int(self.symmetric), int(self.adapts),
-                timeout_ms,
+                pointer(self.offsets), pointer(self.arcs), *map(pointer, self._into), *state, pointer(self.pieces),
+                self._pieces_room, control, self.delta, self.graph.m, n, self.room, self._heaviest, int(self.pulls),
+                int(self.adapts), timeout_ms, FEW if self._tail else 0,
             )  # fmt: skip
+            if self._tail:
+                left = control + RECORD.fields["left"][1]
+                self._tail.go_on(pointer(self._entries), left, self.room, timeout_ms)
         driver.memcpy_dtoh(self.record, control)
-        record = self.record[0]
-        return int(record["ended"]), record
+        record, tail = self.record[0], None
+        ended = int(record["ended"])
+        if record["left"]:
+            tail = self._tail.noted()[0]
+            ended |= int(tail["ended"])
+        return ended, (record, tail)

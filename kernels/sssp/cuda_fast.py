@@ -1,203 +1,23 @@
-"""`fast` on the GPU: host side of fast.cu.
-
-Returns distances of the weights' type, or of 64 bits once a sum did not fit. One launch answers a query (after one that
-resets); the host reads one record at the end. Several sources in one launch are divided among teams of blocks, which
-gives more answers a second, each with a higher latency.
-"""
+"""`fast` on the GPU: which of its kernels answers, and the solvers around them."""
 
 from __future__ import annotations
 
 import time
 
 import numpy as np
-import pycuda.driver as driver
 
-from saitan.cuda import device
-from saitan.cuda.buffers import Buffers, pointer
-from saitan.cuda.constants import constants
-from saitan.cuda.module import function
-from saitan.cuda.timing import Laps
 from saitan.graph import Graph
-from saitan.problem import Checked, Run, Unavailable
+from saitan.problem import Checked, Run
+from saitan.sssp.choice import BROAD, RESIDENT, chosen, level_sizes
 from saitan.sssp.cuda_broad import Broad
+from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.cuda_solver import CudaSolver
-from saitan.sssp.ending import run_until_it_fits, widened_type
-from saitan.sssp.layout import NONE, lay_out, levels, rows_needed
 from saitan.sssp.simplify import simplified
 from saitan.sssp.validate import CERTIFIED
 
-THREADS = constants("sssp", "fast.cu")["THREADS"]
-HOPS = 24  # between exchanges
-QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
-LEAST_SPILL = 4096  # entries of a queue in device memory
-MOST_DONATED = 4096  # entries that a block can donate in a round
-LONGEST_STEP = 0.7  # of the mean weight, where the step adapts
-# A query's timeout: a fixed part, and a part for every row, because each may need a hop of its own.
-TIMEOUT_MS, TIMEOUT_US_A_ROW = 10_000, 4
-TRACED = 1 << 16
-
-# Structs of fast.cu and mailbox.cuh.
-RECORD = np.dtype(
-    [(name, np.uint64) for name in ("relaxations", "rounds", "hops", "ended", "last_round")] + [("step", np.float64)]
-)
-ROUND = np.dtype([("ns", np.uint64)] + [(name, np.uint32) for name in ("hops", "vertices", "repeated", "waiting")])
-MESSAGE_BYTES, DONATED_BYTES = 32, 16
-
-
-class Resident:
-    """A graph in rows of four arcs, and the arrays of `count` queries answered in one launch.
-
-    delta: how far the bound rises a hop, in the weights' unit; adapts where not given. blocks: of a team.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        buffers: Buffers,
-        *,
-        delta: float | None = None,
-        count: int = 1,
-        blocks: int | None = None,
-        threads: int = THREADS,
-        hops: int = HOPS,
-    ) -> None:
-        self.graph, self._buffers, self.count = graph, buffers, count
-        self._threads, self._hops = threads, hops
-        processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        # One block a multiprocessor, so that all are resident at once; several sources divide them.
-        self.blocks = min(blocks or max(1, processors // count), processors, threads)
-        self.teams = min(count, processors // self.blocks)
-        rows = lay_out(graph)
-        if len(rows) >= NONE:
-            raise Unavailable(f"fast numbers 2^32 - 1 vertices, {graph.name} has {len(rows):,} in rows of four arcs")
-        self.n_rows = len(rows)
-        self.rows = buffers.upload(rows)
-        self.sources, self.records = buffers.empty(count, np.uint32), buffers.empty(count, RECORD)
-        resident = self.teams * self.blocks
-        self._messages = buffers.empty(2 * resident * MESSAGE_BYTES, np.uint8)
-        self._donated = buffers.empty(2 * resident * MOST_DONATED * DONATED_BYTES, np.uint8)
-        # Round numbers go on from launch to launch: a message of an earlier launch is never taken for a new one.
-        for mail in (self._messages, self._donated):
-            mail.fill(0)
-        self._round = 0
-        self.spill = max(LEAST_SPILL, 2 * self.n_rows // resident)
-        self.adapts = delta is None
-        self.delta = (LONGEST_STEP * graph.mean_weight or 1.0) if delta is None else delta
-        self._typed = ()
-        self._take(graph.weights.dtype)
-
-    @staticmethod
-    def forecast(graph: Graph, count: int = 1) -> int:
-        """Bytes of the arrays with distances of 32 bits."""
-        processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
-        mail = 2 * processors * (MESSAGE_BYTES + MOST_DONATED * DONATED_BYTES)
-        return rows_needed(graph) * (32 + 32 + 4 * count) + mail + 16 * processors * LEAST_SPILL
-
-    def _take(self, dtype: np.dtype) -> None:
-        """Arrays and kernels for distances of a type."""
-        self.dtype = np.dtype(dtype)
-        entry, resident = 2 * self.dtype.itemsize, self.teams * self.blocks
-        self._buffers.release(*self._typed)
-        self.answers = self._buffers.empty((self.count, self.n_rows), self.dtype)
-        self._spill_area = self._buffers.empty(resident * 2 * self.spill * entry, np.uint8)
-        self._typed = (self.answers, self._spill_area)
-        suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
-        self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
-        self._kernel = function("sssp", "fast", f"queries_{suffix}", "PPIPPPPPPIIIIIIIIIId")
-        room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-        self._queue = min(QUEUE_BYTES, room - self._kernel.shared_size_bytes) // (2 * entry)
-        self._shared_bytes = self._queue * 2 * entry
-        self._kernel.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared_bytes)
-
-    @property
-    def distances(self):
-        """The first query's distances as a device array [n]."""
-        return self.answers[0, : self.graph.n]
-
-    def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
-        """Answer one source; returns seconds, counters, and no work: latencies bound it, not a rate (NOTES.md)."""
-        seconds, records = self.launch(np.array([source]), laps)
-        return seconds, self.counters(records), {}
-
-    def counters(self, records: np.ndarray) -> dict[str, float]:
-        """The means of the records of a launch over its queries."""
-        return {
-            "phases": float(records["hops"].mean()),
-            "rounds": float(records["rounds"].mean()),
-            "relaxations": float(records["relaxations"].mean()),
-            "blocks": self.blocks,
-            "delta": float(records["step"][0]),
-            "distance_bits": 8 * self.dtype.itemsize,
-        }
-
-    def trace(self, source: int) -> np.ndarray:
-        """Answer one source; returns ROUND [rounds], at most TRACED of them."""
-        traces = self._buffers.empty(TRACED, ROUND)
-        _, records = self.launch(np.array([source]), Laps(), traces)
-        noted = traces.get()[: int(records["rounds"][0])]
-        self._buffers.release(traces)
-        return noted
-
-    def launch(self, sources: np.ndarray, laps: Laps, traces=None) -> tuple[float, np.ndarray]:
-        """Answer `count` sources; returns the seconds of the launch and RECORD [count].
-
-        Raises Unavailable when a query ends by its timeout.
-        """
-        self.sources.set(sources.astype(np.uint32))
-        timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_ROW * self.n_rows // 1000
-        records = run_until_it_fits(
-            lambda: self._attempt(laps, timeout_ms, traces),
-            widen=lambda: self._take(widened_type(self.dtype)),
-            grow=self._grow,
-            timed_out=f"fast ended on {self.graph.name} by its timeout of {timeout_ms / 1000:g} s",
-        )
-        return sum(laps.seconds()), records
-
-    def _finish(self) -> None:
-        """Queue what belongs to the answer beside the distances; nothing here."""
-
-    def _grow(self) -> None:
-        self.spill *= 2
-        self._take(self.dtype)
-
-    def _attempt(self, laps: Laps, timeout_ms: int, traces) -> tuple[int, np.ndarray]:
-        """How the queries ended, and their records."""
-        with laps:
-            self._start.prepared_async_call(
-                (1024, 1), (256, 1, 1), None,
-                self.answers.size, pointer(self.answers), self.count, pointer(self.records),
-            )  # fmt: skip
-            self._kernel.prepared_async_call(
-                (self.teams * self.blocks, 1), (self._threads, 1, 1), None,
-                pointer(self.rows), pointer(self.sources), self.count, pointer(self.answers),
-                pointer(self._spill_area), pointer(self._donated), pointer(self._messages), pointer(self.records),
-                0 if traces is None else pointer(traces),
-                self.n_rows, self._queue, self.spill, MOST_DONATED, self.blocks, self._hops, int(self.adapts),
-                timeout_ms, TRACED, self._round + 1, self.delta, shared_size=self._shared_bytes,
-            )  # fmt: skip
-            self._finish()
-        records = self.records.get()
-        self._round = int(records["last_round"].max())
-        return int(np.bitwise_or.reduce(records["ended"])), records
-
-
-# A graph of at least so many arcs a vertex and at most so many breadth-first levels has frontiers so broad that a phase
-# of the whole grid does more in its time than hops of blocks do.
-BROAD_DEGREE, BROAD_LEVELS = 6, 100
-# Values of the counter `engine`.
-RESIDENT, BROAD = 1, 2
-
-
-def chosen(graph: Graph, depth: int) -> int:
-    """Which engine answers fastest: RESIDENT, whose hops take less time, or BROAD, whose phases do more.
-
-    depth: breadth-first levels from a vertex of the largest degree.
-    """
-    return BROAD if graph.m >= BROAD_DEGREE * graph.n and depth <= BROAD_LEVELS else RESIDENT
-
 
 class Fast(CudaSolver):
-    """One source at a time, by queues of blocks (fast.cu) or by phases of the whole grid (broad.cu).
+    """One source at a time: by queues of blocks (fast.cu), by phases of the whole grid (broad.cu), or both in turn.
 
     delta: how far the bound rises, in the weights' unit: a hop of fast.cu, or at a time; adapts where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
@@ -205,12 +25,13 @@ class Fast(CudaSolver):
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         simple = simplified(graph)
-        depth = levels(simple)
-        engine = chosen(simple, depth)
-        made = {RESIDENT: Resident, BROAD: Broad}[engine]
-        super().__init__(graph, made.forecast(simple))
-        self.engine = made(simple, self.buffers, delta=delta)
-        self._why = {"engine": engine, "levels": depth, "degree": simple.m / simple.n}
+        sizes = level_sizes(simple)
+        engine = chosen(simple, sizes)
+        needed = (engine != BROAD) * Resident.forecast(simple) + (engine != RESIDENT) * Broad.forecast(simple)
+        super().__init__(graph, needed)
+        tail = Resident(simple, self.buffers, delta=delta) if engine != BROAD else None
+        self.engine = tail if engine == RESIDENT else Broad(simple, self.buffers, delta=delta, tail=tail)
+        self._why = {"engine": engine, "levels": len(sizes), "degree": simple.m / simple.n}
 
     def run(self, source: int) -> Run:
         """Answer one source; `rounds` is among the counters where the persistent kernel ran."""

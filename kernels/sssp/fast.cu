@@ -38,22 +38,29 @@ static constexpr uint32_t THREADS = 768, NARROW_THREADS = 512;
 // Entries that a block keeps beyond the average before it donates: small differences are not worth a message.
 static constexpr uint32_t SLACK = 16;
 
-// What a query leaves for the host; RECORD in cuda_fast.py.
+// What a query leaves for the host; RECORD in cuda_resident.py.
 struct Record {
     unsigned long long relaxations, rounds, hops, ended, last_round;
     double step;
 };
 
-// What a round leaves where a trace is wanted; ROUND in cuda_fast.py.
+// What a round leaves where a trace is wanted; ROUND in cuda_resident.py.
 struct Round {
     unsigned long long ns;
     uint32_t hops, vertices, repeated, waiting;
 };
 
-// Answer one source by all blocks of a team. Returns how it ended.
+// What broad.cu has left to this kernel: entries of distances that stand already. `go_on` in cuda_resident.py passes it.
+template <typename D> struct Left {
+    const Entry<D> *lists;  // two, each with room for `room`
+    const uint32_t *count;  // and which of the lists
+    uint32_t room;
+};
+
+// Answer one source by all blocks of a team, or go on from what is left. Returns how it ended.
 template <typename D, typename W>
-static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source, D *distances, Queue<D> in,
-                                 Queue<D> out, uint4 *donations, Mailboxes &mail, Record *record, Round *trace,
+static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source, const Left<D> &left, D *distances,
+                                 Queue<D> in, Queue<D> out, uint4 *donations, Mailboxes &mail, Record *record, Round *trace,
                                  const Settings &set) {
     __shared__ Shared<D> shared;
     uint32_t tid = threadIdx.x, tails = shared_address(shared.tails), current = 0;
@@ -61,21 +68,27 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
     // Threads that hop where the frontier is narrow, and the entries that one pass of them takes.
     const uint32_t hopping = min(blockDim.x, NARROW_THREADS), pass = hopping / 4, capacity = set.queue + set.spill;
     const float share = 1.0f / set.blocks;
-    uint32_t count = mail.rank == 0, limit = SLACK, long_queue = pass, most_hops = set.hops, rotation = 1;
+    const uint32_t given = left.lists ? left.count[0] : 1;
+    Tally tally;
+    uint32_t count = min((given + set.blocks - 1 - mail.rank) / set.blocks, capacity), limit = SLACK, long_queue = pass, most_hops = set.hops, rotation = 1;
     bool narrow = true;
     if (tid == 0) {
         shared = {{}, 0, 0, 0, 0, {NO_TOTALS, NO_TOTALS}, Distance<D>::unreached};
-        if (count) {
+        if (count && !left.lists) {
             Distance<D>::atomic_min(&distances[source], D(0));
             in.put(0, {D(0), source});
         }
+    }
+    if (left.lists) {
+        for (uint32_t i = tid; i < count; i += blockDim.x)
+            in.put(i, left.lists[size_t(left.count[1]) * left.room + i * set.blocks + mail.rank]);
+        if (given > capacity * set.blocks) tally.ended |= FULL;
     }
     __syncthreads();
 
     unsigned long long begin = now_ns(), deadline = begin + set.timeout_ms * 1000000ull;
     unsigned long long rounds = 0, all_hops = 0;
     Window<D> window{set.step, set.step};
-    Tally tally;
     Totals all;
 
     while (true) {
@@ -155,10 +168,11 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
 
 // Team t of `teams` answers the sources t, t + teams, and so on. All blocks must be resident.
 template <typename D, typename W>
-static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *sources, uint32_t count, D *distances,
-                               Entry<D> *spill, uint4 *donations, Message *counts, Record *records, Round *trace,
+static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *sources, const Left<D> &left,
+                               uint32_t count, D *distances, Entry<D> *spill, uint4 *donations, Message *counts, Record *records, Round *trace,
                                const Settings &set) {
     extern __shared__ __align__(16) unsigned char dynamic[];
+    if (left.lists && !left.count[0]) return;
     uint32_t team = blockIdx.x / set.blocks, teams = gridDim.x / set.blocks;
     Queue<D> in{shared_address(dynamic), spill + size_t(blockIdx.x) * 2 * set.spill, set.queue, set.spill}, out = in;
     out.in_shared += in.size * sizeof(Entry<D>), out.in_device += in.spill;
@@ -171,7 +185,7 @@ static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *s
         uint64_t own = __cvta_generic_to_global(distances + size_t(i) * set.rows);
         pin(own);
         D *mine = reinterpret_cast<D *>(__cvta_global_to_generic(own));
-        ended = query<D, W>(rows, sources[i], mine, in, out, donations, mail, &records[i], trace, set);
+        ended = query<D, W>(rows, sources[i], left, mine, in, out, donations, mail, &records[i], trace, set);
     }
 }
 
@@ -188,10 +202,11 @@ static __device__ void start(size_t all, D *distances, uint32_t count, Record *r
         start(all, distances, count, records);                                                                    \
     }                                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                 \
-        queries_##suffix(const uint2 *__restrict__ rows, const uint32_t *sources, uint32_t count, D *distances,   \
-                         Entry<D> *spill, uint4 *donations, Message *counts, Record *records, Round *trace,            \
+        queries_##suffix(const uint2 *__restrict__ rows, const uint32_t *sources,                                 \
+                         const __grid_constant__ Left<D> left, uint32_t count, D *distances, Entry<D> *spill,     \
+                         uint4 *donations, Message *counts, Record *records, Round *trace,                        \
                          const __grid_constant__ Settings set) {                                                  \
-        queries<D, W>(rows, sources, count, distances, spill, donations, counts, records, trace, set);                \
+        queries<D, W>(rows, sources, left, count, distances, spill, donations, counts, records, trace, set);      \
     }
 
 KERNELS(u4_u4, uint32_t, uint32_t)

@@ -38,35 +38,18 @@ def _extra_before(graph: Graph) -> np.ndarray:
     return np.cumsum(extra, out=extra)
 
 
-def levels(graph: Graph) -> int:
-    """Number of breadth-first levels from a vertex of the largest degree."""
-    return _levels(graph.offsets, graph.targets, int(graph.degrees.argmax())) if graph.m else 1
-
-
-@njit(cache=True)
-def _levels(offsets, targets, start):
-    order = np.empty(len(offsets) - 1, np.int32)
-    seen = np.zeros(len(order), np.bool_)
-    seen[start], order[0] = True, start
-    found, done, count = 1, 0, 0
-    while done < found:
-        count += 1
-        level_end = found
-        while done < level_end:
-            v = order[done]
-            done += 1
-            for i in range(offsets[v], offsets[v + 1]):
-                if not seen[targets[i]]:
-                    seen[targets[i]] = True
-                    order[found] = targets[i]
-                    found += 1
-    return count
-
-
 @njit(cache=True)
 def _split(first, last, side):
-    """The part of the arcs first .. last - 1 below one of the four places of a row."""
-    return first + (last - first) * side // WIDTH, first + (last - first) * (side + 1) // WIDTH
+    """The part of the arcs first .. last - 1 below one of the four places of a row.
+
+    As many places as can have an arc of their own: that takes the fewest extra vertices.
+    """
+    arcs = last - first
+    alone = max(0, WIDTH - (arcs - 2) // (WIDTH - 1))
+    if side < alone:
+        return min(first + side, last), min(first + side + 1, last)
+    first, place, places = first + alone, side - alone, WIDTH - alone
+    return first + (last - first) * place // places, first + (last - first) * (place + 1) // places
 
 
 @njit(cache=True)
@@ -100,12 +83,8 @@ def _fill_rows(offsets, targets, weights, extra, rows):
         known = 1
         for k in range(held):
             row = np.int64(v) if k == 0 else n + extra[v] + k - 1
-            short = ends[k] - starts[k] <= WIDTH
             for side in range(WIDTH):
-                if short:
-                    first, last = starts[k] + side, min(starts[k] + side + 1, ends[k])
-                else:
-                    first, last = _split(starts[k], ends[k], side)
+                first, last = _split(starts[k], ends[k], side)
                 if last - first == 1:
                     rows[row, side, 0], rows[row, side, 1] = targets[first], weights[first]
                 elif last - first > 1:

@@ -28,17 +28,20 @@ template <typename T> struct List {
     uint32_t room;
 };
 
+// into_offsets, into_arcs: the arcs into a vertex, with their tails; of a symmetric graph the same as the others.
 template <typename D> struct World {
     uint32_t n;
     const int64_t *__restrict__ offsets;
     const uint2 *__restrict__ arcs;
+    const int64_t *__restrict__ into_offsets;
+    const uint2 *__restrict__ into_arcs;
     D *distances, *done, *next;
     uint32_t *cursor;
 };
 
 // What a thread has counted in a phase.
 struct Counts {
-    uint32_t relaxed = 0, inside = 0;  // arcs relaxed; arcs of the vertices relaxed for the first time
+    uint32_t relaxed = 0, inside = 0;  // arcs relaxed; arcs into the vertices relaxed for the first time
     uint32_t done = 0, repeated = 0, first = 0;  // vertices relaxed; changes below the bound; the first time
     uint32_t ended = 0;
 };
@@ -152,7 +155,8 @@ static __device__ void relax_rows(const World<D> &world, bool due, uint32_t v, u
         world.done[v] = distance, world.cursor[v] = end, world.next[v] = next;
         first = row + begin, count = end - begin;
         counts.relaxed += count, counts.done++;
-        if (done == Distance<D>::unreached) counts.first++, counts.inside += length;
+        if (done == Distance<D>::unreached)
+            counts.first++, counts.inside += uint32_t(world.into_offsets[v + 1] - world.into_offsets[v]);
     }
     uint32_t cut = count > PIECE ? (count + PIECE - 1) / PIECE : 0;
     if (uint32_t many = __ballot_sync(ALL, cut != 0)) {
@@ -211,7 +215,7 @@ static __device__ void relax_piece(const World<D> &world, const Piece<D> &piece,
     relax_batch<D, W>(world, arc, from, given, (piece.count + 31) / 32, bound, stage, queue, counts, lane);
 }
 
-// The vertex beyond the bound, if this lane's is, takes the minimum over its neighbours below it.
+// The vertex beyond the bound, if this lane's is, takes the minimum over the tails below it of the arcs into it.
 template <typename D, typename W>
 static __device__ void pull(const World<D> &world, uint32_t v, D bound, Counts &counts, uint32_t lane) {
     auto through = [&](uint2 arc) {
@@ -224,16 +228,18 @@ static __device__ void pull(const World<D> &world, uint32_t v, D bound, Counts &
     uint32_t length = 0;
     int64_t row = 0;
     D best = Distance<D>::unreached;
-    if (v < world.n && world.distances[v] >= bound) row = world.offsets[v], length = world.offsets[v + 1] - row;
+    if (v < world.n && world.distances[v] >= bound)
+        row = world.into_offsets[v], length = world.into_offsets[v + 1] - row;
     counts.relaxed += length;
     if (length <= ALONE)
-        for (uint32_t i = 0; i < length; i++) best = min(best, through(world.arcs[row + i]));
+        for (uint32_t i = 0; i < length; i++) best = min(best, through(world.into_arcs[row + i]));
     for (uint32_t many = __ballot_sync(ALL, length > ALONE); many; many &= many - 1) {
         int owner = __ffs(many) - 1;
         int64_t row_first = __shfl_sync(ALL, row, owner);
         uint32_t row_length = __shfl_sync(ALL, length, owner);
         D row_best = Distance<D>::unreached;
-        for (uint32_t i = lane; i < row_length; i += 32) row_best = min(row_best, through(world.arcs[row_first + i]));
+        for (uint32_t i = lane; i < row_length; i += 32)
+            row_best = min(row_best, through(world.into_arcs[row_first + i]));
         for (int other = 16; other; other /= 2) row_best = min(row_best, __shfl_xor_sync(ALL, row_best, other));
         if (lane == uint32_t(owner)) best = row_best;
     }

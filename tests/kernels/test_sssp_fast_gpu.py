@@ -39,7 +39,7 @@ def answers(graph, sources, **parameters):
     """Distances [sources, n] of one launch, from poisoned memory."""
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps
-    from saitan.sssp.cuda_fast import Resident
+    from saitan.sssp.cuda_resident import Resident
 
     buffers = Buffers(0, "test")
     resident = Resident(graph, buffers, count=len(sources), **parameters)
@@ -54,12 +54,12 @@ def answers(graph, sources, **parameters):
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape.values())))
 @pytest.mark.parametrize("room", ["plenty", "little"])
 def test_equals_dijkstra(shape, room, monkeypatch):
-    from saitan.sssp import cuda_fast
+    from saitan.sssp import cuda_resident
 
-    monkeypatch.setattr(cuda_fast, "TIMEOUT_MS", 2000)
+    monkeypatch.setattr(cuda_resident, "TIMEOUT_MS", 2000)
     if room == "little":  # queues that go on in device memory, few entries donated at a time
-        monkeypatch.setattr(cuda_fast, "QUEUE_BYTES", 64)
-        monkeypatch.setattr(cuda_fast, "MOST_DONATED", 3)
+        monkeypatch.setattr(cuda_resident, "QUEUE_BYTES", 64)
+        monkeypatch.setattr(cuda_resident, "MOST_DONATED", 3)
     random = np.random.default_rng([SHAPES.index(shape), len(room)])
     for _ in range(12):
         graph = drawn(random)
@@ -76,14 +76,14 @@ def test_equals_dijkstra(shape, room, monkeypatch):
 def test_a_queue_without_room_is_tried_again_larger():
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps
-    from saitan.sssp import cuda_fast
+    from saitan.sssp import cuda_resident
 
     random = np.random.default_rng(3)
     graph = Graph.from_arcs(3000, *random.integers(0, 3000, (2, 9000)), np.ones(9000, np.uint32))
     buffers = Buffers(0, "test")
-    resident = cuda_fast.Resident(graph, buffers, blocks=1, delta=np.inf)
+    resident = cuda_resident.Resident(graph, buffers, blocks=1, delta=np.inf)
     resident._queue, resident.spill = 4, 8
-    resident._take(resident.dtype)
+    resident.take(resident.dtype)
     resident._queue = 4
     resident.launch(np.array([5]), Laps())
     assert resident.spill > 8
@@ -95,7 +95,7 @@ def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps
     from saitan.problem import Unavailable
-    from saitan.sssp import cuda_fast
+    from saitan.sssp import cuda_resident
 
     class OneLess:
         def __init__(self, kernel):
@@ -104,9 +104,9 @@ def test_a_block_that_is_missing_ends_the_wait(monkeypatch):
         def prepared_async_call(self, grid, *rest, **named):
             self.kernel.prepared_async_call((grid[0] - 1, 1), *rest, **named)
 
-    monkeypatch.setattr(cuda_fast, "TIMEOUT_MS", 200)
+    monkeypatch.setattr(cuda_resident, "TIMEOUT_MS", 200)
     buffers = Buffers(0, "test")
-    resident = cuda_fast.Resident(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), buffers, blocks=3)
+    resident = cuda_resident.Resident(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), buffers, blocks=3)
     resident._kernel = OneLess(resident._kernel)
     with pytest.raises(Unavailable, match="by its timeout"):
         resident.launch(np.array([0]), Laps())
@@ -131,7 +131,8 @@ def test_many_sources_and_a_trace():
 
 @pytest.mark.parametrize("delta", [None, 1.0, 1000.0, np.inf])
 @pytest.mark.parametrize("room", [4, 1 << 16])  # entries of a queue: little, so that it overflows, and plenty
-def test_whole_grid_equals_dijkstra(delta, room, monkeypatch):
+@pytest.mark.parametrize("turned", [0, 2**40])  # arcs from which a directed graph's vertices pull
+def test_whole_grid_equals_dijkstra(delta, room, turned, monkeypatch):
     from saitan.cuda.buffers import Buffers
     from saitan.cuda.timing import Laps
     from saitan.sssp import cuda_broad
@@ -139,6 +140,7 @@ def test_whole_grid_equals_dijkstra(delta, room, monkeypatch):
 
     monkeypatch.setattr(cuda_broad, "TIMEOUT_MS", 2000)
     monkeypatch.setattr(cuda_broad, "LEAST_ROOM", room)
+    monkeypatch.setattr(cuda_broad, "PULLED_FROM", turned)
     random = np.random.default_rng(4)
     for _ in range(20):
         graph = drawn(random)
@@ -221,10 +223,59 @@ def test_whole_grid_without_a_block_ends_by_its_timeout(monkeypatch):
     buffers.free()
 
 
+def with_a_tail(weights, n=3000, tail=400, degree=16):
+    """A random graph and a path that begins at its last vertex, both ways; weights: drawn by this call of a count."""
+    random = np.random.default_rng(5)
+    tails, heads = np.repeat(np.arange(n), degree // 2), random.integers(0, n, n * degree // 2)
+    along = np.arange(n - 1, n + tail - 1)
+    tails, heads = np.r_[tails, np.arange(n - 1), along], np.r_[heads, np.arange(1, n), along + 1]
+    drawn = weights(random, len(tails))
+    return Graph.from_arcs(n + tail, np.r_[tails, heads], np.r_[heads, tails], np.r_[drawn, drawn])
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        lambda random, count: random.integers(0, 1000, count).astype(np.uint32),
+        lambda random, count: random.random(count, np.float32),
+        lambda random, count: np.ones(count, np.uint32),
+        lambda random, count: random.integers(2**31, 2**32 - 1, count).astype(np.uint32),
+    ],
+    ids=["integers", "floats", "unit", "64 bits"],
+)
+def test_queues_go_on_in_a_tail(weights):
+    from saitan.sssp.choice import BOTH
+    from saitan.sssp.cuda_fast import Fast
+
+    graph = with_a_tail(weights)
+    solver = Fast(graph)
+    for source in (0, 17, 0, graph.n - 1):  # and from the tail's end, where little is left to the queues
+        solver.engine.distances.fill(77)
+        counters = solver.run(source).counters
+        solver.validate()
+        assert sssp.differs(sssp.reference(graph, source), solver.answer()) is None
+        assert counters["engine"] == BOTH and (source >= 3000 or counters["rounds"] > 3)
+    solver.close()
+
+
+def test_a_tail_without_room_is_tried_again_larger():
+    from saitan.sssp.cuda_fast import Fast
+
+    graph = with_a_tail(lambda random, count: random.integers(1, 9, count).astype(np.uint32))
+    solver = Fast(graph)
+    tail = solver.engine._tail
+    tail._queue, tail.spill = 0, 0
+    solver.run(3)
+    assert tail.spill > 0 or tail._queue > 0
+    solver.validate()
+    solver.close()
+
+
 def test_picks_the_whole_grid_for_a_small_world():
     from saitan.generators.kronecker import kronecker
+    from saitan.sssp.choice import BROAD
     from saitan.sssp.cuda_broad import Broad
-    from saitan.sssp.cuda_fast import BROAD, Fast
+    from saitan.sssp.cuda_fast import Fast
 
     graph = kronecker(scale=17, seed=1, weight_low=1, weight_high=255)
     solver = Fast(graph)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from saitan.graph import Graph
-from saitan.sssp.layout import levels
+from saitan.sssp.choice import BOTH, BROAD, RESIDENT, almost_equal, chosen, level_sizes
 from saitan.sssp.simplify import INSERTED, simplified
 
 
@@ -30,6 +30,49 @@ def test_lightest_of_parallel_arcs_by_weight(dtype, degree):
 
 def test_levels_of_a_path_and_a_star():
     ends = np.arange(9)
-    assert levels(Graph.from_arcs(10, ends, ends + 1, np.ones(9, np.uint32))) == 10
-    assert levels(Graph.from_arcs(10, np.zeros(9, int), ends + 1, np.ones(9, np.uint32))) == 2
-    assert levels(Graph.from_arcs(3, [], [], np.ones(0, np.uint32))) == 1
+    assert level_sizes(Graph.from_arcs(10, ends, ends + 1, np.ones(9, np.uint32))).tolist() == 10 * [1]
+    assert level_sizes(Graph.from_arcs(10, np.zeros(9, int), ends + 1, np.ones(9, np.uint32))).tolist() == [1, 9]
+    assert level_sizes(Graph.from_arcs(3, [], [], np.ones(0, np.uint32))).tolist() == [1]
+
+
+def levels_of(*parts):
+    """Level sizes from pairs (number of levels, vertices of each)."""
+    return np.concatenate([np.full(count, size) for count, size in parts])
+
+
+UNIT, UNIFORM, SKEWED = np.ones(40, np.uint32), np.arange(1, 41, dtype=np.uint32), np.uint32(2) ** np.arange(30)
+
+
+@pytest.mark.parametrize(
+    "degree, weights, sizes, engine",
+    [
+        (2, UNIT, levels_of((20, 1000)), RESIDENT),
+        (8, UNIFORM, levels_of((20, 1000)), RESIDENT),
+        (8, UNIT, levels_of((20, 1000)), BROAD),
+        (8, UNIT + 10**6, levels_of((20, 1000)), BROAD),
+        (8, SKEWED, levels_of((20, 1000)), BROAD),
+        (16, UNIFORM, levels_of((20, 1000)), BROAD),
+        (16, UNIFORM, levels_of((300, 50)), RESIDENT),
+        (16, UNIFORM, levels_of((10, 5000), (20, 1)), BROAD),
+        (16, UNIFORM, levels_of((10, 5000), (500, 1)), BOTH),
+    ],
+)
+def test_the_engine_follows_degree_weights_and_levels(degree, weights, sizes, engine):
+    n = 120
+    arcs = np.arange(n * degree)
+    assert chosen(Graph.from_arcs(n, arcs // degree, arcs % n, np.resize(weights, len(arcs))), sizes) == engine
+
+
+def test_uneven_degrees_take_the_whole_grid_from_fewer_arcs_on():
+    n = 100
+    tails = np.r_[np.repeat(np.arange(n), 3), np.zeros(4 * n, int)]
+    weights = np.resize(UNIFORM, len(tails))
+    assert chosen(Graph.from_arcs(n, tails, np.arange(len(tails)) % n, weights), levels_of((5, 20))) == BROAD
+    even = Graph.from_arcs(n, np.arange(7 * n) // 7, np.arange(7 * n) % n, weights)
+    assert chosen(even, levels_of((5, 20))) == RESIDENT
+
+
+def test_weights_that_differ_little_are_almost_equal():
+    assert almost_equal(np.full(3, 7, np.uint32)) and almost_equal(np.array([6400, 6500], np.uint32))
+    assert almost_equal(np.zeros(3, np.float32)) and almost_equal(np.array([2**32 - 9, 2**32 - 2], np.uint32))
+    assert not almost_equal(np.array([6300, 6400], np.uint32)) and not almost_equal(np.array([0, 1], np.float32))

@@ -1,0 +1,80 @@
+"""Which of the kernels of `fast` answers a graph on the GPU, by its degree and its breadth-first levels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from saitan.graph import Graph
+
+# A graph of at least so many arcs a vertex has frontiers so broad that a phase of the whole grid does more in its time
+# than hops of blocks do, if most of its vertices lie in so few breadth-first levels. The second number is for even
+# degrees and moderately different weights, on which the queues repeat little work.
+BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_LEVELS = 6, 9, 100
+# Even: the mean square of the degrees is at most so many times their mean's square. Moderate: the standard deviation
+# is at most so many times the mean.
+EVEN, MODERATE = 2, 1.5
+# Almost equal weights: a path of so many arcs does not gain the lightest one over another path of as many.
+EQUAL_ARCS = 64
+# The part of the vertices that is meant by most, and levels beyond these from which they are a tail for the queues.
+MOST, TAIL_LEVELS = 0.9, 30
+# Values of the counter `engine`.
+RESIDENT, BROAD, BOTH = 1, 2, 3
+
+
+def chosen(graph: Graph, sizes: np.ndarray) -> int:
+    """Which engine answers fastest: RESIDENT, whose hops take less time, BROAD, whose phases do more, or BOTH in turn.
+
+    sizes: of the breadth-first levels from a vertex of the largest degree.
+    """
+    degree = graph.m / graph.n
+    if degree < BROAD_DEGREE or (degree < BROAD_EVEN_DEGREE and _is_tame(graph)):
+        return RESIDENT
+    reached = np.cumsum(np.sort(sizes)[::-1])
+    broad = int(np.searchsorted(reached, MOST * reached[-1])) + 1
+    if broad > BROAD_LEVELS:
+        return RESIDENT
+    return BROAD if len(sizes) - broad <= TAIL_LEVELS else BOTH
+
+
+def almost_equal(weights: np.ndarray) -> bool:
+    """Whether breadth-first levels settle almost all distances."""
+    lightest, heaviest = float(weights.min()), float(weights.max())
+    return (heaviest - lightest) * EQUAL_ARCS <= lightest
+
+
+def _is_tame(graph: Graph) -> bool:
+    """Whether degrees are even, and weights different but moderately so."""
+    weights = graph.weights
+    return (
+        float(np.square(graph.degrees, dtype=np.float64).mean()) <= EVEN * (graph.m / graph.n) ** 2
+        and not almost_equal(weights)
+        and float(weights.std(dtype=np.float64)) <= MODERATE * graph.mean_weight
+    )
+
+
+def level_sizes(graph: Graph) -> np.ndarray:
+    """int64 [levels]: vertices of every breadth-first level from a vertex of the largest degree."""
+    return _level_sizes(graph.offsets, graph.targets, int(graph.degrees.argmax()))
+
+
+@njit(cache=True)
+def _level_sizes(offsets, targets, start):
+    order = np.empty(len(offsets) - 1, np.int32)
+    seen = np.zeros(len(order), np.bool_)
+    sizes = np.empty(len(order), np.int64)
+    seen[start], order[0] = True, start
+    found, done, count = 1, 0, 0
+    while done < found:
+        level_end = found
+        sizes[count] = level_end - done
+        count += 1
+        while done < level_end:
+            v = order[done]
+            done += 1
+            for i in range(offsets[v], offsets[v + 1]):
+                if not seen[targets[i]]:
+                    seen[targets[i]] = True
+                    order[found] = targets[i]
+                    found += 1
+    return sizes[:count].copy()
