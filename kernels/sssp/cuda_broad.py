@@ -24,7 +24,7 @@ _ROWS = constants("sssp", "rows.cuh")
 THREADS, PIECE = _ROWS["THREADS"], _ROWS["PIECE"]
 PIECE_BYTES = 24
 # The first step: this part of the mean weight, or so much that a row has so many arcs below it, if that is less.
-STEP_OF_MEAN, STEP_ARCS = 1 / 8, 4
+STEP_OF_MEAN, STEP_ARCS = 1 / 16, 2
 LEAST_ROOM = 1 << 16  # entries of a queue
 # Arcs from which on a directed graph's arcs are kept turned round too, so that vertices can pull.
 PULLED_FROM = 1 << 16

@@ -26,8 +26,8 @@ QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is 
 LEAST_SPILL = 4096  # entries of a queue in device memory
 MOST_DONATED = 4096  # entries that a block can donate in a round
 # The first step where it adapts: this part of the mean weight. On graphs of more arcs a vertex than roads have, that
-# over half the degree: so much that a row of evenly drawn weights has LONGEST_STEP arcs below it.
-LONGEST_STEP, ROAD_DEGREE = 0.7, 3.5
+# over half the degree, so that a row of evenly drawn weights has LONGEST_STEP arcs below it; at least LEAST_PART of it.
+LONGEST_STEP, ROAD_DEGREE, LEAST_PART = 0.7, 3.5, 0.2
 # A query's timeout: a fixed part, and a part for every row, because each may need a hop of its own.
 TIMEOUT_MS, TIMEOUT_US_A_ROW = 10_000, 4
 TRACED = 1 << 16
@@ -43,7 +43,7 @@ MESSAGE_BYTES, DONATED_BYTES = 32, 16
 def first_step(graph: Graph) -> float:
     """How far the bound rises a hop at first, where it adapts."""
     degree = graph.m / graph.n
-    return LONGEST_STEP * graph.mean_weight * (2 / degree if degree > ROAD_DEGREE else 1) or 1.0
+    return LONGEST_STEP * graph.mean_weight * (max(2 / degree, LEAST_PART) if degree > ROAD_DEGREE else 1) or 1.0
 
 
 class Resident:
