@@ -43,11 +43,16 @@ def almost_equal(weights: np.ndarray) -> bool:
     return (heaviest - lightest) * EQUAL_ARCS <= lightest
 
 
+def has_even_degrees(graph: Graph) -> bool:
+    """Whether most arcs are in rows of about the mean length."""
+    return float(np.square(graph.degrees, dtype=np.float64).mean()) <= EVEN * (graph.m / graph.n) ** 2
+
+
 def _is_tame(graph: Graph) -> bool:
     """Whether degrees are even, and weights different but moderately so."""
     weights = graph.weights
     return (
-        float(np.square(graph.degrees, dtype=np.float64).mean()) <= EVEN * (graph.m / graph.n) ** 2
+        has_even_degrees(graph)
         and not almost_equal(weights)
         and float(weights.std(dtype=np.float64)) <= MODERATE * graph.mean_weight
     )

@@ -17,6 +17,7 @@ from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Unavailable
+from saitan.sssp.choice import has_even_degrees
 from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.layout import NONE, lay_out, rows_needed
 
@@ -25,8 +26,9 @@ HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
 LEAST_SPILL = 4096  # entries of a queue in device memory
 MOST_DONATED = 4096  # entries that a block can donate in a round
-# The first step where it adapts: this part of the mean weight. On graphs of more arcs a vertex than roads have, that
-# over half the degree, so that a row of evenly drawn weights has LONGEST_STEP arcs below it; at least LEAST_PART of it.
+# The first step where it adapts: this part of the mean weight. Where rows are longer than roads have them, and most
+# about equally long, it is that over half the degree, so that a row of evenly drawn weights has LONGEST_STEP arcs below
+# it; at least LEAST_PART of it.
 LONGEST_STEP, ROAD_DEGREE, LEAST_PART = 0.7, 3.5, 0.2
 # A query's timeout: a fixed part, and a part for every row, because each may need a hop of its own.
 TIMEOUT_MS, TIMEOUT_US_A_ROW = 10_000, 4
@@ -42,8 +44,10 @@ MESSAGE_BYTES, DONATED_BYTES = 32, 16
 
 def first_step(graph: Graph) -> float:
     """How far the bound rises a hop at first, where it adapts."""
-    degree = graph.m / graph.n
-    return LONGEST_STEP * graph.mean_weight * (max(2 / degree, LEAST_PART) if degree > ROAD_DEGREE else 1) or 1.0
+    degree, part = graph.m / graph.n, 1.0
+    if degree > ROAD_DEGREE and has_even_degrees(graph):
+        part = max(2 / degree, LEAST_PART)
+    return part * LONGEST_STEP * graph.mean_weight or 1.0
 
 
 class Resident:
