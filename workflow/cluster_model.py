@@ -4,8 +4,9 @@
     mpirun -n 8 python -m saitan.workflow.cluster_model measure --ranks 8 --scale 19 --out results/model
     python -m saitan.workflow.cluster_model draw results/model
 
-`measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what was
-looked at and sent in every level, seconds, and the collectives' times. `draw` fits a model to all points of a backend
+`measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what
+every level took and how long collectives take, and .npz: the levels of all vertices, of which `draw` counts what was
+looked at and sent. It fits a model to all points of a backend
 (saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv and model.svg: the paper's nodes
 (2^23 vertices each; processes as in its Table 2) on the CPU, 2^24 vertices a GPU on GPUs. Network: that of the ranks
 measured unless given.
@@ -46,13 +47,15 @@ def measure(arguments: argparse.Namespace) -> None:
     solver = bfs.prepare(graph, "cluster", arguments.backend)
     roots = bfs.queries(graph, arguments.roots, SEED)
     solver.run(roots[0])
-    searches = [_search(solver, graph, root, joined) for root in roots]
+    searches, levels = zip(*(_search(solver, root) for root in roots), strict=True)
     timed = [(size, _timed(joined, size)) for size in SIZES] if joined.size > 1 else []
     point = {"backend": arguments.backend, "ranks": joined.size, "scale": arguments.scale}
     if joined.leads:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        name = "-".join(str(value) for value in point.values()) + ".json"
-        _write(arguments.out / name, json.dumps(point | {"timed": timed, "searches": searches}))
+        name = "-".join(str(value) for value in point.values())
+        with beside(arguments.out / f"{name}.npz") as part, part.open("wb") as file:
+            np.savez_compressed(file, levels=np.stack(levels).astype(np.int8))
+        _write(arguments.out / f"{name}.json", json.dumps(point | {"timed": timed, "searches": searches}))
     solver.close()
 
 
@@ -61,25 +64,26 @@ def _write(path: Path, text: str) -> None:
         part.write_text(text)
 
 
-def _search(solver: Any, graph: Any, root: int, joined: ranks.Ranks) -> dict[str, Any]:
+def _search(solver: Any, root: int) -> tuple[dict[str, Any], np.ndarray]:
     run = solver.run(root)
     solver.validate()
-    levels, directions = solver.answer()["levels"], run.phases["direction"].tolist()
     found: dict[str, Any] = {"seconds": run.kernel, "edges": run.counters["edges"]}
-    found["compute"] = run.phases["compute"].tolist()
-    # What other numbers of processes would look at and send, the graph enlarged with them.
-    if joined.leads:
-        found["counted"] = {str(p): _plain(count(graph, levels, directions, p)) for p in {joined.size, *PROCESSES}}
-    return found
+    found |= {name: run.phases[name].tolist() for name in ("direction", "compute")}
+    return found, solver.answer()["levels"]
 
 
-def _plain(counted: Counted) -> dict[str, Any]:
-    made = {name: getattr(counted, name) for name in ("n", "m", "processes", "bitmaps")}
-    return made | {name: getattr(counted, name).tolist() for name in ("inspected", "largest", "parents")}
+def _read(path: Path) -> dict[str, Any]:
+    """A point, with the levels of its searches, int8 [searches, n]."""
+    point = json.loads(path.read_text())
+    point["levels"] = np.load(path.with_suffix(".npz"))["levels"]
+    return point
 
 
-def _counted(plain: dict[str, Any]) -> Counted:
-    return Counted(**{name: np.array(value) if isinstance(value, list) else value for name, value in plain.items()})
+def _counts(point: dict[str, Any], processes: int) -> list[Counted]:
+    """Of every search of a point."""
+    graph = GENERATORS["kronecker"](scale=point["scale"], seed=SEED)
+    searches = zip(point["levels"].astype(np.int32), point["searches"], strict=True)
+    return [count(graph, levels, search["direction"], processes) for levels, search in searches]
 
 
 def _timed(joined: ranks.Ranks, size: int) -> float:
@@ -99,18 +103,17 @@ def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | 
     """Rows of the table: every point measured and modelled, then what nobody measured. All points of one backend."""
     networks = [collective(point["timed"], point["ranks"]) for point in points if point["timed"]]
     network = tuple(float(np.median(values)) for values in zip(*networks, strict=True)) if networks else (0.0, 1e12)
+    counts = [_counts(point, point["ranks"]) for point in points]
     fitted = [
-        (_counted(search["counted"][str(point["ranks"])]), np.array(search["compute"]))
-        for point in points
-        for search in point["searches"]
+        (counted, np.array(search["compute"]))
+        for own, point in zip(counts, points, strict=True)
+        for counted, search in zip(own, point["searches"], strict=True)
     ]
     model, rows = Model.fitted(fitted, *network), []
-    for point in points:
-        own = [_counted(search["counted"][str(point["ranks"])]) for search in point["searches"]]
-        seconds = [model.seconds(counted) for counted in own]
+    for own, point in zip(counts, points, strict=True):
         about = {"backend": point["backend"], "processes": point["ranks"], "vertices": 1 << point["scale"]}
         rows.append(about | {"kind": "measured", "teps": _harmonic(point, [s["seconds"] for s in point["searches"]])})
-        rows.append(about | {"kind": "modelled", "teps": _harmonic(point, seconds)})
+        rows.append(about | {"kind": "modelled", "teps": _harmonic(point, [model.seconds(c) for c in own])})
     base = max(points, key=lambda point: point["scale"])
     network = (network[0] if latency is None else latency, network[1] if rate is None else rate)
     model = Model(model.level, model.arc, model.word, *network)
@@ -119,9 +122,10 @@ def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | 
         sizes = {(processes, nodes): nodes * NODE for nodes, processes in NODES.items()}
     else:
         sizes = {(processes, processes): processes * GPU for processes in PROCESSES if processes >= 8}
+    others = {processes: _counts(base, processes) for processes in dict.fromkeys(p for p, _ in sizes)}
     for (processes, nodes), vertices in sizes.items():
         times = vertices >> base["scale"]
-        seconds = [model.seconds(enlarged(_counted(s["counted"][str(processes)]), times)) for s in base["searches"]]
+        seconds = [model.seconds(enlarged(counted, times)) for counted in others[processes]]
         teps = _harmonic(base, seconds) * times
         about = {"backend": backend, "processes": processes, "nodes": nodes, "vertices": vertices}
         rows.append(about | {"kind": "modelled beyond", "teps": teps})
@@ -138,7 +142,7 @@ def draw(arguments: argparse.Namespace) -> None:
     import altair as alt
     import pandas as pd
 
-    points = [json.loads(path.read_text()) for path in sorted(arguments.folder.glob("*.json"))]
+    points = [_read(path) for path in sorted(arguments.folder.glob("*.json"))]
     if not points:
         sys.exit(f"{ERROR}{arguments.folder} holds no points: `measure --out {arguments.folder}` writes them")
     rows = []

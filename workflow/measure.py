@@ -87,7 +87,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
             ranked = f"which solvers of {settings['problem']} are ranked by"
             raise Failure(f"{settings['variant']} gives no {headline}, {ranked}")
-        if crowded := _crowded(ranks, arguments.cores):
+        if crowded := _crowded(settings["backend"], ranks, arguments.cores):
             sampled.disturbed.append(crowded)
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
         return sampled, costs
@@ -106,10 +106,15 @@ def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Rank
     return loaded
 
 
-def _crowded(ranks: Ranks, each: int) -> str | None:
-    """What is to be said where the ranks of some host take more cores than it has."""
-    cores = os.cpu_count() or 1
-    crowded = ranks.together * each > cores and f"{ranks.together} ranks of {each} cores on {cores}"
+def _crowded(backend: str, ranks: Ranks, each: int) -> str | None:
+    """What is to be said where the ranks of some host take more GPUs, or cores on the CPU, than it has."""
+    if backend == "cuda":
+        from pycuda.driver import Device
+
+        crowded = ranks.together > Device.count() and f"{ranks.together} ranks on {Device.count()} GPU"
+    else:
+        cores = os.cpu_count() or 1
+        crowded = ranks.together * each > cores and f"{ranks.together} ranks of {each} cores on {cores}"
     return next(filter(None, ranks.each(crowded)), None)
 
 

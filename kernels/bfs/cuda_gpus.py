@@ -30,18 +30,14 @@ from saitan.graph import Graph
 from saitan.problem import Block, Checked, Invalid, Run, Unavailable
 from saitan.ranks import current
 
-# As in gpus.cu.
+# As in gpus.cu; the most GPUs of a host.
 MOST = 8
-COUNTS = [(name, np.uint64) for name in ("inspected", "begun", "searched")]
-FOUND = [("found", np.uint64, 3), ("leaving", np.uint64, 3), ("all_found", np.uint64), ("all_leaving", np.uint64)]
 CONTROL = np.dtype(
-    [(name, np.uint32) for name in ("arrived", "go", "late", "levels", "switches", "epoch")]
-    + COUNTS
-    + FOUND
-    + [("pieces", np.uint32, 3), ("unused", np.uint32)]
+    [(name, np.uint32) for name in ("arrived", "target", "late", "levels", "switches", "unused")]
+    + [(name, np.uint64) for name in ("inspected", "begun", "searched")]
+    + [("pieces", np.uint32, 3), ("more", np.uint32)]
 )
-MAIL_BYTES = 2 * MOST * 32
-NONE = np.uint32(0xFFFFFFFF)
+SHARED_BYTES = 128
 
 
 class Search:
@@ -59,7 +55,7 @@ class Search:
         into = out if symmetric else self._rows(layout.backward, first)
         self.place = layout.place.get()[: graph.n]
         self.ids, numbers = spread.vertices(self.place, me)
-        place, old = buffers.upload(numbers), buffers.upload(spread.old(layout.old.get()[: layout.k]))
+        place, old = buffers.upload(numbers), buffers.upload(spread.by_position(layout.old.get()[: layout.k]))
         self._answer = [pointer(buffers.empty(padded(len(self.ids)), np.int32)) for _ in range(2)]
         self._host = [driver.pagelocked_empty(len(self.ids), np.int32) for _ in range(2)]
         visited = buffers.empty(words(spread.positions), np.uint32)
@@ -67,13 +63,13 @@ class Search:
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
         self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * layout.k // 1000
-        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 8 * "P" + "III" + 5 * "P" + "IddI")
+        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 9 * "P" + "II" + 5 * "P" + "IddI")
         self._size = (layout.k, layout.forward.m)
-        arrays = (out.offsets, out.ends, into.offsets, into.ends, first, visited, pieces, self._control)
+        degrees = buffers.upload(spread.by_position(np.diff(layout.forward.offsets.get()).astype(np.uint32)))
+        arrays = (out.offsets, out.ends, into.offsets, into.ends, first, degrees, visited, pieces, self._control)
         self._arrays = [pointer(array) for array in arrays]
         outside = (pointer(place), pointer(old), *self._answer, pointer(self._trace))
         self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._patience_ms)
-        self._blocks = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
 
     def _rows(self, whole: Rows, first) -> Rows:
         """This rank's rows of the layout's; their first entries where asked for."""
@@ -90,9 +86,12 @@ class Search:
     def join(self) -> None:
         """Map the other ranks' memory; all ranks together."""
         set_bytes = -(-4 * words(self.spread.positions) // 256) * 256
-        self.shared = PeerMemory(MAIL_BYTES + 3 * set_bytes + 8 * self.spread.segment, self._ranks)
+        self.shared = PeerMemory(SHARED_BYTES + 3 * set_bytes + 8 * self.spread.segment, self._ranks)
         table = self._buffers.upload(np.array(self.shared.addresses, np.uint64))
         self._head = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes, *self._size)
+        # A barrier counts the blocks of all GPUs, each as many.
+        own = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
+        self._blocks = min(self._ranks.each(own))
         self.reset()
 
     @staticmethod
@@ -100,13 +99,14 @@ class Search:
         """Bytes of the arrays at most, what is shared apart; the GPUs' parts of the arcs are taken to be alike."""
         n, m = graph.n // gpus + 32, graph.m // gpus + graph.m // (8 * gpus)
         rows = (1 + directed) * Rows.bytes_of(n, m)
-        return rows + 16 * (n + m // PIECE) + 4 * graph.n + 28 * n + words(graph.n) * 4 + TRACED * LEVEL.itemsize + 4096
+        return rows + 16 * (n + m // PIECE) + 8 * graph.n + 28 * n + words(graph.n) * 4 + TRACED * LEVEL.itemsize + 4096
 
     def reset(self) -> None:
         """As if no barrier had been; all ranks together."""
         driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
-        driver.memset_d32(self.shared.own, 0, MAIL_BYTES // 4)
-        self._arrived = self._epoch = 0
+        driver.memset_d32(self.shared.own, 0, SHARED_BYTES // 4)
+        self._target = 0
+        driver.Context.synchronize()
         self._ranks.each(None)
 
     def run(self, position: int, laps: Laps) -> np.ndarray:
@@ -114,7 +114,7 @@ class Search:
         with laps:
             self._kernel.prepared_async_call(
                 (self._blocks, 1), (THREADS, 1, 1), None,
-                *self._head, position, *self._arrays, self._arrived, self._epoch, *self._tail,
+                *self._head, position, *self._arrays, self._target, *self._tail,
             )  # fmt: skip
             self._ranks.each(None)
         driver.memcpy_dtoh(self._read, pointer(self._control))
@@ -122,7 +122,7 @@ class Search:
         if max(self._ranks.each(int(seen["late"]))):
             self.reset()
             raise Unavailable(f"fast-gpus gave up on {self._name} after {self._patience_ms / 1000:g} s")
-        self._arrived, self._epoch = int(seen["arrived"]), int(seen["epoch"])
+        self._target = int(seen["target"])
         return seen
 
     def trace(self, levels: int) -> np.ndarray:

@@ -4,42 +4,37 @@
 // number on that GPU. Sets are bitmaps of positions; every GPU has its own copies of all. What a GPU finds it writes into
 // the memory of all others as it finds it (`Shared`, mapped by CUDA IPC): words of its own segment bottom-up, bits by
 // atomics top-down, where level and parent go to the vertex's owner. Of several parents found for a vertex in one level
-// the last one stays; all are right. So frontiers are never exchanged, and a level ends with one barrier of all
-// GPUs, which adds up counts: top-down with a second one, after which all know how many arcs leave the frontier.
+// the last one stays; all are right. So frontiers are never exchanged, and a level ends with one barrier of all blocks of
+// all GPUs. Counts are added up in every GPU's memory, by which all take the same decisions; the arcs that leave what a
+// top-down level finds are counted by a copy of all degrees, those of a bottom-up level are not.
 //
 // Three bitmaps change places: the frontier, what is found, and the one before, which is cleared for the next level.
 // `visited` takes up the frontier at the beginning of a level, as others may have found vertices of any segment.
 #include "grid.cuh"
 #include "rows.cuh"
 
-static constexpr int THREADS = 1024, RESIDENT = 1, MOST = 8;
+static constexpr int THREADS = 1024, RESIDENT = 1;
 // Words whose first entries a warp has under way at once.
 static constexpr int BATCH = 4;
 // A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
 static constexpr uint32_t CROWD = 256, HANDFUL = 32;
 
-// Mirrored in cuda_gpus.py. epoch: barriers of all GPUs since the memory was cleared, as `go` is; found may count a
-// vertex once a GPU.
+// Mirrored in cuda_gpus.py. arrived: blocks of this GPU at barriers of its own; target: blocks of all at the others.
 struct Control {
-    uint32_t arrived, go, late, levels, switches, epoch;
+    uint32_t arrived, target, late, levels, switches, unused;
     Count inspected, begun, searched;
-    Count found[3], leaving[3], all_found, all_leaving;
-    uint32_t pieces[3], unused;
+    uint32_t pieces[3], more;
 };
 struct Level {
     Count ns, inspected;  // when it began, since the clock's start; arcs looked at here in all levels before
     uint32_t frontier, bottom_up;
 };
 
-// What a GPU tells another at a barrier.
-struct Mail {
-    Count found, leaving;
-    uint32_t epoch, unused[3];
-};
-
-// A GPU's memory that all others write: mail, three bitmaps, then level and parent of its own vertices.
+// A GPU's memory that all write: blocks that came to barriers of all GPUs, and counts in three slots (a vertex may count
+// once a GPU); then come three bitmaps, and level and parent of its own vertices.
 struct Shared {
-    Mail mail[2][MOST];
+    Count found[3], leaving[3];
+    uint32_t arrived, unused[19];
 };
 
 struct World {
@@ -54,71 +49,23 @@ struct World {
     __device__ int2 *answer(uint32_t gpu) const {
         return reinterpret_cast<int2 *>(shared[gpu] + sizeof(Shared) + 3 * set_bytes);
     }
-    __device__ Mail *mail(uint32_t gpu, uint32_t epoch) const {
-        return reinterpret_cast<Shared *>(shared[gpu])->mail[epoch % 2];
-    }
+    __device__ Shared *counts(uint32_t gpu) const { return reinterpret_cast<Shared *>(shared[gpu]); }
 };
 
-// The first warp of a GPU's first block, when all its blocks have come: tell all GPUs and wait for them. Nobody is two
-// barriers ahead, so that mail has two places.
-static __device__ bool exchange(World world, Control *control, uint32_t slot, uint32_t epoch,
-                                unsigned long long deadline) {
-    const uint32_t lane = threadIdx.x;
-    Count found = 0, leaving = 0;
-    bool came = true;
-    if (lane < world.gpus) {
-        Mail *theirs = &world.mail(lane, epoch)[world.me];
-        const volatile Count *own = control->found, *out = control->leaving;
-        *(volatile Count *)&theirs->found = own[slot];
-        *(volatile Count *)&theirs->leaving = out[slot];
-        asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(&theirs->epoch), "r"(epoch) : "memory");
-        const Mail *mine = &world.mail(world.me, epoch)[lane];
-        uint32_t seen;
-        for (uint32_t tries = 1; came; tries++) {
-            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(&mine->epoch) : "memory");
-            if (seen == epoch) break;
-            if (tries % 256 == 0 && now_ns() > deadline) came = false;
-        }
-        found = *(const volatile Count *)&mine->found, leaving = *(const volatile Count *)&mine->leaving;
-    }
-    found = warp_sum(found), leaving = warp_sum(leaving);
-    if (lane == 0) {
-        *(volatile Count *)&control->all_found = found;
-        *(volatile Count *)&control->all_leaving = leaving;
-    }
-    return __all_sync(EVERY, came);
-}
-
-// Wait until all blocks of all GPUs have come; `slot` of the counts is added up. target: of the first block's first
-// thread. False, in every thread, where others do not come before the deadline. What any thread wrote before, on any GPU,
-// is seen by all afterwards.
-static __device__ bool world_barrier(World world, Control *control, uint32_t slot, uint32_t &target, uint32_t &epoch,
-                                     unsigned long long deadline) {
-    epoch++;
+// Wait until all blocks of all GPUs have come. target: of thread 0. False, in every thread, where others do not come before
+// the deadline. What any thread wrote before, on any GPU, is seen by all afterwards.
+static __device__ bool world_barrier(World world, uint32_t &target, unsigned long long deadline) {
     __syncthreads();
     bool came = true;
-    uint32_t seen;
-    if (blockIdx.x == 0 && threadIdx.x < 32) {
-        target += gridDim.x - 1;
-        if (threadIdx.x == 0)
-            for (uint32_t tries = 1;; tries++) {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&control->arrived) : "memory");
-                if (seen == target) break;
-                if (tries % 256 == 0 && now_ns() > deadline) {
-                    came = false;
-                    break;
-                }
-            }
-        __syncwarp();
-        came = __all_sync(EVERY, came) && exchange(world, control, slot, epoch, deadline);
-        __syncwarp();
-        if (threadIdx.x == 0 && came)
-            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(&control->go), "r"(epoch) : "memory");
-    } else if (threadIdx.x == 0) {
-        asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&control->arrived) : "memory");
+    target += gridDim.x * world.gpus;
+    if (threadIdx.x < world.gpus)
+        asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(&world.counts(threadIdx.x)->arrived) : "memory");
+    if (threadIdx.x == 0) {
+        const uint32_t *arrived = &world.counts(world.me)->arrived;
+        uint32_t seen;
         for (uint32_t tries = 1;; tries++) {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(&control->go) : "memory");
-            if (seen == epoch) break;
+            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+            if (int32_t(seen - target) >= 0) break;
             if (tries % 256 == 0 && now_ns() > deadline) {
                 came = false;
                 break;
@@ -128,23 +75,28 @@ static __device__ bool world_barrier(World world, Control *control, uint32_t slo
     return __syncthreads_and(came);
 }
 
-// Add up two counts over the block, one atomic a block for each. All threads call it; `room` is shared.
-static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong2 *room) {
-    a = warp_sum(a), b = warp_sum(b);
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = {a, b};
+// Add up three counts over the block: the first two go to all GPUs, by the threads that tell them of the block's coming,
+// the third stays. All threads call it; `room` is shared.
+static __device__ void add(World world, uint32_t slot, Count found, Count leaving, Count inspected, Control *control,
+                           Count (*room)[3]) {
+    Count sums[3] = {warp_sum(found), warp_sum(leaving), warp_sum(inspected)};
+    if (threadIdx.x % 32 == 0)
+        for (int i = 0; i < 3; i++) room[threadIdx.x / 32][i] = sums[i];
     __syncthreads();
-    if (threadIdx.x < 32) {
-        a = warp_sum(room[threadIdx.x].x), b = warp_sum(room[threadIdx.x].y);
-        if (threadIdx.x == 0 && a) atomicAdd(to_a, a);
-        if (threadIdx.x == 0 && b) atomicAdd(to_b, b);
+    if (threadIdx.x >= 32) return;
+    for (int i = 0; i < 3; i++) sums[i] = warp_sum(room[threadIdx.x][i]);
+    if (threadIdx.x < world.gpus && sums[0]) {
+        atomicAdd_system(&world.counts(threadIdx.x)->found[slot], sums[0]);
+        if (sums[1]) atomicAdd_system(&world.counts(threadIdx.x)->leaving[slot], sums[1]);
     }
-    __syncthreads();
+    if (threadIdx.x == 0 && sums[2]) atomicAdd(&control->inspected, sums[2]);
 }
 
-// root: its number on this GPU where `pieces` is null: then the only pieces are those of its row.
+// root: its number on this GPU where `pieces` is null: then the only pieces are those of its row. degrees: by position.
 template <typename O>
 static __device__ Count expand(Place at, World world, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
-                               uint32_t *visited, uint32_t following, int level) {
+                               uint32_t *visited, uint32_t following, int level, const uint32_t *__restrict__ degrees,
+                               Count &leaving) {
     Count found = 0;
     for (uint32_t p = at.warp; p < count; p += at.warps) {
         Piece piece;
@@ -172,6 +124,7 @@ static __device__ Count expand(Place at, World world, Rows<O> rows, const Piece 
                 atomicOr_system(&world.set(gpu, following)[head[i] >> 5], bit);
             uint32_t owner = uint32_t(head[i]) / world.segment;
             world.answer(owner)[head[i] - owner * world.segment] = {level, int(world.me * world.segment + piece.tail)};
+            leaving += degrees[head[i]];
             found++;
         }
     }
@@ -248,11 +201,11 @@ static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const
 // k, m: vertices and arcs of the layout; root: its position; n: vertices of the graph that are this GPU's.
 template <typename O>
 static __device__ void search(World world, uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in,
-                              const int *first, uint32_t *visited, Piece *pieces, Control *control, uint32_t target,
-                              uint32_t epoch, uint32_t n, const int4 *place, const int *old, int4 *levels,
+                              const int *first, const uint32_t *degrees, uint32_t *visited, Piece *pieces,
+                              Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels,
                               int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
                               uint32_t patience_ms) {
-    __shared__ ulonglong2 room[THREADS / 32];
+    __shared__ Count room[THREADS / 32][3];
     const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
     const uint32_t words = world.words(), all = words * world.gpus, before = world.me * words;
     const uint32_t thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
@@ -260,6 +213,8 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
     const bool owns = root / world.segment == world.me;
     const uint32_t own_root = root - world.me * world.segment;
     int2 *answer = world.answer(world.me);
+    Shared *counts = world.counts(world.me);
+    uint32_t gathered = 0;
     uint32_t frontier = 0, following = 1, spare = 2;
     for (uint32_t w = thread; w < all; w += threads) {
         // Bits beyond a GPU's last vertex count as visited.
@@ -272,24 +227,25 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
     }
     if (thread == 0) {
         if (owns) answer[own_root] = {0, int(root)};
-        control->late = control->levels = control->switches = 0;
+        control->arrived = control->late = control->levels = control->switches = 0;
         control->inspected = 0;
         trace[0].frontier = 0;
-        for (int i = 0; i < 3; i++) control->found[i] = control->leaving[i] = control->pieces[i] = 0;
+        for (int i = 0; i < 3; i++) counts->found[i] = counts->leaving[i] = control->pieces[i] = 0;
     }
-    if (!world_barrier(world, control, 0, target, epoch, deadline)) goto late;
+    if (!world_barrier(world, target, deadline)) goto late;
     if (thread == 0) control->begun = now_ns();
     {
-        Count frontiers = 1;
+        Count frontiers = 1, arcs_out = 0;
         bool up = false;
         uint32_t switches = 0, level = 1;
         for (; frontiers; level++) {
             const uint32_t slot = level % 3, next = (level + 1) % 3;
             const uint32_t *reached = world.set(world.me, frontier);
             bool last = up;
-            up = up ? double(frontiers) * beta * double(m) >= double(k) * k : frontiers > max(k / CROWD, HANDFUL);
+            up = up ? double(frontiers) * beta * double(m) >= double(k) * k
+                    : frontiers > max(k / CROWD, HANDFUL) || arcs_out * alpha > m;
             if (thread == 0) {
-                control->found[next] = control->leaving[next] = control->pieces[next] = 0;
+                counts->found[next] = counts->leaving[next] = control->pieces[next] = 0;
                 if (level <= traced) trace[level - 1].ns = now_ns(), trace[level - 1].inspected = control->inspected;
                 if (level < traced) trace[level].frontier = 0;
             }
@@ -304,40 +260,37 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
             }
             if (level == 1) {
                 // The root's row needs no list.
-                if (owns) arcs = out.offsets[own_root + 1] - out.offsets[own_root];
-                count = uint32_t((arcs + PIECE - 1) / PIECE);
+                O row = owns ? out.offsets[own_root + 1] - out.offsets[own_root] : 0;
+                count = uint32_t((row + PIECE - 1) / PIECE);
+                if (thread == 0) arcs = row;
             } else if (!up) {
-                Count leaving =
-                    list_pieces(at, words, out.offsets, reached + before, pieces, &control->pieces[slot]);
-                // Few warps list anything.
-                leaving = warp_sum(leaving);
-                if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
-                if (!world_barrier(world, control, slot, target, epoch, deadline)) goto late;
-                arcs = *(volatile Count *)&control->leaving[slot];
+                arcs = list_pieces(at, words, out.offsets, reached + before, pieces, &control->pieces[slot]);
+                if (!grid_barrier(&control->arrived, gathered, deadline)) goto late;
                 count = *(volatile uint32_t *)&control->pieces[slot];
-                up = *(volatile Count *)&control->all_leaving * alpha > m;
             }
-            Count found, inspected = 0;
+            Count found, leaving = 0, inspected = 0;
             if (up) {
                 found = bottom_up(at, world, in, first, reached, visited, following, answer, level, inspected);
             } else {
-                found = expand(at, world, out, level == 1 ? nullptr : pieces, count, own_root, visited, following, level);
-                if (thread == 0) inspected = arcs;
+                found = expand(at, world, out, level == 1 ? nullptr : pieces, count, own_root, visited, following, level,
+                               degrees, leaving);
+                inspected = arcs;
             }
             switches += up != last;
-            add(found, &control->found[slot], inspected, &control->inspected, room);
+            add(world, slot, found, leaving, inspected, control, room);
             members = warp_sum(members);
             if (at.lane == 0 && members && level <= traced) atomicAdd(&trace[level - 1].frontier, uint32_t(members));
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
-            if (!world_barrier(world, control, slot, target, epoch, deadline)) goto late;
-            frontiers = *(volatile Count *)&control->all_found;
+            if (!world_barrier(world, target, deadline)) goto late;
+            frontiers = *(volatile Count *)&counts->found[slot];
+            arcs_out = *(volatile Count *)&counts->leaving[slot];
             const uint32_t taken = frontier;
             frontier = following, following = spare, spare = taken;
         }
         if (thread == 0) {
             control->levels = level - 1;
             control->switches = switches;
-            control->epoch = epoch;
+            control->target = target;
             control->searched = now_ns();
         }
     }
@@ -367,11 +320,11 @@ static __device__ void spread(uint32_t own, uint32_t me, uint32_t gpus, uint32_t
     extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                 \
         uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t k, Count m,     \
         uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first, \
-        uint32_t *visited, Piece *pieces, Control *control, uint32_t target, uint32_t epoch, uint32_t n,             \
+        const uint32_t *degrees, uint32_t *visited, Piece *pieces, Control *control, uint32_t target, uint32_t n,    \
         const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, \
         double beta, uint32_t patience_ms) {                                                                         \
         search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, \
-                  visited, pieces, control, target, epoch, n, place, old, levels, parents, trace, traced, alpha,     \
+                  degrees, visited, pieces, control, target, n, place, old, levels, parents, trace, traced, alpha,   \
                   beta, patience_ms);                                                                                \
     }                                                                                                                \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                            \

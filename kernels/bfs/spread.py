@@ -44,11 +44,11 @@ class Spread:
         degrees = np.diff(offsets)[gpu :: self.gpus]
         return np.concatenate([np.zeros(1, offsets.dtype), np.cumsum(degrees, dtype=offsets.dtype)])
 
-    def old(self, old: np.ndarray) -> np.ndarray:
-        """The graph's numbers by position, int32 [positions], of those of the layout's vertices."""
-        found = np.full(self.positions, -1, np.int32)
+    def by_position(self, values: np.ndarray) -> np.ndarray:
+        """Values of the layout's vertices, [k], by position, [positions]; 0 where there is none."""
+        found = np.zeros(self.positions, values.dtype)
         for gpu in range(self.gpus):
-            found[gpu * self.segment :][: self.own(gpu)] = old[gpu : self.k : self.gpus]
+            found[gpu * self.segment :][: self.own(gpu)] = values[gpu :: self.gpus]
         return found
 
     def vertices(self, place: np.ndarray, gpu: int) -> tuple[np.ndarray, np.ndarray]:

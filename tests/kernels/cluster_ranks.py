@@ -18,7 +18,7 @@ from saitan.arc_parts import KroneckerArcs
 from saitan.bfs.cluster_count import count
 from saitan.bfs.validate import check
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid
+from saitan.problem import Invalid, Unavailable
 
 
 def cluster(graph):
@@ -103,6 +103,25 @@ def generated_in_parts():
         raise AssertionError("an isolated root passed")
 
 
+def one_lacks():
+    """What one rank lacks, all of them know, and who it is."""
+    joined = ranks.current()
+
+    def made():
+        if joined.rank == joined.size - 1:
+            raise Unavailable("there is no device")
+        return joined.rank
+
+    try:
+        joined.together_do(made)
+    except Unavailable as error:
+        named = f"rank {joined.size - 1} of {joined.size} on" if joined.size > 1 else "there is no device"
+        assert len(set(joined.each(str(error)))) == 1 and str(error).startswith(named)
+    else:
+        raise AssertionError("a rank goes on without what another lacks")
+    assert joined.together_do(lambda: joined.rank) == joined.rank
+
+
 def short_messages():
     """As where an exchange takes more than one message."""
     exchange.Exchange.__init__.__defaults__ = (64,)
@@ -116,6 +135,7 @@ def main():
             searches(graph)
         wrong_answers()
         generated_in_parts()
+        one_lacks()
         short_messages()
     except BaseException:
         traceback.print_exc()

@@ -11,6 +11,6 @@ SCRIPT = Path(__file__).with_name("gpus_ranks.py")
 @pytest.mark.gpu
 @needs_ranks
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_ranks_equal_scipy(number):
-    on_ranks(number, SCRIPT)
+@pytest.mark.parametrize(("number", "graphs"), [(1, 10), (2, 10), (3, 3)])
+def test_ranks_equal_scipy(number, graphs):
+    on_ranks(number, SCRIPT, str(graphs))

@@ -17,8 +17,9 @@ def test_parts_are_the_layout(gpus, scale):
     made = Spread(graph.n, k, gpus)
     positions = np.array([made.position(v) for v in range(k)])
     assert len(set(positions.tolist())) == k and made.positions % 32 == 0
-    assert np.array_equal(made.old(layout.old)[positions], layout.old)
-    assert (made.old(layout.old) >= 0).sum() == k == sum(made.own(gpu) for gpu in range(gpus))
+    old = made.by_position(layout.old + 1)
+    assert np.array_equal(old[positions], layout.old + 1)
+    assert len(old) == made.positions and (old > 0).sum() == k == sum(made.own(gpu) for gpu in range(gpus))
     everywhere = []
     for gpu in range(gpus):
         ids, numbers = made.vertices(layout.new, gpu)

@@ -1,0 +1,39 @@
+"""The model of paper H's search: points measured, read again, compared with the model, and drawn."""
+
+import csv
+import json
+import sys
+
+import pytest
+
+from saitan.workflow import cluster_model
+
+
+@pytest.fixture
+def run(monkeypatch):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["cluster_model", *map(str, arguments)])
+        cluster_model.main()
+
+    return call
+
+
+def test_points_are_measured_and_drawn(tmp_path, run, capsys):
+    for scale in (8, 10):
+        run("measure", "--ranks", 1, "--scale", scale, "--roots", 2, "--out", tmp_path)
+    point = json.loads((tmp_path / "cpu-1-10.json").read_text())
+    assert (point["backend"], point["ranks"], point["scale"], len(point["searches"])) == ("cpu", 1, 10, 2)
+    run("draw", tmp_path, "--latency-us", 2, "--rate-gb", 5)
+    assert capsys.readouterr().out.count("measured") == 2
+    rows = list(csv.DictReader((tmp_path / "model.csv").open()))
+    beyond = [row for row in rows if row["kind"] == "modelled beyond"]
+    assert [(int(row["processes"]), float(row["nodes"])) for row in beyond] == [
+        (processes, nodes) for nodes, processes in cluster_model.NODES.items()
+    ]
+    assert all(float(row["teps"]) > 0 for row in rows)
+    assert "stroke-dasharray" in (tmp_path / "model.svg").read_text()
+
+
+def test_a_folder_without_points_is_one_line(tmp_path, run):
+    with pytest.raises(SystemExit, match=r"holds no points: `measure --out"):
+        run("draw", tmp_path)
