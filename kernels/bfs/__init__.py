@@ -280,10 +280,10 @@ def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
     """
     if _task(instance) == "closeness":
         return [0]
+    from saitan.bfs.search import loops
+
     graph = _graph(instance)
-    others = graph.degrees.copy()
-    np.subtract.at(others, graph.targets[graph.sources == graph.targets], 1)
-    candidates = np.flatnonzero(others)
+    candidates = np.flatnonzero(graph.degrees - loops(graph.offsets, graph.targets))
     if not len(candidates):
         raise Unavailable(f"graph {graph.name} has no root to search from: no vertex has an arc to another one")
     drawn = np.random.default_rng(seed).choice(candidates, min(count, len(candidates)), replace=False)

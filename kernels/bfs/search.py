@@ -121,9 +121,9 @@ class EdgeCount:
         self._halved = not graph.metadata.get("directed", True)
         self.ends = graph.degrees
         if self._halved:
-            loops = _loops(graph.offsets, graph.targets)
-            if (loops % 2).any():
-                self.ends = self.ends + loops
+            own = loops(graph.offsets, graph.targets)
+            if (own % 2).any():
+                self.ends = self.ends + own
 
     def __call__(self, levels: np.ndarray) -> int:
         """levels: int32 [n], -1 where not reached."""
@@ -141,13 +141,13 @@ class EdgeCount:
 
 
 @njit(parallel=True, cache=True)
-def _loops(offsets, targets):
+def loops(offsets, targets):
     """Arcs from every vertex to itself, int64 [n]."""
-    loops = np.zeros(len(offsets) - 1, np.int64)
-    for v in prange(len(loops)):
+    found = np.zeros(len(offsets) - 1, np.int64)
+    for v in prange(len(found)):
         for i in range(offsets[v], offsets[v + 1]):
-            loops[v] += targets[i] == v
-    return loops
+            found[v] += targets[i] == v
+    return found
 
 
 @njit(parallel=True, cache=True)
