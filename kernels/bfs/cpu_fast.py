@@ -1,150 +1,350 @@
-"""Fast on the CPU: the hybrid search on vertices by falling degree (layout.py), or a queue where arcs are few.
+"""Fast on the CPU: a search on vertices by falling degree (layout.py), or a queue where arcs are few.
 
-Small worlds: paper H's rule and top-down step. The first entry of a row is nearly always the parent: the first entries
-lie in an array of their own, so that a bottom-up level reads 4 bytes a vertex, not a cache line, and the thread that
-owns a word of the bitmaps ends the level for it at once. Roads: thousands of small levels, each less work than starting
-threads for it, so one core takes vertices from a queue.
+Small worlds: the levels of fast.cu, on threads that are started once a search (saitan.team). Top-down from a list of
+the frontier's vertices, a hub's row in shares; bottom-up by words of the bitmaps, each of one thread, so that nothing
+there is atomic. The first entry of a row is nearly always the parent: the first entries lie in an array of their own,
+so that a bottom-up level reads 4 bytes a vertex, not a cache line. Levels that start few arcs are the leader's alone.
+Roads: thousands of small levels, each less work than starting threads for it, so one core takes vertices from a queue.
 """
 
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from saitan.atomics import atomic_add
+from saitan import team
+from saitan.atomics import atomic_add, atomic_or
 from saitan.bfs import check_root
-from saitan.bfs.cpu import CpuLevels, CpuSolver
-from saitan.bfs.cpu_step import PIECE, WORD
-from saitan.bfs.layout import Layout, restore, small_world
-from saitan.bfs.search import BOTTOM_UP, Found, Rule, search
+from saitan.bfs.bits import lowest_bit
+from saitan.bfs.cpu import CpuSolver
+from saitan.bfs.cpu_step import WORD, words
+from saitan.bfs.layout import Layout, small_world
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 from saitan.graph import Graph
 from saitan.problem import Run
 
+# To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m). A frontier of more than one
+# vertex in CROWD goes bottom-up uncounted where so many vertices can have those arcs.
+ALPHA, BETA, CROWD = 20.0, 14.0, 256
+# A level that starts at fewer arcs is the leader's alone: opening a step to the others takes longer.
+ALONE = 1 << 12
+# Arcs of a graph up to which one thread makes the whole search: starting the others costs more.
+SMALL = 1 << 18
+SHARE = 1024  # most arcs of a row that are taken at once
+# Of what a ticket stands for: words bottom-up, shares of rows top-down, vertices of the answer.
+PULLED, EXPANDED, RESTORED = 32, 4, 4096
+TRACED = 4096  # levels
 
-class FirstLevels(CpuLevels):
-    """The levels of a search over a layout, bottom-up by the first entries of the rows."""
+# What a step does, and places of its counts behind the team's.
+PULL, EXPAND, RESTORE = 0, 1, 2
+TICKET, DOES, LEVEL, SHARES, FOUND, INSPECTED, WIDTH = (team.WIDTH + place for place in (0, 16, 17, 18, 32, 33, 48))
 
-    def __init__(self, forward: Graph, backward: Graph) -> None:
-        super().__init__(forward, backward)
-        starts = backward.offsets[:-1]
-        self._first = np.full(backward.n, -1, np.int32)
-        rows = starts < backward.offsets[1:]
-        self._first[rows] = backward.targets[starts[rows]]
+
+class Search(NamedTuple):
+    """What a search reads and writes. out, into: offsets and ends of the rows of the layout's k vertices.
+
+    first     int32 [k]: the first entry of every row of `into`, -1 where it is empty
+    old, new  as of Layout
+    sets      uint32 [3, words]: visited, and the frontiers of even and of odd levels
+    answer    int32 [k, 2]: level and parent in the layout's numbers
+    queues    int32 [2, k]: vertices of a frontier that is listed, of even and of odd levels
+    shares    int64 [k + m / SHARE]: of the frontier's rows, number << 32 | vertex
+    levels, parents    int32 [n], in the graph's numbers
+    trace     int64 [TRACED, 3]: bottom-up, frontier, arcs looked at
+    control   int64 [WIDTH]
+    """
+
+    out_offsets: np.ndarray
+    out_ends: np.ndarray
+    into_offsets: np.ndarray
+    into_ends: np.ndarray
+    first: np.ndarray
+    old: np.ndarray
+    new: np.ndarray
+    sets: np.ndarray
+    answer: np.ndarray
+    queues: np.ndarray
+    shares: np.ndarray
+    levels: np.ndarray
+    parents: np.ndarray
+    trace: np.ndarray
+    control: np.ndarray
+
+    @classmethod
+    def over(cls, layout: Layout, n: int) -> Search:
+        """Room for searches over a layout of a graph of n vertices."""
+        out, into, k = layout.forward, layout.backward, layout.forward.n
+        first = np.full(k, -1, np.int32)
+        rows = into.offsets[:-1] < into.offsets[1:]
+        first[rows] = into.targets[into.offsets[:-1][rows]]
+        return cls(
+            out.offsets, out.targets, into.offsets, into.targets, first, layout.old, layout.new,
+            np.empty((3, words(k)), np.uint32), np.empty((k, 2), np.int32), np.empty((2, k), np.int32),
+            np.empty(k + out.m // SHARE, np.int64), np.empty(n, np.int32), np.empty(n, np.int32),
+            np.empty((TRACED, 3), np.int64), np.zeros(WIDTH, np.int64),
+        )  # fmt: skip
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self._first.nbytes
-
-    def step(self, direction: str, level: int) -> Found:
-        if direction != BOTTOM_UP:
-            return super().step(direction, level)
-        begin = time.perf_counter()
-        rows, threads = self.backward, get_num_threads()
-        vertices, self._arcs, inspected = _bottom_up(
-            rows.offsets, rows.targets, self._first, self.forward.offsets, self.frontier, self.visited, self.following,
-            self.levels, self.parents, level, self._ticket, threads,
-        )  # fmt: skip
-        self.frontier, self.following = self.following, self.frontier
-        return Found(vertices, self._arcs, inspected, time.perf_counter() - begin)
+        return sum({id(array): array.nbytes for array in self}.values())
 
 
 @njit(cache=True, nogil=True)
-def _bottom_up_alone(
-    offsets, sources, first, leaving_offsets, frontier, visited, following, levels, parents, level, ticket
-):
-    """A thread's part: words until there are none. Returns vertices found, arcs that leave them, arcs looked at."""
-    vertices, leaving, inspected = 0, 0, 0
-    while True:
-        low = atomic_add(ticket, 0, 1) * PIECE
-        if low >= len(visited):
-            return vertices, leaving, inspected
-        for w in range(low, min(low + PIECE, len(visited))):
-            found = np.uint32(0)
-            wanted = ~visited[w]
-            for b in range(WORD):
-                if wanted >> b == 0:
-                    break
-                if not (wanted >> b) & 1:
-                    continue
+def _pull(s):
+    """A thread's part of a bottom-up level: what it finds is visited and numbered."""
+    offsets, ends, first, answer, control = s.into_offsets, s.into_ends, s.first, s.answer, s.control
+    level = control[LEVEL]
+    visited, frontier, following = s.sets[0], s.sets[1 + (level - 1) % 2], s.sets[1 + level % 2]
+    vertices, inspected = 0, 0
+    for low, high in team.pieces(control, TICKET, len(visited), PULLED):
+        for w in range(low, high):
+            found, wanted = np.uint32(0), ~visited[w]
+            while wanted:
+                b = lowest_bit(wanted)
+                wanted &= wanted - np.uint32(1)
                 v = w * WORD + b
                 u = first[v]
                 if u < 0:
                     continue
                 inspected += 1
-                hit = (frontier[u >> 5] >> (u & 31)) & 1
+                hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
                 if not hit:
                     for i in range(offsets[v] + 1, offsets[v + 1]):
                         inspected += 1
-                        u = sources[i]
-                        hit = (frontier[u >> 5] >> (u & 31)) & 1
+                        u = ends[i]
+                        hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
                         if hit:
                             break
                 if hit:
-                    found |= np.uint32(1 << b)
-                    levels[v], parents[v] = level, u
+                    found |= np.uint32(1) << b
+                    answer[v, 0], answer[v, 1] = level, u
                     vertices += 1
-                    leaving += leaving_offsets[v + 1] - leaving_offsets[v]
             following[w] = found
             visited[w] |= found
+    atomic_add(control, FOUND, vertices)
+    atomic_add(control, INSPECTED, inspected)
+
+
+@njit(cache=True, nogil=True)
+def _expand(s):
+    """A thread's part of a top-down level. The following set is empty before."""
+    offsets, ends, answer, shares, control = s.out_offsets, s.out_ends, s.answer, s.shares, s.control
+    level = control[LEVEL]
+    visited, following = s.sets[0], s.sets[1 + level % 2]
+    vertices, inspected = 0, 0
+    for low, high in team.pieces(control, TICKET, control[SHARES], EXPANDED):
+        for i in range(low, high):
+            u = shares[i] & 0xFFFFFFFF
+            start = offsets[u] + (shares[i] >> 32) * SHARE
+            stop = min(start + SHARE, offsets[u + 1])
+            inspected += stop - start
+            for a in range(start, stop):
+                v = ends[a]
+                bit = np.uint32(1) << np.uint32(v & 31)
+                if visited[v >> 5] & bit == 0 and atomic_or(visited, v >> 5, bit) & bit == 0:
+                    atomic_or(following, v >> 5, bit)
+                    answer[v, 0], answer[v, 1] = level, u
+                    vertices += 1
+    atomic_add(control, FOUND, vertices)
+    atomic_add(control, INSPECTED, inspected)
+
+
+@njit(cache=True, nogil=True)
+def _expand_alone(s, count):
+    """A top-down level of `count` listed vertices by one thread, which lists what it finds. Returns how many."""
+    offsets, ends, answer, visited, control = s.out_offsets, s.out_ends, s.answer, s.sets[0], s.control
+    level = control[LEVEL]
+    queue, following = s.queues[(level - 1) % 2], s.queues[level % 2]
+    found = 0
+    for i in range(count):
+        u = queue[i]
+        control[INSPECTED] += offsets[u + 1] - offsets[u]
+        for a in range(offsets[u], offsets[u + 1]):
+            v = ends[a]
+            bit = np.uint32(1) << np.uint32(v & 31)
+            if visited[v >> 5] & bit == 0:
+                visited[v >> 5] |= bit
+                answer[v, 0], answer[v, 1] = level, u
+                following[found] = v
+                found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _restore(s):
+    """A thread's part of the answer in the graph's numbers and order."""
+    old, new, visited, answer, levels, parents = s.old, s.new, s.sets[0], s.answer, s.levels, s.parents
+    for low, high in team.pieces(s.control, TICKET, len(new), RESTORED):
+        for v in range(low, high):
+            place, level, parent = new[v], np.int32(-1), np.int32(-1)
+            if place >= 0 and (visited[place >> 5] >> np.uint32(place & 31)) & 1:
+                level, parent = answer[place, 0], old[answer[place, 1]]
+            levels[v], parents[v] = level, parent
+
+
+@njit(cache=True, nogil=True)
+def _work(s):
+    """A thread's part of a step."""
+    if s.control[DOES] == PULL:
+        _pull(s)
+    elif s.control[DOES] == EXPAND:
+        _expand(s)
+    else:
+        _restore(s)
+
+
+@njit(cache=True, nogil=True)
+def _share(s, does):
+    """A step of all threads that come."""
+    s.control[DOES], s.control[TICKET] = does, 0
+    team.opened(s.control)
+    _work(s)
+    team.shut(s.control)
+
+
+@njit(cache=True, nogil=True)
+def _listed(frontier, queue):
+    """List the vertices of a bitmap; returns how many there are."""
+    count = 0
+    for w in range(len(frontier)):
+        bits = frontier[w]
+        while bits:
+            queue[count] = w * WORD + lowest_bit(bits)
+            bits &= bits - np.uint32(1)
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _cut(s, queue, count):
+    """The shares of the rows of listed vertices, for `_expand`."""
+    offsets, shares, made = s.out_offsets, s.shares, 0
+    for i in range(count):
+        u = queue[i]
+        for number in range((offsets[u + 1] - offsets[u] + SHARE - 1) // SHARE):
+            shares[made] = np.int64(number) << 32 | u
+            made += 1
+    s.control[SHARES] = made
+
+
+@njit(cache=True, nogil=True)
+def _lead(s, root, alpha, beta, alone):
+    """All levels from a root of the layout, and the answer. Returns the levels there are."""
+    offsets, control, visited = s.out_offsets, s.control, s.sets[0]
+    k, m = len(s.first), offsets[-1]
+    visited[:] = 0
+    if k % WORD:
+        # Bits beyond the last vertex count as visited.
+        visited[-1] = np.uint32(0xFFFFFFFF) << np.uint32(k % WORD)
+    visited[root >> 5] |= np.uint32(1) << np.uint32(root & 31)
+    s.answer[root, 0], s.answer[root, 1], s.queues[0, 0] = 0, root, root
+    control[INSPECTED] = 0
+    level, count, listed, up = 0, 1, True, False
+    while count:
+        level += 1
+        control[LEVEL] = level
+        frontier, following = s.sets[1 + (level - 1) % 2], s.sets[1 + level % 2]
+        queue, before = s.queues[(level - 1) % 2], control[INSPECTED]
+        crowd = count > k // CROWD and offsets[count] * alpha > m
+        up = count * beta * m >= float(k) * k if up else crowd
+        arcs = 0
+        if not up:
+            if not listed:
+                _listed(frontier, queue)
+                listed = True
+            for i in range(count):
+                arcs += offsets[queue[i] + 1] - offsets[queue[i]]
+            up = arcs * alpha > m
+        traced = level <= len(s.trace)
+        if traced:
+            s.trace[level - 1, 0], s.trace[level - 1, 1] = up, count
+        control[FOUND] = 0
+        if up:
+            if listed:
+                frontier[:] = 0
+                for i in range(count):
+                    frontier[queue[i] >> 5] |= np.uint32(1) << np.uint32(queue[i] & 31)
+            _share(s, PULL)
+            count, listed = control[FOUND], False
+        elif arcs < alone:
+            count = _expand_alone(s, count)
+        else:
+            _cut(s, queue, count)
+            following[:] = 0
+            _share(s, EXPAND)
+            count, listed = control[FOUND], False
+        if traced:
+            s.trace[level - 1, 2] = control[INSPECTED] - before
+    _share(s, RESTORE)
+    return level
 
 
 @njit(parallel=True, cache=True)
-def _bottom_up(
-    offsets, sources, first, leaving_offsets, frontier, visited, following, levels, parents, level, ticket, threads
-):
-    """A bottom-up level to its end: `following` is written whole, and what it holds is visited and numbered."""
-    ticket[0] = 0
-    counts = np.zeros((threads, 3), np.int64)
-    for thread in prange(threads):
-        counts[thread] = _bottom_up_alone(
-            offsets, sources, first, leaving_offsets, frontier, visited, following, levels, parents, level, ticket
-        )
-    return counts[:, 0].sum(), counts[:, 1].sum(), counts[:, 2].sum()
+def _together(s, root, alpha, beta, alone, threads):
+    """The same by all threads, of which the first leads."""
+    levels = np.zeros(1, np.int64)
+    for _ in prange(threads):
+        if team.comes(s.control) == 0:
+            levels[0] = _lead(s, root, alpha, beta, alone)
+            team.ended(s.control)
+        else:
+            step = team.entered(s.control, 0)
+            while step:
+                _work(s)
+                team.left(s.control)
+                step = team.entered(s.control, step)
+    return levels[0]
 
 
 class Fast(CpuSolver):
-    """By the hybrid on the layout, or by a queue."""
+    """By levels over the layout, or by a queue."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         begin = time.perf_counter()
-        self.levels, self.parents = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
-        self.layout = Layout.of(graph) if small_world(graph) else None
-        if self.layout:
-            forward, backward = self.layout.forward, self.layout.backward
-            self._search = FirstLevels(forward, backward)
-            self.rule = Rule(forward.n, forward.m)
-            arrays = (forward.offsets, forward.targets, self.layout.old, self.layout.new)
-            self.memory = self._search.nbytes + sum(array.nbytes for array in arrays)
+        layout = Layout.of(graph) if small_world(graph) else None
+        if layout:
+            self._search = Search.over(layout, graph.n)
+            self.levels, self.parents, self.memory = self._search.levels, self._search.parents, self._search.nbytes
         else:
-            self._queue = np.empty(graph.n, np.int32)
-            self.memory = self._queue.nbytes
-        self.memory += self.levels.nbytes + self.parents.nbytes
+            self._search = None
+            self._queue, self.levels, self.parents = (np.empty(graph.n, np.int32) for _ in range(3))
+            self.memory = 12 * graph.n
         self.construction = time.perf_counter() - begin
 
     def run(self, root: int) -> Run:
-        """Answer one root; phases has direction, frontier, inspected, seconds where the hybrid did."""
+        """Answer one root; phases has direction, frontier, inspected where the graph is a small world."""
         root = check_root(self.graph, root)
-        self.root = root
-        if self.layout is None:
-            begin = time.perf_counter()
+        self.root, phases = root, {}
+        begin = time.perf_counter()
+        if self._search is None:
             levels, inspected = _by_queue(
                 self.graph.offsets, self.graph.targets, root, self.levels, self.parents, self._queue
             )
             seconds = time.perf_counter() - begin
-            counters, phases = {"levels": levels, "inspected": inspected, "search_s": seconds}, {}
         else:
-            begin = time.perf_counter()
-            trace = search(self._search, self.rule, int(self.layout.new[root]))
-            searched = time.perf_counter() - begin
-            answer = (self._search.levels, self._search.parents)
-            restore(self.layout.new, self.layout.old, *answer, self.levels, self.parents)
+            levels = self._levels_from(int(self._search.new[root]))
             seconds = time.perf_counter() - begin
-            counters, phases = trace.counters() | {"search_s": searched}, trace.arrays()
-        counters["construction_s"] = self.construction
+            inspected = int(self._search.control[INSPECTED])
+            if levels <= TRACED:
+                up, frontier, looked = self._search.trace[:levels].T.copy()
+                phases = {"direction": np.where(up, BOTTOM_UP, TOP_DOWN), "frontier": frontier, "inspected": looked}
+        counters = {"levels": levels, "inspected": inspected, "construction_s": self.construction}
+        if phases:
+            counters["switches"] = int(np.count_nonzero(np.diff(up)))
         return self.edges.run(self.levels, Run(seconds, seconds, counters, phases))
+
+    def _levels_from(self, start: int) -> int:
+        """Search from a vertex of the layout, by one thread where the graph is small; returns the levels there are."""
+        threads = get_num_threads()
+        team.reset(self._search.control)
+        rule = (start, ALPHA, BETA)
+        if threads == 1 or self.graph.m <= SMALL:
+            return _lead(self._search, *rule, ALONE)
+        return _together(self._search, *rule, ALONE, threads)
 
 
 @njit(cache=True)

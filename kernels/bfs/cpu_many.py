@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from saitan.atomics import atomic_add, atomic_or
+from saitan.atomics import atomic_or
 from saitan.bfs import check_root
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.hops import hang
@@ -23,6 +23,7 @@ from saitan.bfs.validate import CHECKED, check, check_closeness
 from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
+from saitan.team import pieces
 
 # Top-down only where the frontier's arcs are no more than m / ALPHA.
 ALPHA = 4
@@ -36,11 +37,8 @@ def _expand(offsets, targets, frontier, visited, following, ticket):
     """A thread's part of a top-down level. Returns arcs looked at."""
     words, inspected = frontier.shape[1], 0
     flat = following.reshape(-1)
-    while True:
-        low = atomic_add(ticket, 0, 1) * PIECE
-        if low >= len(frontier):
-            return inspected
-        for v in range(low, min(low + PIECE, len(frontier))):
+    for low, high in pieces(ticket, 0, len(frontier), PIECE):
+        for v in range(low, high):
             some = np.uint64(0)
             for w in range(words):
                 some |= frontier[v, w]
@@ -53,17 +51,15 @@ def _expand(offsets, targets, frontier, visited, following, ticket):
                     fresh = frontier[v, w] & ~(visited[u, w] | following[u, w])
                     if fresh:
                         atomic_or(flat, u * words + w, fresh)
+    return inspected
 
 
 @njit(cache=True, nogil=True)
 def _pull(offsets, sources, frontier, visited, following, alive, ticket):
     """A thread's part of a bottom-up level. Returns arcs looked at."""
     words, inspected = frontier.shape[1], 0
-    while True:
-        low = atomic_add(ticket, 0, 1) * PIECE
-        if low >= len(frontier):
-            return inspected
-        for v in range(low, min(low + PIECE, len(frontier))):
+    for low, high in pieces(ticket, 0, len(frontier), PIECE):
+        for v in range(low, high):
             for i in range(offsets[v], offsets[v + 1]):
                 lacking = np.uint64(0)
                 for w in range(words):
@@ -73,6 +69,7 @@ def _pull(offsets, sources, frontier, visited, following, alive, ticket):
                 inspected += 1
                 for w in range(words):
                     following[v, w] |= frontier[sources[i], w] & ~visited[v, w]
+    return inspected
 
 
 @njit(cache=True, nogil=True)
@@ -82,11 +79,8 @@ def _commit(following, visited, frontier, old, level, levels, ends, sums, alive,
     sums: [3, searches], of levels, vertices and their ends; alive: searches that found something; frontier: cleared.
     """
     words, leaving = following.shape[1], 0
-    while True:
-        low = atomic_add(ticket, 0, 1) * PIECE
-        if low >= len(following):
-            return leaving
-        for v in range(low, min(low + PIECE, len(following))):
+    for low, high in pieces(ticket, 0, len(following), PIECE):
+        for v in range(low, high):
             some = np.uint64(0)
             for w in range(words):
                 frontier[v, w] = 0
@@ -106,6 +100,7 @@ def _commit(following, visited, frontier, old, level, levels, ends, sums, alive,
                             levels[s, old[v]] = level
             if some:
                 leaving += degrees[v]
+    return leaving
 
 
 @njit(parallel=True, cache=True)

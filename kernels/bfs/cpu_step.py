@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from saitan.atomics import atomic_add, atomic_or
+from saitan.atomics import atomic_or
+from saitan.team import pieces
 
 WORD = 32
 PIECE = 64  # words that a ticket stands for
@@ -30,11 +31,8 @@ def words(vertices: int) -> int:
 def top_down_alone(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket):
     """A thread's part of `top_down`: pieces until there are none, so all where it is alone. Returns arcs looked at."""
     inspected = 0
-    while True:
-        low = first + atomic_add(ticket, 0, 1) * PIECE
-        if low >= last:
-            return inspected
-        for w in range(low, min(low + PIECE, last)):
+    for low, high in pieces(ticket, 0, last - first, PIECE):
+        for w in range(first + low, first + high):
             if frontier[w] == 0:
                 continue
             for b in range(WORD):
@@ -47,6 +45,7 @@ def top_down_alone(offsets, targets, frontier, visited, following, parents, firs
                         fresh = ((visited[v >> 5] | following[v >> 5]) & bit) == 0
                         if fresh and atomic_or(following, v >> 5, bit) & bit == 0:
                             parents[v] = u + first_tail
+    return inspected
 
 
 @njit(parallel=True, cache=True, nogil=True)
@@ -68,11 +67,8 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
 def _bottom_up(offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket):
     """A thread's part of `bottom_up`: pieces until there are none. Returns arcs looked at."""
     inspected = 0
-    while True:
-        low = first + atomic_add(ticket, 0, 1) * PIECE
-        if low >= last:
-            return inspected
-        for w in range(low, min(low + PIECE, last)):
+    for low, high in pieces(ticket, 0, last - first, PIECE):
+        for w in range(first + low, first + high):
             found = np.uint32(0)
             wanted = ~visited[w]
             if wanted != 0:
@@ -87,6 +83,7 @@ def _bottom_up(offsets, sources, frontier, visited, following, parents, first_ta
                                 found |= np.uint32(1 << b)
                                 break
             following[w] = found
+    return inspected
 
 
 @njit(parallel=True, cache=True, nogil=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from saitan.atomics import atomic_add
 from saitan.graph import Graph
+from saitan.team import pieces
 
 # Graphs of at least so many arcs a vertex are taken for small worlds.
 WIDE_DEGREE = 8
@@ -123,11 +123,8 @@ def _order(offsets, targets, turned_offsets, turned_targets):
 def _renumber(offsets, targets, old, new, starts, room, sizes, ticket, threads):
     """Every row renumbered, sorted and without loops and repeats, at starts[v] of `room`; how long it is then."""
     for _ in prange(threads):
-        while True:
-            low = atomic_add(ticket, 0, 1) * PIECE
-            if low >= len(old):
-                break
-            for v in range(low, min(low + PIECE, len(old))):
+        for low, high in pieces(ticket, 0, len(old), PIECE):
+            for v in range(low, high):
                 row = room[starts[v] : starts[v + 1]]
                 first = offsets[old[v]]
                 for i in range(len(row)):
@@ -145,24 +142,10 @@ def _renumber(offsets, targets, old, new, starts, room, sizes, ticket, threads):
 @njit(parallel=True, cache=True)
 def _close_up(starts, room, offsets, targets, ticket, threads):
     for _ in prange(threads):
-        while True:
-            low = atomic_add(ticket, 0, 1) * PIECE
-            if low >= len(offsets) - 1:
-                break
-            for v in range(low, min(low + PIECE, len(offsets) - 1)):
+        for low, high in pieces(ticket, 0, len(offsets) - 1, PIECE):
+            for v in range(low, high):
                 size = offsets[v + 1] - offsets[v]
                 targets[offsets[v] : offsets[v + 1]] = room[starts[v] : starts[v] + size]
-
-
-@njit(parallel=True, cache=True)
-def restore(new, old, levels, parents, levels_out, parents_out):
-    """An answer of the layout, [k], in the graph's numbers and order, [n]."""
-    for v in prange(len(new)):
-        place = new[v]
-        if place < 0 or levels[place] < 0:
-            levels_out[v], parents_out[v] = -1, -1
-        else:
-            levels_out[v], parents_out[v] = levels[place], old[parents[place]]
 
 
 @njit(cache=True)

@@ -33,6 +33,30 @@ def star(leaves):
     return undirected(leaves + 1, np.stack([np.zeros(leaves, np.int64), np.arange(1, leaves + 1)], 1))
 
 
+def lollipop(clique, tail):
+    """A complete graph and a path that hangs on it."""
+    ends = np.stack(np.triu_indices(clique, 1), 1)
+    return undirected(clique + tail, np.concatenate([ends, _path_from(clique, tail)]))
+
+
+def hypercube(dimension):
+    v = np.arange(1 << dimension)
+    ends = np.concatenate([np.stack([v, v ^ (1 << i)], 1) for i in range(dimension)])
+    return undirected(len(v), ends[ends[:, 0] < ends[:, 1]])
+
+
+def expander(n, half, tail, seed):
+    """A random graph of about 2 * half arcs a vertex, and a path that hangs on it."""
+    rng = np.random.default_rng(seed)
+    ends = np.concatenate([np.stack([np.arange(n), rng.permutation(n)], 1) for _ in range(half)])
+    return undirected(n + tail, np.concatenate([ends, _path_from(n, tail)]))
+
+
+def _path_from(first, tail):
+    """Edges from first - 1 along `tail` more vertices."""
+    return np.stack([np.arange(first, first + tail), np.arange(first - 1, first + tail - 1)], 1)
+
+
 def triangle():
     """From 0, vertex 2 may hang on level 2 below vertex 1, but for the arc from 0."""
     return undirected(3, [(0, 1), (0, 2), (1, 2)])

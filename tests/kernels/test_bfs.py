@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, path, spoiled, star, triangle, undirected
+from bfs_cases import cases, directed, expander, hypercube, lollipop, path, spoiled, star, triangle, undirected
 from hypothesis import example, given
 
 from saitan import bfs
@@ -326,6 +326,55 @@ def test_the_layout_is_the_graph_by_falling_degree(case):
         found = [(int(layout.old[u]), int(layout.old[v])) for u, v in zip(rows.sources, rows.targets, strict=True)]
         assert len(found) == len(wanted) and set(found) == wanted
         assert all((np.diff(rows.targets[a:b]) > 0).all() for a, b in zip(rows.offsets, rows.offsets[1:], strict=False))
+
+
+@pytest.mark.parametrize("alone", [0, 10**9])
+@pytest.mark.parametrize("threads", [1, 2])
+@given(case=cases())
+def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
+    """Levels of the leader alone, or all shared; threads that are started, or none."""
+    from saitan.bfs import cpu_fast, layout
+
+    graph, root = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "WIDE_DEGREE", 0)
+        patch.setattr(cpu_fast, "ALONE", alone)
+        patch.setattr(cpu_fast, "SMALL", -1 if threads > 1 else graph.m)
+        solver = bfs.prepare(graph, "fast", "cpu")
+        for _ in range(2):
+            solver.levels.fill(77)
+            solver.parents.fill(77)
+            run = solver.run(root)
+            solver.validate()
+            assert bfs.differs(bfs.reference(graph, root), {"levels": solver.levels}) is None
+    assert run.phases["frontier"].tolist() == np.bincount(solver.levels[solver.levels >= 0]).tolist()
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 20.0, 1e9])
+def test_fast_each_way(alpha, kronecker, monkeypatch):
+    from saitan.bfs import cpu_fast
+
+    monkeypatch.setattr(cpu_fast, "ALPHA", alpha)
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
+    for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1)):
+        solver, layout = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph)
+        for root in bfs.queries(graph, 3, 2):
+            run = solver.run(root)
+            solver.validate()
+            levels = bfs.reference(graph, root).arrays["levels"]
+            assert np.array_equal(solver.levels, levels)
+            trace, arcs = run.phases, arcs_by_numpy(layout.forward, levels[layout.old])
+            assert trace["inspected"].sum() == run.counters["inspected"] and run.counters["levels"] == levels.max() + 1
+            assert run.counters["switches"] == (trace["direction"][1:] != trace["direction"][:-1]).sum()
+            if alpha < 1:
+                assert set(trace["direction"]) == {TOP_DOWN}
+                assert trace["inspected"].tolist() == arcs
+            if alpha > 1000:
+                assert trace["direction"][0] == BOTTOM_UP
+            if alpha == 20 and graph is not kronecker:
+                down = np.append(True, trace["direction"][:-1] == TOP_DOWN)
+                wanted = np.where(20 * np.array(arcs) > layout.forward.m, BOTTOM_UP, TOP_DOWN)
+                assert (trace["direction"][down] == wanted[down]).all()
 
 
 def test_fast_takes_the_way_for_the_graph(kronecker):
