@@ -20,7 +20,8 @@
 static constexpr int THREADS = 1024, RESIDENT = 1;
 // Words whose first entries a warp has under way at once.
 static constexpr int BATCH = 4;
-// A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
+// A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted
+// where so many vertices can have that many: the first rows are the longest.
 static constexpr uint32_t CROWD = 256, HANDFUL = 32;
 
 // Mirrored in cuda_fast.py.
@@ -179,7 +180,8 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
         for (; frontiers; level++) {
             const uint32_t slot = level % 3, next = (level + 1) % 3;
             bool before = up;
-            up = up ? double(frontiers) * beta * double(m) >= double(k) * k : frontiers > max(k / CROWD, HANDFUL);
+            up = up ? double(frontiers) * beta * double(m) >= double(k) * k
+                    : frontiers > max(k / CROWD, HANDFUL) && out.offsets[frontiers] * alpha > m;
             if (thread == 0) {
                 control->found[next] = control->leaving[next] = control->pieces[next] = 0;
                 if (level <= traced) trace[level - 1] = {now_ns(), control->inspected, uint32_t(frontiers), 0};

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, many, path, spoiled, star, triangle, undirected
+from bfs_cases import cases, directed, expander, hypercube, lollipop, many, path, spoiled, star, triangle, undirected
 from hypothesis import given, settings
 
 from saitan import bfs
@@ -57,6 +57,9 @@ GRAPHS = {
     "road": lambda: GENERATORS["road_rail"](vertices=20_000, arcs=64_200, seed=2),
     "star": lambda: star(100_000),
     "short path": lambda: path(300),
+    "lollipop": lambda: lollipop(150, 200),
+    "hypercube": lambda: hypercube(12),
+    "expander with a tail": lambda: expander(4096, 8, 150, 1),
     # A warp's width and the tile's at their edges, in rows of a block's width, a warp's, and one less.
     "rows": lambda: undirected(
         4000,
@@ -300,6 +303,23 @@ def test_the_trace_of_fast():
     assert trace["inspected"].sum() == result.run.counters["inspected"]
     assert 0 < trace["seconds"].sum() <= result.run.kernel
     assert result.run.counters["search_s"] <= result.run.kernel
+
+
+def test_fast_goes_bottom_up_where_its_arcs_are_many():
+    """Not where the frontier is a crowd of vertices of few arcs."""
+    from saitan.bfs.layout import Layout
+
+    graph = expander(1 << 15, 8, 0, 2)
+    layout = Layout.of(graph)
+    trace = bfs.solve(graph, 0, "fast", "cuda").run.phases
+    levels = bfs.reference(graph, 0).arrays["levels"][layout.old]
+    before = "top-down"
+    assert (trace["frontier"] > graph.n / 256).sum() > 2 and set(trace["direction"]) == {"top-down", "bottom-up"}
+    for level, way in enumerate(trace["direction"]):
+        if before == "top-down":
+            arcs = layout.forward.degrees[levels == level].sum()
+            assert way == ("bottom-up" if 20 * arcs > layout.forward.m else "top-down")
+        before = way
 
 
 def test_a_grid_that_is_not_resident_gives_up(monkeypatch):
