@@ -12,8 +12,8 @@ cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py 
 GPU together), validate.py; over processes partition.py, cluster_blocks.py, cluster.py, cpu_cluster.py with
 cluster_step.py, cuda_cluster.py with cluster.cu, cluster_code.py, cluster_validate.py; then layout.py, cpu_fast.py,
 cuda_fast.py with fast.cu and road.cu (`fast`), spread.py, cuda_gpus.py with gpus.cu (`fast` on several GPUs), hops.py,
-cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu and
-many_answer.cu (`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
+cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu,
+many_answer.cu and many_parents.cu (`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ VARIANTS = {
         "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
         cpu="saitan.bfs.cpu_many:FastMany",
         cuda="saitan.bfs.cuda_many:FastMany",
-        cubins=("many", "many_answer", "arrange_lib", "tree", "validate"),
+        cubins=("many", "many_answer", "many_parents", "arrange_lib", "tree", "validate"),
         parameters={
             "searches": _SEARCHES,
             "parents": Parameter(bool, False, "parents of all searches within the time, too"),
@@ -195,7 +195,7 @@ VARIANTS = {
         "closeness: searches from all vertices by fast-many",
         cpu="saitan.bfs.cpu_many:Closeness",
         cuda="saitan.bfs.cuda_many:Closeness",
-        cubins=("many", "many_answer", "arrange_lib"),
+        cubins=("many", "many_answer", "many_parents", "arrange_lib"),
         parameters={"searches": _SEARCHES},
         instance=_CLOSENESS,
     ),

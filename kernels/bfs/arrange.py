@@ -13,8 +13,12 @@ import pycuda.driver as driver
 from saitan.bfs.cuda_step import Rows, offset_dtype
 from saitan.bfs.layout import Layout, Numbering
 from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import library
 from saitan.problem import Unavailable
+
+LONGEST, LONG_PIECE = (constants("bfs", "many_level.cuh")[name] for name in ("HUB", "HUB_PIECE"))
+HUB = np.dtype([("tail", np.uint32), ("count", np.uint32), ("first", np.uint64)])
 
 
 def padded(n: int) -> int:
@@ -90,20 +94,40 @@ class DeviceLayout:
             meanwhile.free()
 
 
+class _Library:
+    """Calls of arrange_lib.cu. meanwhile: buffers for the room that its functions need."""
+
+    def __init__(self, meanwhile: Buffers) -> None:
+        self._library, self._meanwhile, self._room = library("bfs", "arrange_lib"), meanwhile, None
+
+    def call(self, name: str, *arguments) -> None:
+        """Call a function that needs room: first asked how much."""
+        needed = ctypes.c_size_t()
+        self.plain(name, None, ctypes.byref(needed), *arguments)
+        if self._room is None or self._room.size < needed.value:
+            self._room = self._meanwhile.empty(needed.value, np.uint8)
+        self.plain(name, self._room, ctypes.byref(needed), *arguments)
+
+    def plain(self, name: str, *arguments) -> None:
+        """Call a function that needs none."""
+        if error := getattr(self._library, name)(*map(_argument, arguments)):
+            raise RuntimeError(f"{name} of arrange_lib.cu failed with CUDA error {error}")
+
+
 class _Arranging:
     """The steps. meanwhile: buffers for what is only needed until the layout stands."""
 
     def __init__(self, rows: Rows, directed: bool, buffers: Buffers, meanwhile: Buffers) -> None:
-        self._library = library("bfs", "arrange_lib")
+        self._library = _Library(meanwhile)
         self._rows, self._buffers, self._meanwhile = rows, buffers, meanwhile
-        self._room, self._source = None, (rows.offsets, rows.ends)
+        self._source = (rows.offsets, rows.ends)
         n = rows.n
         self._place, old = buffers.empty(padded(n), np.int32), buffers.empty(n, np.int32)
         driver.memset_d32(pointer(self._place), 0xFFFFFFFF, padded(n))
         marks = meanwhile.empty(n, np.uint8) if directed else None
         own = [meanwhile.empty(n, np.uint32) for _ in range(4)]
         kept = meanwhile.empty(1, np.uint32)
-        self._call("order_vertices", n, rows.wide, *self._source, marks, *own, old, self._place, kept)
+        self._library.call("order_vertices", n, rows.wide, *self._source, marks, *own, old, self._place, kept)
         self._k = int(kept.get()[0])
         if not self._k:
             raise Unavailable("no vertex has an arc to another one")
@@ -121,29 +145,14 @@ class _Arranging:
         count, into = self._meanwhile.empty(1, np.uint64), ctypes.c_int()
         counted, rows = ctypes.c_uint64(), self._rows
         given = (rows.n, rows.m, rows.wide, *self._source, self._place, self._bits, turned)
-        self._call("sort_arcs", *given, *self._keys, count, ctypes.byref(into), ctypes.byref(counted))
+        self._library.call("sort_arcs", *given, *self._keys, count, ctypes.byref(into), ctypes.byref(counted))
         m, empty = counted.value, self._buffers.empty
         offsets = empty(self._k + 1, offset_dtype(m))
         ends, first = empty(m, np.int32), empty(self._k, np.int32)
         cut = Rows(self._k, offsets, ends)
-        self._check(
-            "cut_rows",
-            *map(_argument, (self._k, m, self._bits, self._keys[into.value], cut.wide, offsets, ends, first)),
-        )
+        key = (self._k, m, self._bits, self._keys[into.value])
+        self._library.plain("cut_rows", *key, cut.wide, offsets, ends, first)
         return cut, first
-
-    def _call(self, name: str, *arguments) -> None:
-        """Call a function that needs room: first asked how much."""
-        needed = ctypes.c_size_t()
-        given = [_argument(argument) for argument in arguments]
-        self._check(name, None, ctypes.byref(needed), *given)
-        if self._room is None or self._room.size < needed.value:
-            self._room = self._meanwhile.empty(needed.value, np.uint8)
-        self._check(name, ctypes.c_void_p(pointer(self._room)), ctypes.byref(needed), *given)
-
-    def _check(self, name: str, *arguments) -> None:
-        if error := getattr(self._library, name)(*arguments):
-            raise RuntimeError(f"{name} of arrange_lib.cu failed with CUDA error {error}")
 
 
 def _argument(value):
@@ -165,3 +174,24 @@ def arrange(graph, rows: Rows, buffers: Buffers) -> tuple[DeviceLayout, float]:
         seconds = time.perf_counter() - begin
         return DeviceLayout.uploaded(made, buffers), seconds
     return layout, time.perf_counter() - begin
+
+
+def hub_pieces(rows: Rows, buffers: Buffers) -> Any:
+    """HUB [pieces] on the device: the pieces of HUB_PIECE arcs of the rows of more than HUB arcs of many_level.cuh.
+
+    All first pieces come before all second ones. buffers: what stays is made there.
+    """
+    meanwhile = Buffers(0, "pieces of long rows")
+    try:
+        into, count = _Library(meanwhile), meanwhile.empty(1, np.uint32)
+        given = (rows.n, rows.wide, rows.offsets, LONGEST, LONG_PIECE)
+        into.plain("count_hubs", *given, count)
+        pieces = int(count.get()[0])
+        hubs = buffers.empty(pieces, HUB)
+        if pieces:
+            keys = [meanwhile.empty(pieces, np.uint64) for _ in range(2)]
+            into.call("cut_hubs", *given, pieces, *keys, count, hubs)
+            driver.Context.synchronize()
+        return hubs
+    finally:
+        meanwhile.free()

@@ -1,4 +1,5 @@
-// The layout of layout.py on the device: vertices by falling degree, rows sorted, loops and parallel arcs left out.
+// The layout of layout.py on the device: vertices by falling degree, rows sorted, loops and parallel arcs left out; and
+// the pieces of its long rows that many.cu pulls.
 //
 // Sorts and selections are CUB's, which are host code that launches kernels; so this file becomes a shared library, and
 // what it offers is called by the host (arrange.py). Everything is queued on the default stream. A function that needs
@@ -83,6 +84,32 @@ static __global__ void take_first(uint32_t k, const O *offsets, const int *ends,
     if (v < k) first[v] = offsets[v] < offsets[v + 1] ? ends[offsets[v]] : -1;
 }
 
+// How many pieces of `size` arcs the rows of more than `longest` arcs make, added to `count`; where there is room, a key a
+// piece: its number in its row, then the vertex.
+template <typename O>
+static __global__ void list_hubs(uint32_t k, const O *offsets, uint32_t longest, uint32_t size, Key *keys,
+                                 uint32_t *count) {
+    uint32_t v = blockIdx.x * THREADS + threadIdx.x;
+    if (v >= k || offsets[v + 1] - offsets[v] <= longest) return;
+    uint32_t made = uint32_t((offsets[v + 1] - offsets[v] + size - 1) / size), place = atomicAdd(count, made);
+    for (uint32_t i = 0; keys && i < made; i++) keys[place + i] = Key(i) << 32 | v;
+}
+
+// Mirrored in arrange.py.
+struct Hub {
+    uint32_t tail, count;
+    unsigned long long first;
+};
+
+template <typename O>
+static __global__ void write_hubs(uint32_t pieces, const Key *keys, const O *offsets, uint32_t size, Hub *hubs) {
+    uint32_t p = blockIdx.x * THREADS + threadIdx.x;
+    if (p >= pieces) return;
+    uint32_t v = uint32_t(keys[p]);
+    O first = offsets[v] + O(keys[p] >> 32) * size, left = offsets[v + 1] - first;
+    hubs[p] = {v, left < size ? uint32_t(left) : size, first};
+}
+
 extern "C" {
 
 // old [n]: the vertices, those of most arcs first, those without any last; place [n]: where each is, -1 for those; kept:
@@ -149,6 +176,35 @@ int cut_rows(uint32_t k, uint64_t m, uint32_t bits, const Key *keys, int wide, v
         find_rows<<<blocks_for(k + 1ull), THREADS>>>(k, m, bits, keys, (uint32_t *)offsets);
         take_first<<<blocks_for(k), THREADS>>>(k, (const uint32_t *)offsets, ends, first);
     }
+    return cudaGetLastError();
+}
+
+// How many pieces of `size` arcs the rows of more than `longest` arcs make, at `count` on the device.
+int count_hubs(uint32_t k, int wide, const void *offsets, uint32_t longest, uint32_t size, uint32_t *count) {
+    cudaMemsetAsync(count, 0, sizeof *count);
+    if (wide)
+        list_hubs<<<blocks_for(k), THREADS>>>(k, (const uint64_t *)offsets, longest, size, nullptr, count);
+    else
+        list_hubs<<<blocks_for(k), THREADS>>>(k, (const uint32_t *)offsets, longest, size, nullptr, count);
+    return cudaGetLastError();
+}
+
+// hubs [pieces]: those pieces, all first ones before all second ones. a, b [pieces] and count are for this function alone.
+int cut_hubs(void *room, size_t *needed, uint32_t k, int wide, const void *offsets, uint32_t longest, uint32_t size,
+             uint32_t pieces, Key *a, Key *b, uint32_t *count, Hub *hubs) {
+    auto sort = [&] { return cub::DeviceRadixSort::SortKeys(room, *needed, a, b, pieces); };
+    if (!room) return sort();
+    cudaMemsetAsync(count, 0, sizeof *count);
+    unsigned rows = blocks_for(k), all = blocks_for(pieces);
+    if (wide)
+        list_hubs<<<rows, THREADS>>>(k, (const uint64_t *)offsets, longest, size, a, count);
+    else
+        list_hubs<<<rows, THREADS>>>(k, (const uint32_t *)offsets, longest, size, a, count);
+    if (int error = sort()) return error;
+    if (wide)
+        write_hubs<<<all, THREADS>>>(pieces, b, (const uint64_t *)offsets, size, hubs);
+    else
+        write_hubs<<<all, THREADS>>>(pieces, b, (const uint32_t *)offsets, size, hubs);
     return cudaGetLastError();
 }
 }

@@ -1,4 +1,4 @@
-"""Many searches at once on the GPU: host side of many.cu and many_answer.cu.
+"""Many searches at once on the GPU: host side of many.cu, many_answer.cu and many_parents.cu.
 
 A launch answers up to 256 roots; the host reads one record at the end. Never to be compared with one root's figures.
 """
@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pycuda.driver as driver
-from numba import njit
 
 from saitan.bfs import check_root
-from saitan.bfs.arrange import arrange
+from saitan.bfs.arrange import LONGEST, arrange, hub_pieces
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Tree
 from saitan.bfs.cuda_step import Rows, words
@@ -29,8 +28,8 @@ from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run, Unavailable
 
-_MANY, _ANSWER = constants("bfs", "many.cu"), constants("bfs", "many_answer.cu")
-THREADS, MOST, PIECE = _MANY["THREADS"], _MANY["MOST"], constants("bfs", "pieces.cuh")["PIECE"]
+_MANY, _ANSWER = constants("bfs", "many.cu"), constants("bfs", "planes.cuh")
+THREADS, MOST, PIECE = _MANY["THREADS"], constants("bfs", "sets.cuh")["MOST"], constants("bfs", "pieces.cuh")["PIECE"]
 # Top-down only where the arcs of all searches that would go there are no more than m / ALPHA; see NOTES.md.
 ALPHA = 4.0
 PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
@@ -40,39 +39,6 @@ CONTROL = np.dtype(
     + [("alive", np.uint32, (3, MOST // 32)), ("sampled", np.uint32, (3, MOST))]
 )
 LEVELS_AT = CONTROL.fields["levels"][1]
-HUB = np.dtype([("tail", np.uint32), ("count", np.uint32), ("first", np.uint64)])
-
-
-@njit(cache=True)
-def _cut(offsets, longest, size, tails, counts, firsts):
-    """The pieces of rows of more than `longest` arcs, all first ones before all second ones; returns their number.
-
-    Fills nothing where the arrays are empty.
-    """
-    rows = np.flatnonzero(np.diff(offsets) > longest)
-    made, number = 0, 0
-    while len(rows):
-        left = 0
-        for row in rows:
-            first = offsets[row] + number * size
-            if first >= offsets[row + 1]:
-                continue
-            rows[left] = row
-            left += 1
-            if len(tails):
-                tails[made], firsts[made], counts[made] = row, first, min(size, offsets[row + 1] - first)
-            made += 1
-        rows, number = rows[:left], number + 1
-    return made
-
-
-def hub_pieces(offsets: np.ndarray) -> np.ndarray:
-    """HUB [pieces] of the rows of more than HUB arcs of many.cu."""
-    none = np.empty(0, HUB)
-    cut = (offsets, _MANY["HUB"], _MANY["HUB_PIECE"])
-    pieces = np.empty(_cut(*cut, *(none[name] for name in ("tail", "count", "first"))), HUB)
-    _cut(*cut, *(pieces[name] for name in ("tail", "count", "first")))
-    return pieces
 
 
 class Many:
@@ -92,11 +58,11 @@ class Many:
         layout, begin = self.layout, time.perf_counter()
         self.vertices = layout.numbering(graph.n)
         out, into = layout.forward, layout.backward
-        hubs = hub_pieces(into.offsets.get().astype(np.int64))
+        hubs = hub_pieces(into, self._kept)
         self.construction += time.perf_counter() - begin
         self.k, self.width = k, width = layout.k, searches // 32
         pieces = k + out.m // PIECE + 1
-        fixed = 12 * k * width + 16 * pieces + hubs.nbytes + 4 * k + 20 * words(k)
+        fixed = 12 * k * width + 16 * pieces + 4 * k + 20 * words(k)
         answer = searches * graph.n * (levels + 4 * parents)
         self.buffers = Buffers(fixed + 4 * PLANES[0][0] * k * width + answer, described(graph))
         empty, upload = self.buffers.empty, self.buffers.upload
@@ -107,13 +73,15 @@ class Many:
         self.parents = empty((searches, graph.n), np.int32) if parents else None
         self._head = (k, out.m, *map(pointer, (out.offsets, out.ends, into.offsets, into.ends)))
         self._arrays = (pointer(self._roots), pointer(empty(5 * words(k), np.uint32)), pointer(self._sets))
-        self._tail = (pointer(empty((pieces, 2), np.uint64)), pointer(upload(hubs)), len(hubs), pointer(self._control))
+        self._hubs = (pointer(hubs), hubs.size)
+        self._tail = (pointer(empty((pieces, 2), np.uint64)), *self._hubs, pointer(self._control))
         self._search = function("bfs", "many", f"search_{searches}_{out.suffix}", "IQPPPPPIPPPIPPIPIdI")
         # Two sets for each of a warp's 32 vertices.
         self._shared = THREADS // 32 * 64 * searches // 8
         self._search.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._shared)
         self._tally = function("bfs", "many_answer", "tally_sums", "IIIPPPPP")
-        self._attach = function("bfs", "many_answer", f"attach_{into.suffix}", "IIIPPPIPPPP")
+        self._attach = function("bfs", "many_parents", f"attach_{into.suffix}", "IIIPPPIPPPPIP")
+        self._attach_hubs = function("bfs", "many_parents", "attach_hubs", "IIIPPPIPPPIPP")
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         self._blocks = (_MANY["RESIDENT"] * processors, 1)
         self._wide = (8 * processors, 1), (_ANSWER["THREADS"], 1, 1), None
@@ -187,10 +155,13 @@ class Many:
             place = pointer(self.layout.place)
             self._unpack.prepared_async_call(*self._wide, *found, n, place, pointer(self.levels))
         if self.parents is not None:
-            driver.memset_d32_async(pointer(self.parents), 0xFFFFFFFF, self.parents.size)
-            into = self.layout.backward
-            arcs = (pointer(self.layout.old), pointer(into.offsets), pointer(into.ends))
-            self._attach.prepared_async_call(*self._wide, *found, n, *arcs, pointer(self.parents))
+            into, parents = self.layout.backward, pointer(self.parents)
+            place, old, offsets, ends = map(pointer, (self.layout.place, self.layout.old, into.offsets, into.ends))
+            # The sets behind those of the visited are free now.
+            claimed = pointer(self._sets) + 4 * self.k * self.width
+            driver.memset_d32_async(claimed, 0, self.k * self.width)
+            self._attach.prepared_async_call(*self._wide, *found, n, place, old, offsets, ends, LONGEST, parents)
+            self._attach_hubs.prepared_async_call(*self._wide, *found, n, old, ends, *self._hubs, claimed, parents)
 
     def sums(self, count: int) -> np.ndarray:
         """Of the last launch, uint64 [3, count]: sums of levels, vertices reached, their edges' ends."""

@@ -1,22 +1,5 @@
-// Answers from the bit planes of many.cu: levels in the graph's order, parents, sums a search.
-#include <cstdint>
-
-using Count = unsigned long long;
-
-static constexpr int THREADS = 256, MOST = 256;
-static constexpr uint32_t EVERY = 0xFFFFFFFFu;
-
-// The sets that a search leaves, `width` words each: visited [k], planes [.., k]; levels: of all searches, where it lies.
-struct Found {
-    uint32_t k, width, count;
-    const uint32_t *visited, *planes, *levels;
-
-    // Planes that some level needs.
-    __device__ int used() const { return 32 - __clz(*levels - 1); }
-    __device__ uint32_t plane(int i, uint32_t v, uint32_t word) const {
-        return planes[(size_t(i) * k + v) * width + word];
-    }
-};
+// Answers from the bit planes of many.cu: levels in the graph's order, sums a search.
+#include "planes.cuh"
 
 // One bit of each of eight bytes, from a byte.
 static __device__ uint64_t spread(uint32_t byte) {
@@ -92,40 +75,6 @@ static __device__ void unpack_bytes(Found found, uint32_t n, const int4 *__restr
     }
 }
 
-// parents: [count, n], -1 everywhere before; old: [k], the graph's numbers; offsets, tails: the arcs into every vertex.
-// A warp a vertex: lanes of `width` words look at 32 / width arcs at a time. Whichever lane writes last stays.
-template <typename O>
-static __device__ void attach(Found found, uint32_t n, const int *__restrict__ old, const O *__restrict__ offsets,
-                              const int *__restrict__ tails, int *parents) {
-    const uint32_t lane = threadIdx.x % 32, warps = gridDim.x * (THREADS / 32), used = found.used();
-    const uint32_t word = lane % found.width, arc = lane / found.width, arcs = 32 / found.width;
-    for (uint32_t v = blockIdx.x * (THREADS / 32) + threadIdx.x / 32; v < found.k; v += warps) {
-        uint32_t reached = found.visited[size_t(v) * found.width + word], wanted = 0;
-        for (int i = 0; i < used; i++) wanted |= found.plane(i, v, word);
-        wanted &= reached;
-        int *mine = parents + size_t(word) * 32 * n + old[v];
-        if (arc == 0)
-            for (uint32_t roots = reached & ~wanted; roots; roots &= roots - 1) mine[size_t(__ffs(roots) - 1) * n] = old[v];
-        for (O at = offsets[v]; at < offsets[v + 1] && __any_sync(EVERY, wanted); at += arcs) {
-            uint32_t match = 0;
-            if (at + arc < offsets[v + 1] && wanted) {
-                uint32_t tail = tails[at + arc], carry = EVERY, apart = 0;
-                // Bit by bit: is the tail's level, plus 1, the vertex's?
-                for (int i = 0; i < used; i++) {
-                    uint32_t theirs = found.plane(i, tail, word);
-                    apart |= theirs ^ carry ^ found.plane(i, v, word);
-                    carry &= theirs;
-                }
-                match = wanted & ~apart & ~carry & found.visited[size_t(tail) * found.width + word];
-                int parent = old[tail];
-                for (uint32_t left = match; left; left &= left - 1) mine[size_t(__ffs(left) - 1) * n] = parent;
-            }
-            for (uint32_t step = found.width; step < 32; step *= 2) match |= __shfl_xor_sync(EVERY, match, step);
-            wanted &= ~match;
-        }
-    }
-}
-
 // Of every search: the sum of its levels, the vertices reached and the sum of their `ends` [k]; added to sums [3, MOST].
 static __device__ void tally(Found found, const uint32_t *__restrict__ ends, Count *sums) {
     __shared__ Count all[3][MOST];
@@ -165,9 +114,6 @@ static __device__ void tally(Found found, const uint32_t *__restrict__ ends, Cou
         if (all[0][i]) atomicAdd(&sums[i], all[0][i]);
 }
 
-#define FOUND uint32_t k, uint32_t width, uint32_t count, const uint32_t *visited, const uint32_t *planes, const uint32_t *deepest
-#define GIVEN {k, width, count, visited, planes, deepest}
-
 extern "C" __global__ void __launch_bounds__(THREADS) tally_sums(FOUND, const uint32_t *ends, Count *sums) {
     tally(GIVEN, ends, sums);
 }
@@ -189,12 +135,3 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 LEVELS(int8_t, i1)
 LEVELS(int16_t, i2)
 LEVELS(int32_t, i4)
-
-#define PARENTS(O, SUFFIX)                                                                                          \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                           \
-        attach_##SUFFIX(FOUND, uint32_t n, const int *old, const O *offsets, const int *tails, int *parents) {      \
-        attach<O>(GIVEN, n, old, offsets, tails, parents);                                                          \
-    }
-
-PARENTS(uint32_t, u4)
-PARENTS(uint64_t, u8)

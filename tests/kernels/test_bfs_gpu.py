@@ -448,6 +448,28 @@ def test_the_layout_made_there_is_the_one_made_here(wide, monkeypatch):
         buffers.free()
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_pieces_of_long_rows(wide, monkeypatch):
+    """All first ones before all second ones; together they are the rows."""
+    from saitan.bfs import arrange, cuda_step
+    from saitan.cuda.buffers import Buffers
+
+    if wide:
+        monkeypatch.setattr(cuda_step, "WIDE_ARCS", 100)
+    longest, size = arrange.LONGEST, arrange.LONG_PIECE
+    for graph in (kronecker(12), random_directed(200, 40_000, 5), star(3000), path(5), GRAPHS["rows"]()):
+        buffers = Buffers(0, "rows")
+        hubs = arrange.hub_pieces(cuda_step.Rows.upload(graph, buffers), buffers).get()
+        wanted = [
+            (first // size, v, min(size, degree - first), graph.offsets[v] + first)
+            for v, degree in enumerate(graph.degrees.tolist())
+            if degree > longest
+            for first in range(0, degree, size)
+        ]
+        assert hubs.tolist() == [(v, count, first) for _, v, count, first in sorted(wanted)]
+        buffers.free()
+
+
 def test_without_room_the_layout_is_made_on_the_host(monkeypatch):
     from saitan.bfs import arrange
 
