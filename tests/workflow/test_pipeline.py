@@ -263,24 +263,11 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     assert len(state(project)) == 1 and "0 points" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "change, says",
-    [
-        ({"viw": "summary"}, "config: experiments.tiny.viw: unknown key 'viw'; did you mean 'view'?"),
-        ({"variants": ["adaptiv"]}, "unknown variant 'adaptiv'; did you mean 'adaptive'?"),
-        ({"graphs": ["tiny-gird"]}, "unknown graph 'tiny-gird'; did you mean 'tiny-grid'? (config/graphs.yaml)"),
-        (
-            {"variants": {"conventional": {"threshold_up": [1]}}},
-            "experiments.tiny.variants.conventional.threshold_up: conventional has no parameter 'threshold_up'",
-        ),
-    ],
-)
-def test_bad_config_is_one_line(project, change, says):
-    project.configure({"tiny": changed(**change)})
+def test_bad_config_is_one_line(project):
+    project.configure({"tiny": changed(viw="summary")})
     done = project.snakemake()
-    lines = project.said(done)
     assert done.returncode != 0
-    assert len(lines) == 1 and says in lines[0], lines
+    assert project.said(done) == ["config: experiments.tiny.viw: unknown key 'viw'; did you mean 'view'?"]
 
 
 @pytest.mark.parametrize(
