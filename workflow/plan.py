@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from saitan.problem import problem
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
+from saitan.workflow.cubin_files import CubinFiles
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.graphs.plan import NO_GRAPH, RESULTS, GraphFiles
 from saitan.workflow.machine import Machine
@@ -32,7 +32,7 @@ class Skipped:
 
 
 @dataclass
-class Plan(GraphFiles):
+class Plan(GraphFiles, CubinFiles):
     """Everything the rules and the report ask of a configuration.
 
     machine          what jobs run on
@@ -290,51 +290,6 @@ class Plan(GraphFiles):
         """A digest of the modules that make a problem's instances, queries and references."""
         return modules.digest(modules.closure([f"saitan.{name}", "saitan.workflow.queries"], "saitan.workflow"))
 
-    # Kernels
-
-    def cubins_of(self, point: Point) -> list[str]:
-        """The cubins that a point loads, for every architecture: the job's machine chooses."""
-        if point.backend != "cuda":
-            return []
-        own = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
-        shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
-        return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
-
-    @cached_property
-    def cubins(self) -> list[str]:
-        """Every .cu of every problem of this run, and what they share, for every architecture of the run."""
-        return [
-            f"{RESULTS}/cubins/{arch}/{path.parent.name}/{path.stem}.cubin"
-            for arch in self._compiled_for
-            for path in self._kernels
-        ]
-
-    @property
-    def _compiled_for(self) -> list[str]:
-        """Without a GPU kernels are compiled only when asked for, for two architectures that tell much."""
-        if not self.machine.nvcc:
-            return []
-        return self.architectures or ["sm_80", "sm_90"]
-
-    @cached_property
-    def _kernels(self) -> list[Path]:
-        used = dict.fromkeys(e.problem for e in self.config.experiments.values() if e.problem)
-        return [path for name in [*used, "cuda"] for path in modules.kernels(name)] if used else []
-
-    @property
-    def needed_cubins(self) -> list[str]:
-        """The cubins that the run as a whole needs: none where nothing is measured on a GPU."""
-        return self.cubins if "cuda" in self.backends else []
-
-    @property
-    def resources(self) -> list[str]:
-        """What ptxas says, beside every cubin that the run needs."""
-        return [path.removesuffix(".cubin") + ".resources.json" for path in self.needed_cubins]
-
-    def headers_of(self, name: str) -> list[str]:
-        """The headers that a problem's .cu may include."""
-        return [self.source(f"kernels/{path.parent.name}/{path.name}") for path in modules.headers(name)]
-
     # What is shown
 
     def models_of(self, experiment: str) -> dict[str, str]:
@@ -370,8 +325,3 @@ class Plan(GraphFiles):
         """Name on stderr what is left out and why."""
         for left_out in self.skipped:
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
-
-
-def kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
-    """A variant's cubins as "problem/stem"; those of its own problem are declared without it."""
-    return [name if "/" in name else f"{owner}/{name}" for name in cubins]

@@ -18,11 +18,12 @@ from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.config_model import Config
+from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
-from saitan.workflow.plan import Plan, Skipped, kernel_names
+from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.points import Point, combinations, digest, pattern
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run

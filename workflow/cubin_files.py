@@ -1,0 +1,76 @@
+"""What the rules ask about CUDA kernels: which .cu are compiled for which architecture, and what a point loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from saitan.problem import problem
+from saitan.workflow import modules
+from saitan.workflow.config_model import Config
+from saitan.workflow.graphs.plan import RESULTS
+from saitan.workflow.machine import Machine
+from saitan.workflow.points import Point
+
+
+class CubinFiles:
+    """The kernels' side of a plan.
+
+    config: the run's configuration; machine: what jobs run on; backends, architectures: of the run; root: the folder
+    of the Snakefile as jobs see it.
+    """
+
+    config: Config
+    machine: Machine
+    root: str
+    backends: Sequence[str]
+    architectures: Sequence[str]
+
+    def cubins_of(self, point: Point) -> list[str]:
+        """The cubins that a point loads, for every architecture: the job's machine chooses."""
+        if point.backend != "cuda":
+            return []
+        own = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
+        shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
+        return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
+
+    @cached_property
+    def cubins(self) -> list[str]:
+        """Every .cu of every problem of this run, and what they share, for every architecture of the run."""
+        return [
+            f"{RESULTS}/cubins/{arch}/{path.parent.name}/{path.stem}.cubin"
+            for arch in self._compiled_for
+            for path in self._kernels
+        ]
+
+    @property
+    def _compiled_for(self) -> list[str]:
+        """Without a GPU kernels are compiled only when asked for, for two architectures that tell much."""
+        if not self.machine.nvcc:
+            return []
+        return self.architectures or ["sm_80", "sm_90"]
+
+    @cached_property
+    def _kernels(self) -> list[Path]:
+        used = dict.fromkeys(e.problem for e in self.config.experiments.values() if e.problem)
+        return [path for name in [*used, "cuda"] for path in modules.kernels(name)] if used else []
+
+    @property
+    def needed_cubins(self) -> list[str]:
+        """The cubins that the run as a whole needs: none where nothing is measured on a GPU."""
+        return self.cubins if "cuda" in self.backends else []
+
+    @property
+    def resources(self) -> list[str]:
+        """What ptxas says, beside every cubin that the run needs."""
+        return [path.removesuffix(".cubin") + ".resources.json" for path in self.needed_cubins]
+
+    def headers_of(self, name: str) -> list[str]:
+        """The headers that a problem's .cu may include."""
+        return [f"{self.root}kernels/{path.parent.name}/{path.name}" for path in modules.headers(name)]
+
+
+def kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
+    """A variant's cubins as "problem/stem"; those of its own problem are declared without it."""
+    return [name if "/" in name else f"{owner}/{name}" for name in cubins]
