@@ -47,7 +47,7 @@ class Model(BaseModel):
 class Measure(Model):
     """How a point is sampled. A round answers every query once."""
 
-    budget_s: float = Field(10, gt=0, description="Seconds after which no further round of a point begins.")
+    budget_s: float = Field(10, gt=0, description="Seconds after which no further round begins, the first check aside.")
     spread: float = Field(0.02, gt=0, description="Stop when the median is known within this share of it.")
     min_rounds: int = Field(3, ge=1, description="Rounds wanted before the spread counts.")
     max_rounds: int = Field(50, ge=1, description="Rounds after which to stop in any case.")

@@ -118,7 +118,7 @@ class Answering:
 def sample(
     answering: Answering, solver: Any, queries: list, settings: dict[str, Any], ranks: Ranks | None = None
 ) -> Sampled:
-    """Whole rounds of all queries until the median has settled or the budget is spent.
+    """Whole rounds of all queries until the median has settled or the budget is spent, the first check aside.
 
     Raises Invalid for a wrong answer, before its time counts.
     """
@@ -133,15 +133,21 @@ def sample(
         label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"
         first = len(sampled.rows)
         for query in progress(queries, label):
+            begin = time.perf_counter()
             run, checked = answering.answer(query)
+            if not sampled.rows:
+                # The first check may compile, which says nothing of the budget.
+                deadline += time.perf_counter() - begin - run.total
             watch.answered()
             if run.disturbed:
                 kinds[len(sampled.rows)] = [run.disturbed]
             sampled.rows.append(_row(query, len(medians), run, checked, ranks))
         rows = sampled.rows[first:]
         if settings["traced"] and not medians and hasattr(solver, "count"):
+            begin = time.perf_counter()
             for row, query in zip(rows, queries, strict=True):
                 row |= {f"phase_{name}": values.tolist() for name, values in solver.count(query).items()}
+            deadline += time.perf_counter() - begin
         open_rows += range(first, len(sampled.rows))
         if verdict := watch.verdict():
             for place in open_rows if isinstance(verdict, Disturbance) else ():

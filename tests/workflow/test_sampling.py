@@ -94,6 +94,36 @@ def test_rounds_end_when_the_median_settles():
     assert solver.calls[:4] == [("run", 5), ("validate",), ("run", 6), ("validate",)]
 
 
+@pytest.mark.parametrize(("slow", "rounds"), [(("validate", 1), 5), (("validate", 2), 1), (("count", 2), 5)])
+def test_the_first_check_and_the_counts_are_no_part_of_the_budget(slow, rounds, monkeypatch):
+    """They may compile."""
+    clock = [0.0]
+    monkeypatch.setattr(sampling.time, "perf_counter", lambda: clock[0])
+
+    class Slow(Counting):
+        def run(self, query):
+            run = super().run(query)
+            clock[0] += run.total
+            return run
+
+        def took(self, what):
+            if (what, len([call for call in self.calls if call[0] == what])) == slow:
+                clock[0] += 100
+
+        def validate(self):
+            checked = super().validate()
+            self.took("validate")
+            return checked
+
+        def count(self, query):
+            counted = super().count(query)
+            self.took("count")
+            return counted
+
+    found = sampled(Slow([[1, 2]] * 5), spread=0, budget_s=50, traced=True, min_rounds=5)
+    assert len(found.rows) == 2 * rounds
+
+
 def test_a_median_that_never_settles_says_so():
     unsteady = [[1, 1], [2, 2], [4, 4], [8, 8], [16, 16], [32, 32]]
     found = sampled(Scripted(unsteady), max_rounds=3)
