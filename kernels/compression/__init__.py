@@ -194,7 +194,7 @@ def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any
 
 
 def compress(array, keep_bits: int | None = None, bound: float | None = None, progress=None):
-    """The stream (FORMAT.md) of an array of float64, float32, uint64, uint32, int32, uint16 or complex numbers.
+    """The stream (FORMAT.md) of an array of floats of 32 or 64 bits, integers of 8 to 64, or complex numbers.
 
     keep_bits: mantissa bits of floats that are kept, rounded to nearest: every relative error is at most
     2^-(keep_bits + 1), special values are exact; None for all. bound: the largest absolute error of floats, in place of

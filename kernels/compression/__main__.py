@@ -20,6 +20,8 @@ from saitan.compression.format import HEAD, parse
 # Values that are unpacked at a time: 64 MiB of doubles.
 PART = 1 << 23
 PACKED = ".packed"
+# Types of .npy files whose bits are packed as those of another.
+ALIKE = {"bool": "uint8", "float16": "uint16", "datetime64": "int64", "timedelta64": "int64"}
 NPY = b"\x93NUMPY"
 
 
@@ -65,7 +67,7 @@ def pack(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{rest:,} bytes follow the array: a .npy file of one array is right")
         front = content[: len(content) - array.nbytes]
         # As it lies in the file.
-        array = array if array.flags.c_contiguous else array.T
+        array = _alike(array if array.flags.c_contiguous else array.T, arguments)
     elif arguments.type is None:
         raise ValueError(f"no .npy file: name the type of its values by --type ({', '.join(TYPES)})")
     else:
@@ -78,6 +80,17 @@ def pack(arguments: argparse.Namespace) -> None:
     packed = front + stream.tobytes()
     target = _write(arguments.file.with_name(arguments.file.name + PACKED), packed)
     print(f"{target}: {len(content):,} bytes to {len(packed):,}, ratio {len(content) / len(packed):.3f}")
+
+
+def _alike(array: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
+    """The array, or its bits as those of a type that can be packed. Raises ValueError."""
+    dtype = array.dtype
+    if not dtype.isnative:
+        raise ValueError(f"its values of {dtype.str} are big-endian: those of {dtype.newbyteorder().str} can be packed")
+    other = ALIKE.get(dtype.type.__name__.rstrip("_"))
+    if other and (arguments.keep_bits is not None or arguments.bound is not None):
+        raise ValueError(f"values of {dtype} are kept to the bit: without --keep-bits and --bound is right")
+    return array.view(other) if other else array
 
 
 def unpack(arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.compression import cpu_decode_levels as whole
-from saitan.compression.format import CHUNK
+from saitan.compression.format import CHUNK, TILE
 
 _U, _W = np.uint64, np.uint32
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -19,16 +19,13 @@ PLACE, MODE, LENGTH, CHECKSUM = 1, 2, 3, 4
 
 @njit(cache=True)
 def _checksum(words, number):
-    # Numba multiplies and adds numbers of 32 bits in 64.
-    low = _U(0xFFFFFFFF)
-    total = _ZERO
-    for i in range(-1, len(words)):
-        if i != 1:
-            x = _U(number) if i < 0 else _U(words[i]) ^ ((_U(i + 1) * _U(0x9E3779B1)) & low)
-            x = (x * _U(0x85EBCA77)) & low
-            x = ((x ^ (x >> _U(15))) * _U(0xC2B2AE3D)) & low
-            total += x ^ (x >> _U(13))
-    return total & low
+    total = _U(number + 1) * _U(0xD6E8FEB86659FD93)
+    if len(words) > 1:
+        # The checksum itself does not count.
+        total -= _U(words[1]) * _U(3 * 0x9E3779B1 & 0xFFFFFFFF)
+    for i in range(len(words)):
+        total += _U(words[i]) * (_U(2 * i + 1) * _U(0x9E3779B1) & _U(0xFFFFFFFF))
+    return ((total ^ (total >> _U(32))) * _U(0xBF58476D1CE4E5B9)) >> _U(32)
 
 
 @njit(cache=True)
@@ -37,27 +34,26 @@ def _wide(words, i):
 
 
 @njit(cache=True)
-def _chunk(words, number, n, below, is_float, itemsize, out):
-    """Decode a chunk of n values into `out` (unsigned numbers); returns 0 or what is wrong."""
+def _chunk(words, number, n, below, itemsize, out):
+    """Decode a chunk of n floats into `out` (unsigned numbers); returns 0 or what is wrong."""
     if len(words) == 0:
         return PLACE
     if len(words) < 4 and not (len(words) == 3 and n * itemsize <= 4):
         return LENGTH
-    mode, shift = np.int64(words[0] & _W(3)), _U((words[0] >> _W(8)) & _W(63))
-    if words[0] & ~_W(0x3F03) or shift > below or (mode < 2 and shift != 0) or (mode == 3 and is_float):
+    mode, shift = np.int64(words[0] & _W(7)), _U(words[0] >> _W(8))
+    if mode > 2 or words[0] & _W(0xF8) or shift > below or (mode < 2 and shift != 0):
         return MODE
     groups = 2 * ((n + 63) // 64)
-    front = 6 if mode == 3 else 4
     if mode == 0:
         expected = 4
     elif mode == 1:
         expected = 2 + (n * itemsize + 3) // 4
     else:
-        expected = front + groups // 2
+        expected = 4 + groups // 2
         if len(words) < expected:
             return LENGTH
         for g in range(groups):
-            width = (words[front + g // 2] >> _W(16 * (g & 1))) & _W(127)
+            width = (words[4 + g // 2] >> _W(16 * (g & 1))) & _W(127)
             if width > 8 * itemsize:
                 return LENGTH
             expected += np.int64(width)
@@ -68,16 +64,20 @@ def _chunk(words, number, n, below, is_float, itemsize, out):
     kind = out.dtype.type
     if mode == 0:
         out[:] = kind(_wide(words, 2))
-        return 0
-    if mode == 1:
+    elif mode == 1:
         _raw(words, n, out)
-        return 0
-    base = _wide(words, 2)
-    last = _wide(words, 4) if mode == 3 else _ZERO
-    top = _U(8 * itemsize - 1)
-    at = front + groups // 2
+    else:
+        _groups(words, n, groups, below, shift, itemsize, out)
+    return 0
+
+
+@njit(cache=True)
+def _groups(words, n, groups, below, shift, itemsize, out):
+    kind = out.dtype.type
+    base, top = _wide(words, 2), _U(8 * itemsize - 1)
+    at = 4 + groups // 2
     for g in range(groups):
-        head = _U(words[front + g // 2] >> _W(16 * (g & 1))) & _U(0xFFFF)
+        head = _U(words[4 + g // 2] >> _W(16 * (g & 1))) & _U(0xFFFF)
         width = np.int64(head & _U(127))
         zeros = (head >> _U(7)) & _ONE
         offset = ((base + (head >> _U(8))) << (below - shift)) - zeros
@@ -95,35 +95,28 @@ def _chunk(words, number, n, below, is_float, itemsize, out):
                         symbol |= _U(words[word + 2]) << (_U(64) - low)
                 symbol &= mask
             place += width
-            m = symbol >> _ONE if is_float else symbol
+            m = symbol >> _ONE
             if zeros == 0 or m != 0:
                 m += offset
-            m <<= shift
-            if is_float:
-                m |= (symbol & _ONE) << top
-            out[i] = kind(m)
+            out[i] = kind((m << shift) + (symbol << top))
         at += width
-    if mode == 3:
-        for i in range(n):
-            u = _U(out[i])
-            last += (u >> _ONE) ^ (~_ZERO if u & _ONE else _ZERO)
-            out[i] = kind(last)
-    return 0
 
 
 @njit(cache=True)
-def _level_chunk(words, number, n, row, step, kind, bits, values):
+def _level_chunk(words, number, n, row, wide, step, kind, bits, values):
     """Decode a chunk of n whole numbers into `bits` (unsigned), for floats also by `values`; returns what is wrong."""
     if len(words) < 3:
         return PLACE if len(words) == 0 else LENGTH
     mode = words[0] & _W(7)
-    widths = np.empty(CHUNK // 16, np.int64)
+    widths, more = np.empty(CHUNK // 16, np.int64), whole.padded(words)
     if mode == 1:
         expected = 2 + (n * bits.itemsize + 3) // 4 if words[0] == 1 else 0
     elif mode < 4 or mode > 6:
         return MODE
     else:
-        expected = whole.length(words, n, row, 8 * bits.itemsize, widths)
+        if len(words) >= 4 and step == 0 and not wide and words[3] != 0:
+            return MODE
+        expected = whole.length(more, len(words), n, row, wide, 8 * bits.itemsize, widths)
     if expected != len(words):
         return LENGTH
     if _U(words[1]) != _checksum(words, number):
@@ -131,11 +124,15 @@ def _level_chunk(words, number, n, row, step, kind, bits, values):
     if mode == 1:
         _raw(words, n, bits)
         return 0
+    if wide:
+        numbers = np.empty(n, np.int64)
+        whole.levels(more, n, row, widths, numbers)
+        for i in range(n):
+            bits[i] = kind(numbers[i])
+        return 0
     levels = np.empty(n, np.int32)
-    whole.levels(words, n, row, widths, levels)
+    whole.levels(more, n, row, widths, levels)
     if step == 0:
-        if words[3] != 0:
-            return MODE
         for i in range(n):
             bits[i] = kind(levels[i])
         return 0
@@ -150,10 +147,9 @@ def _raw(words, n, out):
     for i in range(n):
         if out.itemsize == 8:
             out[i] = kind(_wide(words, 2 + 2 * i))
-        elif out.itemsize == 4:
-            out[i] = kind(words[2 + i])
         else:
-            out[i] = kind((words[2 + i // 2] >> _W(16 * (i & 1))) & _W(0xFFFF))
+            bit = 8 * out.itemsize * i
+            out[i] = kind(words[2 + bit // 32] >> _W(bit % 32))
 
 
 @njit(cache=True)
@@ -164,19 +160,33 @@ def _words(payload, table, number):
 
 
 @njit(parallel=True, cache=True)
-def decode_levels(payload, table, first, count, row, step, bits, values, wrong):
-    """As `decode`, of levels. bits: the output, unsigned; values: the same, as floats where step is not 0."""
+def decode_levels(payload, table, first, begin, count, row, bands, step, bits, values, wrong):
+    """As `decode`, of levels. begin: the value that bits[0] is; bits: the output, unsigned; values: the same, as floats
+    where step is not 0; bands: as format.Head has them."""
+    across = (row + TILE[1] - 1) // TILE[1]
+    tiles, tiled = bands * across, bands * TILE[0] * row
+    wide = bits.itemsize == 8 and step == 0
     for c in prange(len(wrong)):
         number = first + c
-        n = min(CHUNK, count - number * CHUNK)
-        begin, end = c * CHUNK, c * CHUNK + n
-        wrong[c] = _level_chunk(
-            _words(payload, table, number), number, n, row, step, bits.dtype.type, bits[begin:end], values[begin:end]
-        )
+        words, kind = _words(payload, table, number), bits.dtype.type
+        if number < tiles:
+            column = number % across * TILE[1]
+            width, low = min(TILE[1], row - column), number // across * (TILE[0] * row) + column - begin
+            n = width * TILE[0]
+            tile = np.empty(n, bits.dtype)
+            wrong[c] = _level_chunk(words, number, n, width, wide, step, kind, tile, tile.view(values.dtype))
+            for i in range(TILE[0]):
+                bits[low + i * row : low + i * row + width] = tile[i * width : (i + 1) * width]
+        else:
+            low = tiled + (number - tiles) * CHUNK - begin
+            n = min(CHUNK, count - begin - low)
+            inner = row if row < CHUNK else 0
+            part = slice(low, low + n)
+            wrong[c] = _level_chunk(words, number, n, inner, wide, step, kind, bits[part], values[part])
 
 
 @njit(parallel=True, cache=True)
-def decode(payload, table, first, count, below, is_float, itemsize, out, wrong):
+def decode(payload, table, first, count, below, itemsize, out, wrong):
     """Chunks first, first + 1, ... into `out`; wrong[c] is 0 or what is wrong with the c-th of them.
 
     count: values of the whole stream; payload: all words after the table.
@@ -185,4 +195,4 @@ def decode(payload, table, first, count, below, is_float, itemsize, out, wrong):
         number = first + c
         n = min(CHUNK, count - number * CHUNK)
         words = _words(payload, table, number)
-        wrong[c] = _chunk(words, number, n, below, is_float, itemsize, out[c * CHUNK : c * CHUNK + n])
+        wrong[c] = _chunk(words, number, n, below, itemsize, out[c * CHUNK : c * CHUNK + n])

@@ -1,4 +1,4 @@
-"""The decoder of `fast` for whole numbers of 32 bits on the CPU (Numba), written from FORMAT.md alone."""
+"""The decoder of `fast` for whole numbers on the CPU (Numba), written from FORMAT.md alone."""
 
 from __future__ import annotations
 
@@ -13,35 +13,54 @@ MODE, LENGTH = 2, 3
 
 @njit(cache=True, inline="always")
 def _bits(words, at, width):
-    """The number of up to 32 bits at a bit of words; what lies beyond the last word is zero."""
-    word, low = at >> 5, _U(at & 31)
-    value = _U(words[word]) if word < len(words) else _U(0)
-    if word + 1 < len(words):
-        value |= _U(words[word + 1]) << _U(32)
-    return (value >> low) & ((_ONE << _U(width)) - _ONE)
+    """The number of up to 32 bits at a bit of words, one more of which can be read."""
+    word = at >> 5
+    both = _U(words[word]) | _U(words[word + 1]) << _U(32)
+    return (both >> _U(at & 31)) & ((_ONE << _U(width)) - _ONE)
+
+
+@njit(cache=True, inline="always")
+def _wide_bits(words, at, width):
+    """The same of up to 64 bits."""
+    if width <= 32:
+        return _bits(words, at, width)
+    return _bits(words, at, 32) | _bits(words, at + 32, width - 32) << _U(32)
 
 
 @njit(cache=True)
-def length(words, n, row, width, widths):
-    """The words that a chunk of n numbers should have; 0 where its front is off. widths: int64, its groups' widths."""
-    if len(words) < 4 or words[0] & ~_W(0x00FF3F07):
+def padded(words):
+    """The words with two more behind them, so that a number can be read as if it went on."""
+    out = np.zeros(len(words) + 2, np.uint32)
+    out[: len(words)] = words
+    return out
+
+
+@njit(cache=True)
+def length(words, count, n, row, wide, width, widths):
+    """The words that a chunk of n numbers should have; 0 where its front is off.
+
+    words, count: the words of the chunk, padded, and how many it has; wide: levels have 64 bits; width: of a value in
+    bits; widths: int64, its groups' widths.
+    """
+    if count < 4 or words[0] & ~_W(0x00FF7F07):
         return 0
-    mode, a, b = np.int64(words[0] & _W(7)), np.int64(words[0] >> _W(8) & _W(63)), np.int64(words[0] >> _W(16))
+    mode, a, b = np.int64(words[0] & _W(7)), np.int64(words[0] >> _W(8) & _W(127)), np.int64(words[0] >> _W(16))
+    longest = 64 if wide else 32
     if mode == 4:
-        if b < 1 or a > 31:
+        if b < 1 or a >= longest:
             return 0
         amount = (n + 7) // 8 * (_container(_U(b)) + 8 * a)
     else:
         groups = (n + 15) // 16
-        if a > 32 or b > 6 or (mode == 6 and not 0 < row < n) or 32 * len(words) < 128 + groups * b:
+        if a > longest or b > 7 or (mode == 6 and not 0 < row < n) or 32 * count < 128 + groups * b:
             return 0
         amount = groups * b
         for g in range(groups):
             widths[g] = a + np.int64(_bits(words, 128 + g * b, b))
-            if widths[g] > 32:
+            if widths[g] > longest:
                 return 0
             amount += 16 * widths[g]
-    strays = np.int64(words[3])
+    strays = 0 if wide else np.int64(words[3])
     return 0 if strays > n else 4 + (amount + 31) // 32 + strays * (1 + width // 32)
 
 
@@ -58,36 +77,57 @@ def _container(radix):
 
 @njit(cache=True)
 def levels(words, n, row, widths, out):
-    """The numbers of a chunk whose length is right into `out` (int32)."""
-    mode, a, b = np.int64(words[0] & _W(7)), np.int64(words[0] >> _W(8) & _W(63)), np.int64(words[0] >> _W(16))
-    base = np.int64(words[2])
-    at = 128
+    """The numbers of a chunk whose length is right into `out`, int32 or int64 as its levels are. words: padded."""
+    mode, a, b = np.int64(words[0] & _W(7)), np.int64(words[0] >> _W(8) & _W(127)), np.int64(words[0] >> _W(16))
+    base = _U(words[2])
+    if out.itemsize == 8:
+        base |= _U(words[3]) << _U(32)
     if mode == 4:
-        radix, container = _U(b), _container(_U(b))
-        for first in range(0, n, 8):
-            top = at + 8 * a
-            digits = _bits(words, top, min(container, 32))
-            if container > 32:
-                digits |= _bits(words, top + 32, container - 32) << _U(32)
-            for i in range(first, min(first + 8, n)):
-                rest = digits // radix
-                low = _bits(words, at + (i - first) * a, a)
-                out[i] = np.int32((base + np.int64((digits - rest * radix) << _U(a) | low)) & 0xFFFFFFFF)
-                digits = rest
-            at = top + container
+        _digits(words, n, a, _U(b), base, out)
         return
-    groups = (n + 15) // 16
-    at += groups * b
-    last = base
-    for g in range(groups):
-        width = widths[g]
-        for i in range(16 * g, min(16 * g + 16, n)):
-            u = np.int64(_bits(words, at, width))
-            at += width
-            before = np.int64(out[i - row]) if mode == 6 and i >= row else last
-            last = before + ((u >> 1) ^ -(u & 1))
-            out[i] = np.int32(last & 0xFFFFFFFF)
-        at += width * (16 * g + 16 - min(16 * g + 16, n))
+    # Sums of 64 bits have those of 32 in them.
+    at, last = 128 + (n + 15) // 16 * b, base
+    along = row if mode == 6 else n
+    for g in range((n + 15) // 16):
+        width, low, high = widths[g], 16 * g, min(16 * g + 16, n)
+        if width <= 32:
+            for i in range(low, high):
+                u = _bits(words, at + (i - low) * width, width)
+                before = _U(out[i - row]) if i >= along else last
+                last = before + ((u >> _ONE) ^ (_U(0) - (u & _ONE)))
+                out[i] = out.dtype.type(last)
+        else:
+            for i in range(low, high):
+                u = _wide_bits(words, at + (i - low) * width, width)
+                before = _U(out[i - row]) if i >= along else last
+                last = before + ((u >> _ONE) ^ (_U(0) - (u & _ONE)))
+                out[i] = out.dtype.type(last)
+        at += 16 * width
+
+
+@njit(cache=True)
+def _digits(words, n, a, radix, base, out):
+    container, at = _container(radix), 128
+    fourth, inverse = radix * radix * radix * radix, _LOW // radix
+    for first in range(0, n, 8):
+        number = _wide_bits(words, at + 8 * a, container)
+        upper = number // fourth
+        for half in range(2):
+            rest = upper if half else number - upper * fourth
+            for i in range(first + 4 * half, min(first + 4 * half + 4, n)):
+                # The quotient by the inverse is right or one too small.
+                quotient = rest * inverse >> _U(32)
+                digit = rest - quotient * radix
+                more = _ONE if digit >= radix else _U(0)
+                rest = quotient + more
+                out[i] = out.dtype.type(base + ((digit - more * radix) << _U(a)))
+        if 0 < a <= 32:
+            for i in range(first, min(first + 8, n)):
+                out[i] += out.dtype.type(_bits(words, at + (i - first) * a, a))
+        elif a > 32:
+            for i in range(first, min(first + 8, n)):
+                out[i] += out.dtype.type(_wide_bits(words, at + (i - first) * a, a))
+        at += container + 8 * a
 
 
 @njit(cache=True)

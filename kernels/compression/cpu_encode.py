@@ -1,4 +1,4 @@
-"""The encoder of `fast` on the CPU (Numba) for floats and uint64: FORMAT.md's chunks of groups, each in its own place.
+"""The encoder of `fast` on the CPU (Numba) for floats: FORMAT.md's chunks of groups, each in its own place.
 
 Values are numbers of 64 bits here, whatever their width.
 """
@@ -8,20 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from saitan.compression.format import CHUNK
+from saitan.compression.format import CHUNK, PACKED, RAW
 
 _U, _W = np.uint64, np.uint32
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
 GROUPS = CHUNK // 32
 NONE = np.uint64(2**32 - 1)
-
-
-@njit(cache=True)
-def _mix(x):
-    # Numba multiplies numbers of 32 bits into 64.
-    x = _W(x * _W(0x85EBCA77))
-    x = _W((x ^ (x >> _W(15))) * _W(0xC2B2AE3D))
-    return x ^ (x >> _W(13))
 
 
 @njit(cache=True)
@@ -61,7 +53,7 @@ def _bases(m, n, high, least):
 
 
 @njit(cache=True)
-def _symbols(m, signs, n, high, base, least, is_float, heads, widths):
+def _symbols(m, signs, n, high, base, least, heads, widths):
     """Symbols in place of m; heads and widths by group; returns the sum of the widths."""
     widths[:] = 0
     total = 0
@@ -78,7 +70,7 @@ def _symbols(m, signs, n, high, base, least, is_float, heads, widths):
         code = m[i]
         if code != 0:
             code = code - (b << high) + ((heads[group] >> _U(7)) & _ONE)
-        m[i] = (code << _ONE) | signs[i] if is_float else code
+        m[i] = (code << _ONE) | signs[i]
         widths[group] |= m[i]
     for g in range(2 * ((n + 63) // 64)):
         width = length(widths[g])
@@ -110,7 +102,7 @@ def _pack(m, n, heads, at, out):
 
 
 @njit(cache=True)
-def _encode(chunk, number, drop, below, is_float, itemsize, out):
+def _encode(chunk, number, drop, below, itemsize, out):
     """One chunk into `out`; returns its words. chunk: unsigned numbers of the type's width."""
     n = len(chunk)
     bits = _U(8 * itemsize)
@@ -120,7 +112,7 @@ def _encode(chunk, number, drop, below, is_float, itemsize, out):
     every, same = _ZERO, True
     for i in range(n):
         x = _U(chunk[i])
-        if is_float and drop > 0:
+        if drop > 0:
             x = _rounded(x, drop, below, infinite)
         values[i] = x
         same = same and x == values[0]
@@ -136,68 +128,53 @@ def _encode(chunk, number, drop, below, is_float, itemsize, out):
     heads, least, widths = np.zeros(GROUPS, np.uint64), np.empty(GROUPS, np.uint64), np.empty(GROUPS, np.uint64)
     m = np.empty(CHUNK, np.uint64)
     for i in range(n):
-        if is_float:
-            signs[i] = values[i] >> (bits - _ONE)
-            m[i] = (values[i] & magnitude) >> shift
-        else:
-            m[i] = values[i] >> shift
+        signs[i] = values[i] >> (bits - _ONE)
+        m[i] = (values[i] & magnitude) >> shift
     base = _bases(m, n, below - shift, least)
-    words = _symbols(m, signs, n, below - shift, base, least, is_float, heads, widths)
-    mode, front = 2, 4
-    if not is_float:
-        d = np.empty(CHUNK, np.uint64)
-        d[0] = 0
-        for i in range(1, n):
-            difference = values[i] - values[i - 1]
-            d[i] = (difference << _ONE) ^ (~_ZERO if difference >> _U(63) else _ZERO)
-        other = np.zeros(GROUPS, np.uint64)
-        dbase = _bases(d, n, below, least)
-        dwords = _symbols(d, signs, n, below, dbase, least, False, other, widths)
-        if dwords + 2 < words:
-            mode, front, words, m, heads, base, shift = 3, 6, dwords, d, other, dbase, _ZERO
-            out[4], out[5] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
-    if front + groups // 2 + words >= 2 + (n * itemsize + 3) // 4:
+    words = _symbols(m, signs, n, below - shift, base, least, heads, widths)
+    front = 4 + groups // 2
+    if front + words >= 2 + (n * itemsize + 3) // 4:
         return raw(values, n, itemsize, number, out)
-    out[0] = _W(mode) | _W(shift << _U(8))
+    out[0] = _W(PACKED) | _W(shift << _U(8))
     out[2], out[3] = _W(base & _U(0xFFFFFFFF)), _W(base >> _U(32))
     for g in range(0, groups, 2):
-        out[front + g // 2] = _W(heads[g] | heads[g + 1] << _U(16))
-    return finish(out, _pack(m, n, heads, front + groups // 2, out), number)
+        out[4 + g // 2] = _W(heads[g] | heads[g + 1] << _U(16))
+    return finish(out, _pack(m, n, heads, front, out), number)
 
 
 @njit(cache=True)
 def raw(bits, n, itemsize, number, out):
     """A chunk of values as they are; returns its words. bits: unsigned numbers."""
     words = 2 + (n * itemsize + 3) // 4
-    out[0] = 1
+    out[0] = RAW
     out[2:words] = 0
     for i in range(n):
         if itemsize == 8:
             out[2 + 2 * i], out[3 + 2 * i] = _W(_U(bits[i]) & _U(0xFFFFFFFF)), _W(_U(bits[i]) >> _U(32))
-        elif itemsize == 4:
-            out[2 + i] = _W(bits[i])
         else:
-            out[2 + i // 2] |= _W(bits[i]) << _W(16 * (i & 1))
+            bit = 8 * itemsize * i
+            out[2 + bit // 32] |= _W(_U(bits[i]) << _U(bit % 32))
     return finish(out, words, number)
 
 
 @njit(cache=True)
 def finish(out, words, number):
     """Write the checksum; returns the words."""
-    total = _mix(_W(number))
+    total, factor = _U(number + 1) * _U(0xD6E8FEB86659FD93), _W(0x9E3779B1)
     for i in range(words):
         if i != 1:
-            total = _W(total + _mix(out[i] ^ _W(_W(i + 1) * _W(0x9E3779B1))))
-    out[1] = total
+            total += _U(out[i]) * _U(factor)
+        factor = _W(factor + _W(0x3C6EF362))
+    out[1] = _W(((total ^ (total >> _U(32))) * _U(0xBF58476D1CE4E5B9)) >> _U(32))
     return words
 
 
 @njit(parallel=True, cache=True)
-def encode(values, first, drop, below, is_float, work, lengths):
+def encode(values, first, drop, below, work, lengths):
     """Chunks first, first + 1, ... of unsigned numbers, each into its row of `work`; their words into `lengths`."""
     for c in prange(len(lengths)):
         chunk = values[c * CHUNK : (c + 1) * CHUNK]
-        lengths[c] = _encode(chunk, first + c, drop, below, is_float, values.itemsize, work[c])
+        lengths[c] = _encode(chunk, first + c, drop, below, values.itemsize, work[c])
 
 
 @njit(parallel=True, cache=True)

@@ -39,14 +39,14 @@ def _compare_floats(a, b, bits_a, bits_b, kept, bound, exact, tiny, components, 
         for i in range(low, high):
             x, y = np.float64(a[i]), np.float64(b[i])
             same = bits_a[i] == bits_b[i]
-            # Within the bound x and y differ by a factor of at most two: their difference has no rounding error.
+            # Where x and y differ by a factor of at most two, their difference has no rounding error.
             d = 0.0 if same else y - x
             if not same:
                 good = kept < 0
                 if bound > 0:
                     good = np.isfinite(x) and abs(d) <= bound and not (x == 0.0 and bits_a[i] != 0)
                 elif not exact and kept >= 0 and np.isfinite(x) and abs(x) >= tiny:
-                    good = abs(d) * scale <= abs(x)
+                    good = abs(d) * scale <= abs(x) and 2.0 * abs(y) >= abs(x)
                 if not good:
                     wrong += 1
                     if first < 0:

@@ -9,7 +9,7 @@ import numpy as np
 from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
-from saitan.compression.format import BELOW, CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse
+from saitan.compression.format import CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse
 from saitan.compression.shorten import mantissa_bits
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
@@ -25,27 +25,28 @@ def compress(values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, wo
     """
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
-    head = Head(dtype, min(kept, mantissa), values.size, 0, row, bound)
+    head = Head.of(dtype, min(kept, mantissa), values.size, row, bound)
     if work is None:
         work = np.empty((min(head.chunks, STEP), longest(dtype)), np.uint32)
     table = np.zeros(head.chunks + 1, np.int64)
     unsigned = values.view(f"u{dtype.itemsize}")
+    # Integers of 32 and 64 bits are signed numbers: what stands for infinity, all ones, is beside 0.
+    numbers = values if bound or dtype.itemsize < 4 else values.view(f"i{dtype.itemsize}")
     closed = []
     for first in range(0, head.chunks, STEP):
         last = min(first + STEP, head.chunks)
-        some, lengths = slice(first * CHUNK, last * CHUNK), table[first + 1 : last + 1]
+        lengths = table[first + 1 : last + 1]
         if head.levels:
-            floats = values[some] if bound else unsigned[some]
-            cpu_levels.encode(floats, unsigned[some], first, bound, row, work, lengths)
+            cpu_levels.encode(numbers, unsigned, first, bound, head.row, head.bands, work, lengths)
         else:
-            drop, below = np.uint64(mantissa - head.kept), np.uint64(BELOW[head.code])
-            cpu_encode.encode(unsigned[some], first, drop, below, dtype.kind == "f", work, lengths)
+            some = unsigned[first * CHUNK : last * CHUNK]
+            cpu_encode.encode(some, first, np.uint64(mantissa - head.kept), np.uint64(mantissa), work, lengths)
         places = np.concatenate([[0], np.cumsum(lengths)])
         closed.append(np.empty(places[-1], np.uint32))
         cpu_encode.close_up(work, places, closed[-1])
         lengths[:] = table[first] + places[1:]
         if progress:
-            progress(min(last * CHUNK, values.size))
+            progress(last * values.size // head.chunks)
     head = replace(head, nbytes=head.payload + 4 * int(table[-1]))
     return np.concatenate([head.bytes(), table.view(np.uint8), *(part.view(np.uint8) for part in closed)])
 
@@ -68,21 +69,23 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
     stop = head.count if stop is None else stop
     if not 0 <= start <= stop <= head.count:
         raise ValueError(f"values {start} to {stop} are not in a stream of {head.count:,}")
-    first, last = start // CHUNK, -(-stop // CHUNK)
-    wrong = np.zeros(max(0, last - first), np.uint8)
-    out = np.empty(max(0, min(last * CHUNK, head.count) - first * CHUNK), head.dtype)
-    below, size = np.uint64(BELOW[head.code]), head.dtype.itemsize
+    first, last, begin, end = head.covering(start, stop)
+    wrong = np.zeros(last - first, np.uint8)
+    out = np.empty(end - begin, head.dtype)
+    size = head.dtype.itemsize
     unsigned = out.view(f"u{size}")
     if head.levels:
         values = out if head.bound else unsigned
         step = 2 * head.bound
-        cpu_decode.decode_levels(payload, table, first, head.count, head.row, step, unsigned, values, wrong)
+        extent = (first, begin, head.count, head.row, head.bands)
+        cpu_decode.decode_levels(payload, table, *extent, step, unsigned, values, wrong)
     else:
-        cpu_decode.decode(payload, table, first, head.count, below, head.dtype.kind == "f", size, unsigned, wrong)
+        below = np.uint64(mantissa_bits(head.dtype))
+        cpu_decode.decode(payload, table, first, head.count, below, size, unsigned, wrong)
     if wrong.any():
         chunk = int(np.flatnonzero(wrong)[0])
         raise damaged(first + chunk, int(wrong[chunk]))
-    return out[start - first * CHUNK : stop - first * CHUNK]
+    return out[start - begin : stop - begin]
 
 
 class Fast(RoundTrip):
@@ -91,8 +94,8 @@ class Fast(RoundTrip):
     def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
         bound = checked_bound(instance.dtype, keep_bits, bound)
         super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)), bound)
-        shape = min(-(-instance.count // CHUNK), STEP), longest(instance.dtype)
-        self.work = np.empty(shape, np.uint32)
+        chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound).chunks
+        self.work = np.empty((min(chunks, STEP), longest(instance.dtype)), np.uint32)
         self.memory = self.workspace = self.work.nbytes
 
     def overwrite(self) -> None:

@@ -1,5 +1,5 @@
-"""The encoder of `fast` for whole numbers of 32 bits on the CPU (Numba): integers, and the levels of floats within an
-absolute bound; FORMAT.md's chunks of digits and of differences."""
+"""The encoder of `fast` for whole numbers on the CPU (Numba): integers, and the levels of floats within an absolute
+bound; FORMAT.md's chunks of digits and of differences. Levels are int64 here, whatever their width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.compression.cpu_encode import finish, length, raw
-from saitan.compression.format import CHUNK, DIGITS, NEIGHBOUR, ROW
+from saitan.compression.format import CHUNK, DIGITS, NEIGHBOUR, ROW, TILE
 
 _U, _W = np.uint64, np.uint32
 _LOW = np.uint64(0xFFFFFFFF)
@@ -52,13 +52,17 @@ def _quantised(chunk, bits, bound, levels, strays):
 
 
 @njit(cache=True)
-def _differences(levels, n, row, folded, widths):
+def _differences(levels, n, row, wide, folded, widths):
     """Folded differences to the value before (row = 0) or a row before; the groups' widths, their sum and extremes."""
     for i in range(n):
         before = levels[i - row] if row > 0 and i >= row else levels[max(i - 1, 0)]
-        d = _U(levels[i] - before) & _LOW
-        folded[i] = ((d << _U(1)) & _LOW) ^ (_LOW if d >> _U(31) else _U(0))
-    total, least, most = 0, 64, 0
+        d = _U(levels[i]) - _U(before)
+        if wide:
+            folded[i] = (d << _U(1)) ^ (~_U(0) if d >> _U(63) else _U(0))
+        else:
+            d &= _LOW
+            folded[i] = ((d << _U(1)) & _LOW) ^ (_LOW if d >> _U(31) else _U(0))
+    total, least, most = 0, 99, 0
     for g in range((n + GROUP - 1) // GROUP):
         every = _U(0)
         for i in range(g * GROUP, min((g + 1) * GROUP, n)):
@@ -71,13 +75,14 @@ def _differences(levels, n, row, folded, widths):
 
 
 @njit(cache=True)
-def _encode(levels, n, row, strays, bits, itemsize, number, out):
-    """One chunk of n numbers into `out`; returns its words. strays: places of those stored as they are, from `bits`."""
+def _encode(levels, n, row, wide, strays, bits, itemsize, number, out):
+    """One chunk of n numbers into `out`; returns its words. wide: levels have 64 bits; strays: places of values stored
+    as they are, from `bits`."""
     low, high = levels[0], levels[0]
     for i in range(n):
         low, high = min(low, levels[i]), max(high, levels[i])
-    span, s = _U(high - low), 0
-    while (span >> _U(s)) + _U(1) > _U(255):
+    span, s = _U(high) - _U(low), 0
+    while span >> _U(s) > _U(254):
         s += 1
     radix = (span >> _U(s)) + _U(1)
     power = radix * radix * radix * radix
@@ -86,12 +91,12 @@ def _encode(levels, n, row, strays, bits, itemsize, number, out):
     folded, other = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.uint64)
     widths, other_widths = np.zeros(CHUNK // GROUP, np.int64), np.zeros(CHUNK // GROUP, np.int64)
     groups = (n + GROUP - 1) // GROUP
-    total, least, most = _differences(levels, n, 0, folded, widths)
+    total, least, most = _differences(levels, n, 0, wide, folded, widths)
     head = length(_U(most - least))
     if groups * head + GROUP * total < amount:
         mode, amount = NEIGHBOUR, groups * head + GROUP * total
     if 0 < row < n:
-        total, other_least, most = _differences(levels, n, row, other, other_widths)
+        total, other_least, most = _differences(levels, n, row, wide, other, other_widths)
         other_head = length(_U(most - other_least))
         if groups * other_head + GROUP * total < amount:
             mode, amount = ROW, groups * other_head + GROUP * total
@@ -104,25 +109,26 @@ def _encode(levels, n, row, strays, bits, itemsize, number, out):
     at = 128
     if mode == DIGITS:
         out[0] = _W(mode | s << 8) | _W(radix << _U(16))
-        out[2] = _W(_U(low) & _LOW)
+        base = _U(low)
         for first in range(0, n, 8):
             digits = _U(0)
             for i in range(7, -1, -1):
-                rest = _U(levels[first + i] - low) if first + i < n else _U(0)
+                rest = _U(levels[first + i]) - _U(low) if first + i < n else _U(0)
                 digits = digits * radix + (rest >> _U(s))
             for i in range(first, first + 8):
-                rest = _U(levels[i] - low) if i < n else _U(0)
+                rest = _U(levels[i]) - _U(low) if i < n else _U(0)
                 at = _put(out, at, s, rest & ((_U(1) << _U(s)) - _U(1)))
             at = _put(out, at, container, digits)
     else:
         out[0] = _W(mode | least << 8 | head << 16)
-        out[2] = _W(_U(levels[0]) & _LOW)
+        base = _U(levels[0])
         for g in range(groups):
             at = _put(out, at, head, _U(widths[g] - least))
         for g in range(groups):
             for i in range(g * GROUP, (g + 1) * GROUP):
                 at = _put(out, at, widths[g], folded[i] if i < n else _U(0))
-    out[3] = _W(len(strays))
+    out[2] = _W(base & _LOW)
+    out[3] = _W(base >> _U(32)) if wide else _W(len(strays))
     each = itemsize // 4
     for k in range(len(strays)):
         i, place = strays[k], words + k * (1 + each)
@@ -133,20 +139,43 @@ def _encode(levels, n, row, strays, bits, itemsize, number, out):
     return finish(out, total, number)
 
 
-@njit(parallel=True, cache=True)
-def encode(values, bits, first, bound, row, work, lengths):
-    """Chunks first, first + 1, ..., each into its row of `work`; their words into `lengths`.
+@njit(cache=True)
+def _gather(values, begin, column, row, out):
+    """A tile's values in their order; returns the values of its rows."""
+    width = min(TILE[1], row - column)
+    for i in range(TILE[0]):
+        low = begin + i * row + column
+        out[i * width : (i + 1) * width] = values[low : low + width]
+    return width
 
-    values: floats where there is a bound, otherwise integers; bits: the same as unsigned numbers.
+
+@njit(parallel=True, cache=True)
+def encode(values, bits, first, bound, row, bands, work, lengths):
+    """Chunks first, first + 1, ... of an array, each into its row of `work`; their words into `lengths`.
+
+    values: the whole array, floats where there is a bound, otherwise integers; bits: the same as unsigned numbers.
+    bands: as format.Head has them.
     """
+    across = (row + TILE[1] - 1) // TILE[1]
+    tiles, tiled = bands * across, bands * TILE[0] * row
+    wide = values.itemsize == 8 and bound == 0
     for c in prange(len(lengths)):
-        chunk, pattern = values[c * CHUNK : (c + 1) * CHUNK], bits[c * CHUNK : (c + 1) * CHUNK]
+        number = first + c
+        inner = row if row < CHUNK else 0
+        if number < tiles:
+            tile, pattern = np.empty(CHUNK, values.dtype), np.empty(CHUNK, bits.dtype)
+            begin, column = number // across * (TILE[0] * row), number % across * TILE[1]
+            inner = _gather(values, begin, column, row, tile)
+            _gather(bits, begin, column, row, pattern)
+            chunk, pattern = tile[: inner * TILE[0]], pattern[: inner * TILE[0]]
+        else:
+            begin = tiled + (number - tiles) * CHUNK
+            chunk, pattern = values[begin : begin + CHUNK], bits[begin : begin + CHUNK]
         levels, strays = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
         count = 0
         if bound > 0:
             count = _quantised(chunk, pattern, bound, levels, strays)
         else:
             for i in range(len(chunk)):
-                # As signed numbers: what stands for infinity, all ones, is beside 0.
-                levels[i] = np.int64(np.int32(pattern[i]))
-        lengths[c] = _encode(levels, len(chunk), row, strays[:count], pattern, values.itemsize, first + c, work[c])
+                levels[i] = np.int64(chunk[i])
+        lengths[c] = _encode(levels, len(chunk), inner, wide, strays[:count], pattern, values.itemsize, number, work[c])

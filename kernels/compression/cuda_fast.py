@@ -12,18 +12,15 @@ import numpy as np
 
 from saitan.compression.cuda import RoundTrip, clear
 from saitan.compression.data import Instance
-from saitan.compression.format import CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse, short_row
+from saitan.compression.format import HEAD, Head, StreamError, checked_bound, chunk_row, damaged, parse
 from saitan.compression.shorten import mantissa_bits
 from saitan.cuda import device
 from saitan.cuda.module import function
 from saitan.problem import Invalid
 
 _BLOCK = (256, 1, 1)
-
-
-def _encoders(dtype: np.dtype) -> int:
-    """Chunks of an encoder's block (encode.cu: PARTS), 64 threads each."""
-    return 2 if dtype.itemsize == 8 else 4
+# Threads of a block of decode.cu.
+_DECODERS = (128, 1, 1)
 
 
 def _encoders(dtype: np.dtype) -> int:
@@ -32,8 +29,10 @@ def _encoders(dtype: np.dtype) -> int:
 
 
 def _kernel(name: str, head: Head, arguments: str):
-    # The bits of an int32 are coded as those of a uint32.
-    kind = "uint32" if head.dtype == np.int32 else head.dtype.name
+    # The sign makes a difference only where a short integer becomes a level.
+    kind = head.dtype.name
+    if head.dtype.kind == "i" and (name == "decode" or head.dtype.itemsize >= 4):
+        kind = "u" + kind
     stem = f"{name}_levels" if head.levels else name
     return function("compression", stem, f"{stem}_{kind}", arguments)
 
@@ -48,17 +47,17 @@ class Encoder:
     def __init__(self, dtype: np.dtype, count: int, kept: int, row: int, bound: float, empty) -> None:
         """row, bound: as in Head; empty(count, dtype): makes a GPUArray."""
         mantissa = mantissa_bits(dtype)
-        self.head = Head(dtype, min(kept, mantissa), count, 0, row, bound)
-        self.stream = empty(self.head.payload + 4 * longest(dtype) * self.head.chunks, np.uint8)
+        self.head = Head.of(dtype, min(kept, mantissa), count, row, bound)
+        self.stream = empty(self.head.longest, np.uint8)
         if self.head.levels:
             self._blocks, self._threads = self.head.chunks, _BLOCK
-            self._options = (row, bound)
+            self._options = (row, self.head.bands, bound)
         else:
             each = _encoders(dtype)
             self._blocks, self._threads = -(-self.head.chunks // each), (64 * each, 1, 1)
             self._options = (mantissa - self.head.kept,)
         self.status = empty(self._blocks + 1, np.uint64)
-        self._encode = _kernel("encode", self.head, "PPPPPqid" if self.head.levels else "PPPPPqi")
+        self._encode = _kernel("encode", self.head, "PPPPPqiid" if self.head.levels else "PPPPPqi")
         self.nbytes = 0
 
     def queue(self, source: int) -> None:
@@ -84,15 +83,18 @@ class Encoder:
         driver.memcpy_htod(self.stream.ptr, replace(self.head, nbytes=self.nbytes).bytes())
 
 
-def queue_decoding(head: Head, stream: int, first: int, chunks: int, out: int, wrong) -> None:
-    """Decode chunks first, first + 1, ... of the stream at an address to `out`; wrong: a GPUArray of one uint64."""
+def queue_decoding(head: Head, stream: int, first: int, chunks: int, origin: int, out: int, wrong) -> None:
+    """Decode chunks first, first + 1, ... of the stream at an address to `out`; wrong: a GPUArray of one uint64.
+
+    origin: the first value of the first chunk.
+    """
     clear(wrong, 0xFF)
     if chunks:
         words = (head.nbytes - head.payload) // 4
         inputs = (stream + head.payload, stream + HEAD, head.count, words, first)
-        options = (head.row, 2 * head.bound) if head.levels else ()
-        kernel = _kernel("decode", head, "PPPPqqqid" if head.levels else "PPPPqqq")
-        kernel.prepared_call((chunks, 1), _BLOCK, out, wrong.ptr, *inputs, *options)
+        options = (head.row, head.bands, origin, 2 * head.bound) if head.levels else ()
+        kernel = _kernel("decode", head, "PPPPqqqiiqd" if head.levels else "PPPPqqq")
+        kernel.prepared_call((chunks, 1), _BLOCK if head.levels else _DECODERS, out, wrong.ptr, *inputs, *options)
 
 
 def refuse(wrong) -> None:
@@ -108,7 +110,9 @@ class Fast(RoundTrip):
     def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
         bound = checked_bound(instance.dtype, keep_bits, bound)
         kept = min(keep_bits, mantissa_bits(instance.dtype))
-        super().__init__(instance, kept, instance.nbytes + -(-instance.count // CHUNK) * 24 + 2**14, bound)
+        # The stream at its longest, and 8 bytes a block.
+        head = Head.of(instance.dtype, kept, instance.count, instance.row, bound)
+        super().__init__(instance, kept, head.longest + 8 * head.chunks + 2**14, bound)
 
     def prepare(self) -> None:
         i = self.instance
@@ -123,7 +127,7 @@ class Fast(RoundTrip):
         # Its length is not known yet: the whole buffer bounds what is read.
         head = self.encoder.head
         bound = replace(head, nbytes=self.encoder.stream.nbytes)
-        queue_decoding(bound, self.encoder.stream.ptr, 0, head.chunks, self.values.ptr, self.wrong)
+        queue_decoding(bound, self.encoder.stream.ptr, 0, head.chunks, 0, self.values.ptr, self.wrong)
 
     def stream_bytes(self) -> int:
         self.encoder.finish()
@@ -165,10 +169,12 @@ def compress(array, kept: int, bound: float | None = None):
     if dtype.kind == "c":
         dtype = np.dtype(f"f{dtype.itemsize // 2}")
         shape = (*shape[:-1], 2 * shape[-1]) if shape else (2,)
-    if address % (2 * dtype.itemsize):
-        raise ValueError(f"the array begins at an address that is no multiple of {2 * dtype.itemsize}: copy it first")
+    # What a thread reads at once.
+    piece = min(16, 8 * dtype.itemsize) if dtype.itemsize < 4 else 2 * dtype.itemsize
+    if address % piece:
+        raise ValueError(f"the array begins at an address that is no multiple of {piece}: copy it first")
     bound = checked_bound(dtype, kept, bound)
-    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, short_row(shape), bound, GPUArray)
+    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, chunk_row(shape), bound, GPUArray)
     encoder.queue(address)
     encoder.finish()
     # A copy of its length: the worst case's memory is given back.
@@ -195,9 +201,9 @@ def decompress(stream, start: int, stop: int | None):
     stop = head.count if stop is None else stop
     if not 0 <= start <= stop <= head.count:
         raise ValueError(f"values {start} to {stop} are not in a stream of {head.count:,}")
-    low, high = start // CHUNK, -(-stop // CHUNK)
-    out = GPUArray(max(0, min(high * CHUNK, head.count) - low * CHUNK), head.dtype)
+    low, high, begin, end = head.covering(start, stop)
+    out = GPUArray(end - begin, head.dtype)
     wrong = GPUArray(1, np.uint64)
-    queue_decoding(head, address, low, max(0, high - low), out.ptr if out.size else 0, wrong)
+    queue_decoding(head, address, low, high - low, begin, out.ptr if out.size else 0, wrong)
     refuse(wrong)
-    return out[start - low * CHUNK : stop - low * CHUNK] if out.size else out
+    return out[start - begin : stop - begin] if out.size else out

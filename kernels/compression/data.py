@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from saitan.compression.format import short_row
+from saitan.compression.format import TYPES as _TYPES
+from saitan.compression.format import chunk_row
 
 KINDS = ("qft", "phase-estimation", "ghz", "random", "normal", "bits")
 STATES = frozenset({"qft", "phase-estimation", "ghz", "random"})
-TYPES = ("float64", "float32", "uint64", "uint32", "int32", "uint16")
+TYPES = tuple(dtype.name for dtype in _TYPES)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def make(
             raise ValueError(
                 f"an array of {values.dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})"
             )
-        row = short_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
+        row = chunk_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
         return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
     if copies > 1 or doubles:
         raise ValueError("copies and doubles go with an array that is given")

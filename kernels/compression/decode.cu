@@ -1,155 +1,122 @@
-// The decoder of `fast` on CUDA: FORMAT.md's chunks, a block each.
+// The decoder of `fast` on CUDA for floats: FORMAT.md's chunks of groups, a block each.
 //
-// A block reads its chunk's words into shared memory, adding up the checksum on the way; every lane then takes its symbols
-// from there, as all places follow from the groups' widths. Nothing is read or written that a check has not allowed: what
-// is wrong with a chunk is noted, and its values are not written.
-#include "chunk.cuh"
+// A lane has two neighbouring values of every run, one of either group: their places follow from the groups' widths.
+#include "read.cuh"
 
-// Symbol of a place in a group of width w <= 64 at words[at]; reads up to two words behind it.
-template <class Wide> __device__ inline Wide symbol_at(const unsigned *words, int w, int place) {
-    const int bit = place * w, shift = bit & 31;
-    words += bit >> 5;
-    const unsigned middle = words[1], low = __funnelshift_r(words[0], middle, shift);
-    if (sizeof(Wide) == 4 || w <= 32) {
-        return low & (w < 32 ? (1u << w) - 1 : ALL);
-    }
-    const unsigned high = __funnelshift_r(middle, words[2], shift);
-    return Wide((u64(high) << 32 | low) & (w < 64 ? (1ull << w) - 1 : ~0ull));
-}
+// What a chunk's groups are like: symbols of up to 32 bits; any, but no zeros with a code of their own; all else.
+enum Kind { NARROW, WIDE, ANY };
 
-// wrong: the least of chunk << 3 | reason (format.py's REASONS), all ones where there is none.
-template <class Type>
-__device__ inline void decode(typename Type::Bits *out, u64 *wrong, const unsigned *payload, const long long *table,
-                              long long count, long long words_in_all, long long first) {
-    using Bits = typename Type::Bits;
+// The value of a place in a group whose words and head are given. base: the chunk's. Reads up to two words behind the place.
+template <class Type, Kind KIND>
+__device__ inline typename Type::Bits value_of(const unsigned *words, unsigned head, int place, unsigned base, int shift) {
     using Wide = typename Type::Wide;
-    constexpr int B = Type::B;
-    __shared__ __align__(8) unsigned words[LONGEST<Type> + 3];
-    __shared__ unsigned checksum;
-    __shared__ Wide totals[WARPS];
-    const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    const long long chunk = first + blockIdx.x;
-    const int n = chunk_length<CHUNK>(count, chunk), groups = 2 * ((n + 63) / 64);
-    out += (long long)blockIdx.x * CHUNK;
-    const auto refuse = [&](unsigned reason) {
-        if (t == 0) {
-            atomicMin(wrong, u64(chunk) << 3 | reason);
-        }
-    };
-    unsigned reason;
-    const int length = read_words<Bits>(words, &checksum, payload, table, words_in_all, chunk, n, reason);
-    if (length == 0) {
-        return refuse(reason);
+    constexpr int TOP = WIDTH<Type> - 1;
+    const int width = head & 127, bit = place * width;
+    words += bit >> 5;
+    const unsigned low = __funnelshift_r(words[0], words[1], bit);
+    const Wide lowest = Wide(base + (head >> 8)) << Type::B, sign = Wide(low & (width ? 1 : 0)) << TOP;
+    if (KIND == NARROW) {
+        // A shift by 32 leaves nothing.
+        const unsigned code = (low & ~__funnelshift_lc(0, ALL, width)) >> 1;
+        return lowest + sign + (Wide(code) << shift);
     }
-    const int raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
-    const int mode = words[0] & 3, shift = words[0] >> 8 & 63;
-    if (words[0] & ~0x3F03u || shift > B || (mode < PACKED && shift) || (mode == DIFFERENCES && Type::FLOAT)) {
-        return refuse(BAD_MODE);
+    u64 symbol = u64(__funnelshift_r(words[1], words[2], bit)) << 32 | low, beyond;
+    asm("shl.b64 %0, %1, %2;" : "=l"(beyond) : "l"(~0ull), "r"(width));
+    const Wide code = Wide(symbol & ~beyond) >> 1;
+    if (KIND == WIDE || (head & 128) == 0) {
+        return lowest + sign + (code << shift);
     }
-    const int front = mode == DIFFERENCES ? 6 : 4;
-    int expected = mode == CONSTANT ? 4 : raw;
-    // The places of all groups, in every warp: lane l has those of groups 2 l and 2 l + 1.
-    int place = 0, widths = 0;
-    if (mode >= PACKED) {
-        expected = front + groups / 2;
-        if (length < expected) {
-            return refuse(BAD_LENGTH);
+    return sign + (code ? lowest + (code - 1 << shift) : 0);
+}
+
+template <class Type> struct Groups {
+    using Bits = typename Type::Bits;
+    // A warp has RUNS runs of 64 values; each lane two neighbouring values of every run, one of either group.
+    static constexpr int THREADS = 128, RUNS = CHUNK / 2 / THREADS;
+    int n, places;
+    unsigned heads;
+    Kind kind;
+
+    __device__ Groups(long long count, long long chunk) : n(chunk_length<CHUNK>(count, chunk)) {}
+    __device__ static Bits *at(Bits *out, int i) { return out + i; }
+
+    // Every warp finds the places of all groups: lane l has the heads of run l and the place of its first group.
+    __device__ int length(const unsigned *words, int length) {
+        const int lane = threadIdx.x & 31, runs = (n + 63) / 64, mode = words[0] & 7, shift = words[0] >> 8;
+        if (mode == CONSTANT) {
+            return words[0] ? -BAD_MODE : 4;
         }
-        const unsigned both = 2 * lane < groups ? words[front + lane] : 0;
-        const int a = both & 127, b = both >> 16 & 127;
-        if (__any_sync(ALL, a > WIDTH<Type> || b > WIDTH<Type>)) {
-            return refuse(BAD_LENGTH);
+        if (mode != PACKED || words[0] & 0xF8 || shift > Type::B) {
+            return -BAD_MODE;
         }
-        widths = a | b << 8;
-        place = a + b;
+        if (length < 4 + runs) {
+            return -BAD_LENGTH;
+        }
+        heads = lane < runs ? words[4 + lane] : 0;
+        const int a = heads & 127, b = heads >> 16 & 127, most = __reduce_max_sync(ALL, max(a, b));
+        if (most > WIDTH<Type>) {
+            return -BAD_LENGTH;
+        }
+        kind = n < CHUNK || __any_sync(ALL, heads & 0x00800080) ? ANY : most > 32 ? WIDE : NARROW;
+        places = a + b;
         for (int step = 1; step < 32; step <<= 1) {
-            const int lower = __shfl_up_sync(ALL, place, step);
-            place += lane >= step ? lower : 0;
+            const int lower = __shfl_up_sync(ALL, places, step);
+            places += lane >= step ? lower : 0;
         }
-        expected += __shfl_sync(ALL, place, 31);
-        place -= a + b;
-    }
-    if (length != expected) {
-        return refuse(BAD_LENGTH);
-    }
-    if (words[1] != checksum) {
-        return refuse(BAD_CHECKSUM);
+        const int all = __shfl_sync(ALL, places, 31);
+        places -= a + b;
+        return 4 + runs + all;
     }
 
-    if (mode == RAW) {
-        return copy_raw(out, words, n);
-    }
-    const u64 wide = u64(words[3]) << 32 | words[2];
-    Wide values[2 * RUNS];
-    for (int i = 0; i < 2 * RUNS; i++) {
-        if (mode == CONSTANT) {
-            values[i] = Wide(wide);
-            continue;
-        }
-        const int pair = RUNS * warp + i / 2;
-        const int both = __shfl_sync(ALL, widths, pair);
-        const int at = __shfl_sync(ALL, place, pair) + (i & 1 ? both & 255 : 0), w = i & 1 ? both >> 8 : both & 255;
-        if (2 * pair >= groups) {
-            values[i] = 0;
-            continue;
-        }
-        const unsigned head = words[front + pair] >> 16 * (i & 1) & 0xFFFF;
-        const Wide b = Wide(wide) + (head >> 8), zeros = head >> 7 & 1;
-        const Wide symbol = w ? symbol_at<Wide>(words + front + groups / 2 + at, w, lane) : Wide(0);
-        Wide m = Type::FLOAT ? symbol >> 1 : symbol;
-        if (zeros == 0 || m != 0) {
-            m += (b << (B - shift)) - zeros;
-        }
-        m <<= shift;
-        values[i] = Type::FLOAT ? m | (symbol & 1) << (WIDTH<Type> - 1) : m;
-    }
-    if (!Type::FLOAT && mode == DIFFERENCES) {
-        // Sums over the lane's two values, the lanes of a run, the runs of a warp, the warps.
-        Wide sum_before = 0;
+    template <Kind KIND> __device__ void unpack(Bits *out, const unsigned *words) const {
+        const int lane = threadIdx.x & 31, first = RUNS * (threadIdx.x >> 5), shift = words[0] >> 8;
+        const unsigned base = words[2];
+        words += 4 + (n + 63) / 64;
+        out += 64 * first + 2 * lane;
+#pragma unroll
         for (int r = 0; r < RUNS; r++) {
-            Wide &x = values[2 * r], &y = values[2 * r + 1];
-            x = x >> 1 ^ (x & 1 ? ~Wide(0) : Wide(0));
-            y = x + (y >> 1 ^ (y & 1 ? ~Wide(0) : Wide(0)));
-            Wide run = y;
-            for (int step = 1; step < 32; step <<= 1) {
-                const Wide lower = __shfl_up_sync(ALL, run, step);
-                run += lane >= step ? lower : 0;
+            const unsigned both = __shfl_sync(ALL, heads, first + r);
+            const unsigned *group = words + __shfl_sync(ALL, places, first + r);
+            const Two<Bits> two = {
+                value_of<Type, KIND>(group, both & 0xFFFF, lane, base, shift),
+                value_of<Type, KIND>(group + (both & 127), both >> 16, lane, base, shift),
+            };
+            const int left = n - 64 * (first + r) - 2 * lane;
+            if (KIND != ANY || left > 1) {
+                *(Two<Bits> *)(out + 64 * r) = two;
+            } else if (left == 1) {
+                out[64 * r] = two.a;
             }
-            const Wide before_lane = sum_before + run - y;
-            x += before_lane;
-            y += before_lane;
-            sum_before += __shfl_sync(ALL, run, 31);
-        }
-        if (lane == 0) {
-            totals[warp] = sum_before;
-        }
-        __syncthreads();
-        Wide start = Wide(u64(words[5]) << 32 | words[4]);
-        for (int w = 0; w < warp; w++) {
-            start += totals[w];
-        }
-        for (int i = 0; i < 2 * RUNS; i++) {
-            values[i] += start;
         }
     }
-    for (int r = 0; r < RUNS; r++) {
-        const int i = 64 * (warp * RUNS + r) + 2 * lane;
-        const Two<Bits> two = {Bits(values[2 * r]), Bits(values[2 * r + 1])};
-        if (i + 1 < n) {
-            *(Two<Bits> *)(out + i) = two;
-        } else if (i < n) {
-            out[i] = two.a;
+
+    __device__ void write(Bits *out, const unsigned *words, int) const {
+        if ((words[0] & 7) == CONSTANT) {
+            const Bits value = Bits(u64(words[3]) << 32 | words[2]);
+            for (int i = 2 * threadIdx.x; i < n; i += 2 * THREADS) {
+                if (i + 1 < n) {
+                    *(Two<Bits> *)(out + i) = {value, value};
+                } else {
+                    out[i] = value;
+                }
+            }
+        } else if (kind == NARROW) {
+            unpack<NARROW>(out, words);
+        } else if (kind == WIDE) {
+            unpack<WIDE>(out, words);
+        } else {
+            unpack<ANY>(out, words);
         }
     }
-}
+};
 
 #define DECODE(name, Type)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+    extern "C" __global__ void __launch_bounds__(Groups<Type>::THREADS)                                              \
     decode_##name(Type::Bits *out, u64 *wrong, const unsigned *payload, const long long *table, long long count,       \
                   long long words_in_all, long long first) {                                                           \
-        decode<Type>(out, wrong, payload, table, count, words_in_all, first);                                          \
+        Groups<Type> groups(count, first + blockIdx.x);                                                                \
+        decode(out + (long long)blockIdx.x * CHUNK, wrong, payload, table, words_in_all, first + blockIdx.x, groups);  \
     }
 
 DECODE(float64, Float64)
 DECODE(float32, Float32)
-DECODE(uint64, Uint64)

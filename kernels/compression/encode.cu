@@ -1,4 +1,4 @@
-// The encoder of `fast` on CUDA: FORMAT.md's chunks, two warps each, in one pass over the input.
+// The encoder of `fast` on CUDA for floats: FORMAT.md's chunks of groups, two warps each, in one pass over the input.
 //
 // A chunk is staged in shared memory, rounded on the way. From then on a lane has a whole group to itself: it finds the
 // group's least base and width in one pass over its values and packs them in a second, so that nothing is exchanged
@@ -34,8 +34,9 @@ template <class Type> __device__ inline typename Type::Wide rounded(typename Typ
 // What the warps of a chunk tell each other. stage: values by `slot`, later words.
 template <class Wide> struct alignas(16) Part {
     Wide stage[STAGE];
-    unsigned every[2], varied, base[2], checksum;
-    int words[2][SIDE];
+    u64 sums[SIDE];
+    unsigned every[2], varied, base;
+    int words[SIDE];
 };
 
 // A group as its lane has it. bias: what is taken from a magnitude; zeros: 1 where zero has a code of its own.
@@ -44,10 +45,10 @@ template <class Wide> struct Group {
     unsigned least = ALL, signs = 0, zeros = 0, head;
     int width, shift;
 
-    template <bool FLOAT> static __device__ Wide magnitude(Wide x) { return FLOAT ? x & ~Wide(0) >> 1 : x; }
+    static __device__ Wide magnitude(Wide x) { return x & ~Wide(0) >> 1; }
 
-    template <bool FLOAT> __device__ void take(Wide x) {
-        const Wide m = magnitude<FLOAT>(x);
+    __device__ void take(Wide x) {
+        const Wide m = magnitude(x);
         least = min(least, m ? upper(m) : ALL);
         most = max(most, m);
         zeros += m == 0;
@@ -60,41 +61,54 @@ template <class Wide> struct Group {
         return least == ALL ? ALL : least >> (B & 31);
     }
 
-    template <bool FLOAT, int B> __device__ void code(unsigned least_base, unsigned chunk_base, int t) {
+    template <int B> __device__ void code(unsigned least_base, unsigned chunk_base, int t) {
         const unsigned relative = least_base == ALL ? 0 : min(least_base - chunk_base, 255u);
         const Wide b = Wide(chunk_base) + relative;
         zeros = zeros && b != 0;
         bias = b << B;
         shift = t;
         const Wide longest = most ? ((most - bias) >> t) + zeros : 0;
-        width = FLOAT ? (longest ? length(longest) + 1 : signs >> 31) : length(longest);
+        width = longest ? length(longest) + 1 : signs >> 31;
         head = relative << 8 | zeros << 7 | width;
     }
 
-    template <bool FLOAT> __device__ Wide symbol(Wide x) const {
-        const Wide m = magnitude<FLOAT>(x);
-        const Wide c = m ? ((m - bias) >> shift) + zeros : 0;
-        return FLOAT ? c << 1 | x >> (8 * sizeof(Wide) - 1) : c;
+    __device__ Wide symbol(Wide x) const {
+        const Wide m = magnitude(x), c = m ? ((m - bias) >> shift) + zeros : 0;
+        return c << 1 | x >> (8 * sizeof(Wide) - 1);
+    }
+
+    // The same of values of which only the upper word, given, is not zero: all are with a shift of 32 or more.
+    __device__ void take_upper(unsigned x, unsigned &top) {
+        const unsigned m = x & ALL >> 1;
+        least = min(least, m ? m : ALL);
+        top = max(top, m);
+        zeros += m == 0;
+        signs |= x;
+    }
+    __device__ unsigned symbol_upper(unsigned x) const {
+        const unsigned m = x & ALL >> 1, c = m ? ((m - upper(bias)) >> (shift - 32)) + zeros : 0;
+        return c << 1 | x >> 31;
     }
 };
 
+__device__ inline unsigned upper_at(const u64 *at) { return ((const unsigned *)at)[1]; }
+__device__ inline unsigned upper_at(const unsigned *at) { return *at; }
+
 // Pack a lane's group in place: values are read four at a time before the words that they fill are written. A Unit, of
-// the bits of a value or of 32 where no symbol is longer, goes to the place of a value.
-template <class Type, class Unit>
-__device__ inline void pack(typename Type::Wide *at, const Group<typename Type::Wide> &group) {
-    using Wide = typename Type::Wide;
+// the bits of a value or of 32 where no symbol is longer, goes to the place of a value. UPPER: as in symbol_upper.
+template <class Unit, bool UPPER, class Wide> __device__ inline void pack(Wide *at, const Group<Wide> &group) {
     constexpr int BITS = 8 * sizeof(Unit);
     const Wide *from = at;
     Unit rest = 0;
     int fill = 0;
 #pragma unroll 1
     for (int p = 0; p < 32; p += 4, from += 8) {
-        Wide x[4];
+        Unit symbols[4];
         for (int q = 0; q < 4; q++) {
-            x[q] = from[2 * q];
+            symbols[q] = UPPER ? Unit(group.symbol_upper(upper_at(from + 2 * q))) : Unit(group.symbol(from[2 * q]));
         }
         for (int q = 0; q < 4; q++) {
-            const Unit s = Unit(group.template symbol<Type::FLOAT>(x[q]));
+            const Unit s = symbols[q];
             rest |= s << fill;
             const int end = fill + group.width;
             if (end >= BITS) {
@@ -116,22 +130,21 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     using Bits = typename Type::Bits;
     using Wide = typename Type::Wide;
     constexpr int B = Type::B, P = PARTS<Type>;
-    constexpr bool FLOAT = Type::FLOAT;
     __shared__ Part<Wide> parts[P];
     __shared__ unsigned slot_of_ticket;
     __shared__ u64 begin;
     const int t = threadIdx.x, lane = t & 31, side = t >> 5 & 1;
     Part<Wide> &part = parts[t >> 6];
     if ((t & 63) == 0) {
-        part.every[0] = part.every[1] = part.varied = part.checksum = 0;
-        part.base[0] = part.base[1] = ALL;
+        part.every[0] = part.every[1] = part.varied = 0;
+        part.base = ALL;
     }
     const long long block = take_ticket(ticket, &slot_of_ticket), chunk = block * P + (t >> 6);
     const int n = max(0, chunk_length<CHUNK>(count, chunk)), groups = 2 * ((n + 63) / 64);
     in += chunk * CHUNK;
 
     // Stage.
-    const Wide first = n == 0 ? 0 : FLOAT && drop ? rounded<Type>(in[0], drop) : Wide(in[0]);
+    const Wide first = n == 0 ? 0 : drop ? rounded<Type>(in[0], drop) : Wide(in[0]);
     Wide every = 0, varied = 0;
     constexpr int BATCH = 4;
     for (int r = side; r < 32; r += SIDE * BATCH) {
@@ -139,7 +152,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         Wide *to = part.stage + 66 * r + 2 * lane;
         const int i = 64 * r + 2 * lane;
         const auto keep = [&](int k, Wide a, Wide b) {
-            if (FLOAT && drop) {
+            if (drop) {
                 a = rounded<Type>(a, drop);
                 b = rounded<Type>(b, drop);
             }
@@ -167,76 +180,58 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
     // The shift: zeros below in all values; what lies above B sets no limit.
     varied = __any_sync(ALL, varied != 0);
-    if (B) {
-        const unsigned low = __reduce_or_sync(ALL, unsigned(every));
-        const unsigned high = __reduce_or_sync(ALL, upper(every));
-        if (lane == 0) {
-            atomicOr(part.every, low);
-            atomicOr(part.every + 1, high);
+    const unsigned low = __reduce_or_sync(ALL, unsigned(every));
+    const unsigned high = __reduce_or_sync(ALL, upper(every));
+    if (lane == 0) {
+        atomicOr(part.every, low);
+        atomicOr(part.every + 1, high);
+        if (varied) {
+            part.varied = 1;
         }
-    }
-    if (lane == 0 && varied) {
-        part.varied = 1;
     }
     __syncthreads();
     const bool same = !part.varied;
     const u64 all = (sizeof(Wide) == 8 ? u64(part.every[1]) << 32 | part.every[0] : part.every[0]) | 1ull << B;
-    int shift = B && !same ? __ffsll(all) - 1 : 0;
+    const int shift = same ? 0 : __ffsll(all) - 1;
 
     // A lane's group: the lane beside it has the other places of the run.
     const int group = 32 * side + lane, head_of_run = 66 * (group >> 1), mine = head_of_run + (group & 1);
     const int places = min(32, max(0, (n - 64 * (group >> 1) - (group & 1) + 1) / 2));
-    const auto difference = [&](int p) -> Wide {
-        const int at = mine + 2 * p;
-        const bool opens = p == 0 && !(group & 1);
-        const Wide x = part.stage[at], before = opens && !group ? x : part.stage[at - (opens ? 3 : 1)];
-        const Bits d = Bits(x - before);
-        return p < places ? Wide(Bits(d << 1) ^ (d >> (WIDTH<Type> - 1) ? Bits(~Bits(0)) : Bits(0))) : Wide(0);
-    };
-    Group<Wide> g, d;
+    Group<Wide> g;
+    const bool only_upper = sizeof(Wide) == 8 && shift >= 32;
+    if (only_upper) {
+        unsigned top = 0;
 #pragma unroll 8
-    for (int p = 0; p < 32; p++) {
-        g.template take<FLOAT>(part.stage[mine + 2 * p]);
-        if (!FLOAT) {
-            d.template take<false>(difference(p));
+        for (int p = 0; p < 32; p++) {
+            g.take_upper(upper_at(part.stage + mine + 2 * p), top);
+        }
+        g.most = Wide(u64(top) << 32);
+    } else {
+#pragma unroll 8
+        for (int p = 0; p < 32; p++) {
+            g.take(part.stage[mine + 2 * p]);
         }
     }
-    // Kept for later: the value before a run's first is in the other warp's hands by then.
-    const Wide opening = FLOAT ? 0 : difference(0);
-    const unsigned least = g.template base<B>(places), other = d.template base<B>(places);
-    const unsigned warp_least = __reduce_min_sync(ALL, least), warp_other = FLOAT ? 0 : __reduce_min_sync(ALL, other);
+    const unsigned least = g.template base<B>(places), warp_least = __reduce_min_sync(ALL, least);
     if (lane == 0) {
-        atomicMin(&part.base[0], warp_least);
-        if (!FLOAT) {
-            atomicMin(&part.base[1], warp_other);
-        }
+        atomicMin(&part.base, warp_least);
     }
     __syncthreads();
-    unsigned base = part.base[0] == ALL ? 0 : part.base[0];
-    g.template code<FLOAT, B>(least, base, shift);
-    int words = __reduce_add_sync(ALL, g.width), differing = 0;
-    if (!FLOAT) {
-        d.template code<false, B>(other, part.base[1] == ALL ? 0 : part.base[1], 0);
-        differing = __reduce_add_sync(ALL, d.width);
-    }
+    const unsigned base = part.base == ALL ? 0 : part.base;
+    g.template code<B>(least, base, shift);
+    int words = __reduce_add_sync(ALL, g.width);
     if (lane == 0) {
-        part.words[0][side] = words;
-        part.words[1][side] = differing;
+        part.words[side] = words;
     }
     __syncthreads();
     // The chunk's mode and length, in all its threads; the block's length in all of the block.
     const auto mode_of = [&](const Part<Wide> &p, int n, int &words) {
-        const int groups = 2 * ((n + 63) / 64), raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
-        const int plain = p.words[0][0] + p.words[0][1], differing = p.words[1][0] + p.words[1][1];
+        const int raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
         int mode = CONSTANT;
         words = n ? 4 : 0;
         if (p.varied) {
             mode = PACKED;
-            words = 4 + groups / 2 + plain;
-            if (!FLOAT && differing + 2 < plain) {
-                mode = DIFFERENCES;
-                words = 6 + groups / 2 + differing;
-            }
+            words = 4 + (n + 63) / 64 + p.words[0] + p.words[1];
             if (words >= raw) {
                 mode = RAW;
                 words = raw;
@@ -260,35 +255,24 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
 
     // Pack.
-    if (!FLOAT && mode == DIFFERENCES) {
-        base = part.base[1] == ALL ? 0 : part.base[1];
-        g = d;
-        // From the last place down, so that the value before is still there.
-        for (int p = 31; p >= 0; p--) {
-            const Wide x = p ? difference(p) : opening;
-            __syncwarp();
-            part.stage[mine + 2 * p] = x;
-            __syncwarp();
-        }
-    }
-    if (mode == RAW) {
-        shift = 0;
-    }
     int at = g.width;
     for (int step = 1; step < 32; step <<= 1) {
         const int lower = __shfl_up_sync(ALL, at, step);
         at += lane >= step ? lower : 0;
     }
-    at += (mode == DIFFERENCES ? 6 : 4) + groups / 2 - g.width;
+    at += 4 + groups / 2 - g.width;
     if (side) {
-        at += part.words[mode == DIFFERENCES][0];
+        at += part.words[0];
     }
+    // A shift of 32 leaves 32 bits at most.
     const bool narrow = sizeof(Wide) == 4 || __all_sync(ALL, g.width <= 32);
-    if (mode >= PACKED) {
-        if (narrow) {
-            pack<Type, unsigned>(part.stage + mine, g);
+    if (mode == PACKED) {
+        if (only_upper) {
+            pack<unsigned, true>(part.stage + mine, g);
+        } else if (narrow) {
+            pack<unsigned, false>(part.stage + mine, g);
         } else {
-            pack<Type, Wide>(part.stage + mine, g);
+            pack<Wide, false>(part.stage + mine, g);
         }
         __syncwarp();
     }
@@ -305,26 +289,20 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
     const long long place = begin + before_chunk;
     unsigned *out = payload + place;
-    unsigned checksum = 0;
+    u64 sum = 0;
     const auto put = [&](int place, unsigned word) {
         out[place] = word;
-        checksum += share(word, place);
+        sum += u64(word) * factor(place);
     };
     if ((t & 63) == 0) {
         table[chunk] = place;
         if ((chunk + 1) * CHUNK >= count) {
             table[chunk + 1] = place + words;
         }
-        checksum = mix(unsigned(chunk));
-        put(0, mode | shift << 8);
-        if (mode == CONSTANT || mode == DIFFERENCES) {
-            const int at = mode == CONSTANT ? 2 : 4;
-            put(at, unsigned(first));
-            put(at + 1, unsigned(u64(first) >> 32));
-        }
-        if (mode >= PACKED) {
-            put(2, base);
-            put(3, 0);
+        put(0, mode == PACKED ? mode | shift << 8 : mode);
+        if (mode != RAW) {
+            put(2, mode == CONSTANT ? unsigned(first) : base);
+            put(3, mode == CONSTANT ? unsigned(u64(first) >> 32) : 0);
         }
     }
     if (mode == RAW) {
@@ -332,10 +310,10 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             const unsigned *at = (const unsigned *)part.stage;
             put(2 + i, sizeof(Bits) == 8 ? at[2 * slot(i / 2) + (i & 1)] : at[slot(i)]);
         }
-    } else if (mode >= PACKED) {
+    } else if (mode == PACKED) {
         const unsigned beside = __shfl_down_sync(ALL, g.head, 1);
         if ((lane & 1) == 0 && group < groups) {
-            put((mode == PACKED ? 4 : 6) + group / 2, g.head | beside << 16);
+            put(4 + group / 2, g.head | beside << 16);
         }
         // Half a warp a group.
         const int half = lane >> 4;
@@ -351,13 +329,13 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             }
         }
     }
-    checksum = __reduce_add_sync(ALL, checksum);
+    sum = warp_sum(sum);
     if (lane == 0) {
-        atomicAdd(&part.checksum, checksum);
+        part.sums[side] = sum;
     }
     __syncthreads();
     if ((t & 63) == 0) {
-        out[1] = part.checksum;
+        out[1] = folded(part.sums[0] + part.sums[1], chunk);
     }
 }
 
@@ -370,4 +348,3 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 
 ENCODE(float64, Float64)
 ENCODE(float32, Float32)
-ENCODE(uint64, Uint64)

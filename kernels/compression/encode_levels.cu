@@ -1,5 +1,4 @@
-// The encoder of `fast` for whole numbers on CUDA: integers of up to 32 bits, and the levels of floats within an absolute
-// bound. A chunk a block, in one pass over the input.
+// The encoder of `fast` for whole numbers on CUDA: integers, and the levels of floats within an absolute bound. A chunk a block, in one pass over the input.
 //
 // Values are read side by side, turned into levels and staged; then a thread has eight that lie together. The chunk's
 // extremes give the length as digits, its differences to the value and to the row before theirs, and the shortest way is
@@ -23,20 +22,25 @@ __device__ inline bool quantised(typename Type::Bits bits, double bound, double 
     return good;
 }
 
-__device__ inline unsigned folded(int value, int before) {
-    const int d = int(unsigned(value) - unsigned(before));
-    return unsigned(d) << 1 ^ unsigned(d >> 31);
+template <class Code> __device__ inline Code zigzag(Code value, Code before) {
+    const Code d = value - before;
+    return d << 1 ^ (d >> (8 * sizeof(Code) - 1) ? ~Code(0) : 0);
 }
 
-// Words of digits without strays at their longest.
-constexpr int WORDS = 4 + CHUNK;
+__device__ inline int length(u64 x) { return 64 - __clzll(x); }
+__device__ inline int length(unsigned x) { return 32 - __clz(x); }
 
-struct Staged {
-    int levels[PLACES];
-    unsigned words[WORDS];
+// Words of digits without strays at their longest.
+template <class Type> constexpr int WORDS = 4 + CHUNK * LEVEL<Type> / 32;
+
+template <class Type> struct Staged {
+    Levels<typename Type::Level> levels;
+    unsigned words[WORDS<Type>];
     unsigned strays[CHUNK / 32];
-    int low, high, sums[WARPS], least[2], most[2], count;
-    unsigned checksum, ticket;
+    typename Type::Level low[WARPS], high[WARPS];
+    u64 checksums[WARPS];
+    int sums[WARPS], least[2], most[2], count;
+    unsigned ticket;
     u64 begin;
 };
 
@@ -54,6 +58,12 @@ struct Writer {
         }
         fill = end & 31;
     }
+    __device__ void put(u64 value, int bits) {
+        put(unsigned(value), min(bits, 32));
+        if (bits > 32) {
+            put(unsigned(value >> 32), bits - 32);
+        }
+    }
     __device__ void end() {
         if (fill) {
             atomicOr(word, rest);
@@ -61,102 +71,138 @@ struct Writer {
     }
 };
 
+// The least (the greatest) of a number over the lanes of a warp.
+__device__ inline int warp_least(int x) { return __reduce_min_sync(ALL, x); }
+__device__ inline int warp_greatest(int x) { return __reduce_max_sync(ALL, x); }
+__device__ inline long long warp_least(long long x) {
+    for (int step = 16; step; step >>= 1) {
+        x = min(x, __shfl_xor_sync(ALL, x, step));
+    }
+    return x;
+}
+__device__ inline long long warp_greatest(long long x) { return ~warp_least(~x); }
+
 template <class Type>
 __device__ inline void encode(unsigned *payload, long long *table, u64 *status, unsigned *ticket,
-                              const typename Type::Bits *in, long long count, int row, double bound) {
+                              const typename Type::Bits *in, long long count, int row_of, int bands, double bound) {
     using Bits = typename Type::Bits;
-    __shared__ Staged s;
-    const int t = threadIdx.x, lane = t & 31;
+    using Level = typename Type::Level;
+    using Code = typename Type::Code;
+    constexpr Level MOST = Level(~Code(0) >> 1);
+    __shared__ Staged<Type> s;
+    const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
     if (t == 0) {
-        s.low = 0x7FFFFFFF;
-        s.high = -0x7FFFFFFF - 1;
-        s.least[0] = s.least[1] = 64;
+        s.least[0] = s.least[1] = 8 * sizeof(Level);
         s.most[0] = s.most[1] = s.count = 0;
-        s.checksum = 0;
     }
     if (t < CHUNK / 32) {
         s.strays[t] = 0;
     }
     const long long chunk = take_ticket(ticket, &s.ticket);
-    const int n = chunk_length<CHUNK>(count, chunk);
-    in += chunk * CHUNK;
+    const Extent extent(count, chunk, row_of, bands);
+    const int n = extent.n, row = extent.row;
+    const bool rows = row > 0;
+    in += extent.begin;
 
-    // Stage: pairs side by side.
+    // Stage: pairs side by side, of narrow types eight.
     const double step = 2 * bound, inverse = Type::FLOAT ? __drcp_rn(step) : 0;
-    Two<Bits> two[CHUNK / THREADS / 2];
-    for (int k = 0; k < CHUNK / THREADS / 2; k++) {
-        const int i = 2 * (t + THREADS * k);
-        two[k] = {0, 0};
-        if (i + 1 < n) {
-            two[k] = *(const Two<Bits> *)(in + i);
-        } else if (i < n) {
-            two[k].a = in[i];
+    const auto level_of = [&](int i, Bits bits) {
+        Level level;
+        if constexpr (!Type::FLOAT) {
+            level = typename Type::T(bits);
+        } else if (!quantised<Type>(bits, bound, step, inverse, level) && i < n) {
+            atomicOr(s.strays + (i >> 5), 1u << (i & 31));
+            atomicAdd(&s.count, 1);
         }
-    }
-    for (int k = 0; k < CHUNK / THREADS / 2; k++) {
-        for (int h = 0; h < 2; h++) {
-            const int i = 2 * (t + THREADS * k) + h;
-            const Bits bits = h ? two[k].b : two[k].a;
-            int level;
-            if constexpr (!Type::FLOAT) {
-                level = int(bits);
-            } else if (!quantised<Type>(bits, bound, step, inverse, level) && i < n) {
-                atomicOr(s.strays + (i >> 5), 1u << (i & 31));
-                atomicAdd(&s.count, 1);
+        return level;
+    };
+    const int first = EACH * t, mine = min(EACH, max(0, n - first));
+    if (sizeof(Bits) <= 2 && extent.together(EACH)) {
+        struct alignas(EACH * sizeof(Bits) <= 16 ? EACH * sizeof(Bits) : 16) Row {
+            Bits x[EACH];
+        } values = {};
+        if (mine == EACH) {
+            values = *(const Row *)(in + extent.at(first));
+        } else {
+            for (int k = 0; k < EACH; k++) {
+                values.x[k] = k < mine ? in[extent.at(first + k)] : 0;
             }
-            s.levels[place_of(i)] = level;
+        }
+        Level x[EACH];
+        for (int k = 0; k < EACH; k++) {
+            x[k] = level_of(first + k, values.x[k]);
+        }
+        s.levels.put(first, x);
+    } else {
+        constexpr int PAIRS = CHUNK / THREADS / 2;
+        Two<Bits> two[PAIRS];
+        if (n == CHUNK && extent.together(2)) {
+            const Bits *from = in + extent.at(2 * t);
+            for (int k = 0; k < PAIRS; k++, from += 2 * THREADS / TILE_COLUMNS * extent.pitch) {
+                two[k] = *(const Two<Bits> *)from;
+            }
+        } else {
+            for (int k = 0; k < PAIRS; k++) {
+                const int i = 2 * (t + THREADS * k);
+                two[k] = {i < n ? in[extent.at(i)] : Bits(0), i + 1 < n ? in[extent.at(i + 1)] : Bits(0)};
+            }
+        }
+        for (int k = 0; k < CHUNK / THREADS / 2; k++) {
+            const int i = 2 * (t + THREADS * k);
+            s.levels.two(i) = {level_of(i, two[k].a), level_of(i + 1, two[k].b)};
         }
     }
-    for (int i = t; i < WORDS; i += THREADS) {
+    for (int i = t; i < WORDS<Type>; i += THREADS) {
         s.words[i] = 0;
     }
     __syncthreads();
 
     // A thread's values, their extremes and differences.
-    const int first = EACH * t, mine = min(EACH, max(0, n - first)), from = place_of(first);
-    const bool rows = 0 < row && row < n;
-    int x[EACH], low = 0x7FFFFFFF, high = -0x7FFFFFFF - 1;
-    unsigned every[2] = {0, 0};
-    int before = s.levels[first ? from - 2 : 0];
-    const int opening = before;
-    const auto row_before = [&](int k) { return s.levels[place_of(first + k - row)]; };
+    Level x[EACH], low = MOST, high = ~MOST;
+    Code every[2] = {0, 0};
+    s.levels.take(first, x);
+    const Level opening = s.levels[first ? first - 1 : 0];
+    Level before = opening;
     for (int k = 0; k < EACH; k++) {
-        x[k] = s.levels[from + k];
         if (k < mine) {
             low = min(low, x[k]);
             high = max(high, x[k]);
-            every[0] |= folded(x[k], before);
+            every[0] |= zigzag<Code>(x[k], before);
             if (rows) {
-                every[1] |= folded(x[k], first + k >= row ? row_before(k) : before);
+                every[1] |= zigzag<Code>(x[k], first + k >= row ? s.levels[first + k - row] : before);
             }
         }
         before = x[k];
     }
-    low = __reduce_min_sync(ALL, low);
-    high = __reduce_max_sync(ALL, high);
+    low = warp_least(low);
+    high = warp_greatest(high);
     int widths[2];
     for (int way = 0; way < 2; way++) {
         every[way] |= __shfl_xor_sync(ALL, every[way], 1);
-        widths[way] = 32 - __clz(every[way]);
-        const unsigned least = __reduce_min_sync(ALL, mine ? widths[way] : 64), most = __reduce_max_sync(ALL, widths[way]);
+        widths[way] = length(every[way]);
+        const int least = __reduce_min_sync(ALL, mine ? widths[way] : 64), most = __reduce_max_sync(ALL, widths[way]);
         if (lane == 0) {
-            atomicMin(s.least + way, int(least));
-            atomicMax(s.most + way, int(most));
+            atomicMin(s.least + way, least);
+            atomicMax(s.most + way, most);
         }
     }
     if (lane == 0) {
-        atomicMin(&s.low, low);
-        atomicMax(&s.high, high);
+        s.low[warp] = low;
+        s.high[warp] = high;
     }
-    // Both sums at once: of 128 widths of up to 32.
+    // Both sums at once: of 128 widths of up to 64.
     int all;
     const bool even = (t & 1) == 0;
     const int sum_before = scan(even && mine ? widths[0] | widths[1] << 16 : 0, s.sums, all);
-    // The scan's barriers order the extremes too.
-    const unsigned span = unsigned(s.high) - unsigned(s.low);
-    int shift = max(0, 24 - __clz(span));
+    // The scan's barrier orders the extremes too.
+    for (int w = 0; w < WARPS; w++) {
+        low = min(low, s.low[w]);
+        high = max(high, s.high[w]);
+    }
+    const Code span = Code(high) - Code(low);
+    int shift = max(0, length(span) - 8);
     shift += (span >> shift) == 255;
-    const unsigned radix = (span >> shift) + 1;
+    const unsigned radix = unsigned(span >> shift) + 1;
     const int container = container_bits(radix), groups = (n + GROUP - 1) / GROUP;
     int mode = DIGITS, amount = (n + 7) / 8 * (container + 8 * shift), head = 0, way = 0;
     for (int w = 0; w < (rows ? 2 : 1); w++) {
@@ -179,26 +225,25 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         tell(status, unsigned(chunk), words);
     }
 
-    const int least = s.least[way];
+    const int least = s.least[way ? 1 : 0];
     if (mode == DIGITS) {
         Writer writer(s.words, 128 + t * (container + 8 * shift));
         if (mine) {
-            unsigned rest[EACH], half[2];
+            Code rest[EACH];
+            unsigned half[2];
             for (int k = 0; k < EACH; k++) {
-                rest[k] = k < mine ? unsigned(x[k]) - unsigned(s.low) : 0;
-                writer.put(rest[k] & ((1u << shift) - 1), shift);
+                rest[k] = k < mine ? Code(x[k]) - Code(low) : 0;
+                if (shift) {
+                    writer.put(rest[k] & ((Code(1) << shift) - 1), shift);
+                }
             }
             for (int h = 0; h < 2; h++) {
                 half[h] = 0;
                 for (int k = 3; k >= 0; k--) {
-                    half[h] = half[h] * radix + (rest[4 * h + k] >> shift);
+                    half[h] = half[h] * radix + unsigned(rest[4 * h + k] >> shift);
                 }
             }
-            const u64 digits = u64(half[1]) * (radix * radix * radix * radix) + half[0];
-            writer.put(unsigned(digits), min(container, 32));
-            if (container > 32) {
-                writer.put(unsigned(digits >> 32), container - 32);
-            }
+            writer.put(u64(half[1]) * (radix * radix * radix * radix) + half[0], container);
             writer.end();
         }
     } else if (mode >= NEIGHBOUR && mine) {
@@ -207,14 +252,14 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         const int at = 128 + groups * head + bits_before - (even ? 0 : EACH * width);
         if (even) {
             Writer heads(s.words, 128 + t / 2 * head);
-            heads.put(width - least, head);
+            heads.put(unsigned(width - least), head);
             heads.end();
         }
         Writer writer(s.words, at);
         before = opening;
         for (int k = 0; k < EACH; k++) {
-            const int other = way && first + k >= row ? row_before(k) : before;
-            writer.put(k < mine ? folded(x[k], other) : 0, width);
+            const Level other = way && first + k >= row ? s.levels[first + k - row] : before;
+            writer.put(k < mine ? zigzag<Code>(x[k], other) : Code(0), width);
             before = x[k];
         }
         writer.end();
@@ -232,28 +277,31 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     }
     __syncthreads();
     unsigned *out = payload + s.begin;
-    unsigned checksum = 0;
+    u64 checksum = 0;
     const auto put = [&](int place, unsigned word) {
         out[place] = word;
-        checksum += share(word, place);
+        checksum += u64(word) * factor(place);
     };
     if (t == 0) {
-        checksum = mix(unsigned(chunk));
         put(0, mode == RAW ? RAW : mode == DIGITS ? mode | shift << 8 | radix << 16 : mode | least << 8 | head << 16);
         if (mode != RAW) {
-            put(2, unsigned(mode == DIGITS ? s.low : s.levels[0]));
-            put(3, strays);
+            const Code base = Code(mode == DIGITS ? low : s.levels[0]);
+            put(2, unsigned(base));
+            put(3, sizeof(Code) == 8 ? unsigned(u64(base) >> 32) : strays);
         }
     }
     if (mode == RAW) {
         for (int i = t; i < words - 2; i += THREADS) {
+            constexpr int PER = sizeof(Bits) < 4 ? 4 / sizeof(Bits) : 1;
+            unsigned word = 0;
             if (sizeof(Bits) == 8) {
-                put(2 + i, unsigned(u64(in[i / 2]) >> 32 * (i & 1)));
-            } else if (sizeof(Bits) == 4) {
-                put(2 + i, unsigned(in[i]));
+                word = unsigned(u64(in[extent.at(i / 2)]) >> 32 * (i & 1));
             } else {
-                put(2 + i, in[2 * i] | (2 * i + 1 < n ? unsigned(in[2 * i + 1]) << 16 : 0u));
+                for (int k = 0; k < PER; k++) {
+                    word |= PER * i + k < n ? unsigned(in[extent.at(PER * i + k)]) << 32 / PER * k : 0;
+                }
             }
+            put(2 + i, word);
         }
     } else {
         for (int i = 4 + t; i < coded; i += THREADS) {
@@ -266,33 +314,45 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             }
             for (unsigned rest = s.strays[t]; rest; rest &= rest - 1) {
                 const int i = 32 * t + __ffs(rest) - 1;
+                const u64 bits = in[extent.at(i)];
                 put(at, i);
-                put(at + 1, unsigned(in[i]));
+                put(at + 1, unsigned(bits));
                 if (sizeof(Bits) == 8) {
-                    put(at + 2, unsigned(u64(in[i]) >> 32));
+                    put(at + 2, unsigned(bits >> 32));
                 }
                 at += STRAY<Type>;
             }
         }
     }
-    checksum = __reduce_add_sync(ALL, checksum);
+    checksum = warp_sum(checksum);
     if (lane == 0) {
-        atomicAdd(&s.checksum, checksum);
+        s.checksums[warp] = checksum;
     }
     __syncthreads();
     if (t == 0) {
-        out[1] = s.checksum;
+        for (int w = 1; w < WARPS; w++) {
+            checksum += s.checksums[w];
+        }
+        out[1] = folded(checksum, chunk);
     }
 }
 
 #define ENCODE(name, Type)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(Type::Level) == 8 ? 4 : 6)                                                         \
     encode_levels_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,     \
-                         long long count, int row, double bound) {                                                     \
-        encode<Type>(payload, table, status, ticket, in, count, row, bound);                                           \
+                         long long count, int row, int bands, double bound) {                                          \
+        encode<Type>(payload, table, status, ticket, in, count, row, bands, bound);                                    \
     }
 
+using Shorts = Integers<short, unsigned short>;
+using Naturals = Integers<unsigned short, unsigned short>;
+using Smalls = Integers<signed char, unsigned char>;
+using Bytes = Integers<unsigned char, unsigned char>;
 ENCODE(float64, Doubles)
 ENCODE(float32, Floats)
-ENCODE(uint32, Words)
-ENCODE(uint16, Halves)
+ENCODE(uint64, Longs)
+ENCODE(uint32, Ints)
+ENCODE(uint16, Naturals)
+ENCODE(int16, Shorts)
+ENCODE(uint8, Bytes)
+ENCODE(int8, Smalls)

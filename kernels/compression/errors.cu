@@ -53,13 +53,13 @@ __device__ inline void compare(long long *places, double *sums, const Float *a, 
     for (long long i = (long long)blockIdx.x * THREADS + threadIdx.x; i < count; i += stride) {
         const double x = a[i], y = b[i];
         const bool same = ((const Bits *)a)[i] == ((const Bits *)b)[i];
-        // Within the bound x and y differ by a factor of at most two: their difference has no rounding error.
+        // Where x and y differ by a factor of at most two, their difference has no rounding error.
         const double d = same ? 0 : y - x;
         bool good = same || kept < 0;
         if (bound > 0) {
             good |= isfinite(x) && fabs(d) <= bound && !(x == 0 && signbit(x));
         } else {
-            good |= !exact && isfinite(x) && fabs(x) >= tiny && fabs(d) * scale <= fabs(x);
+            good |= !exact && isfinite(x) && fabs(x) >= tiny && fabs(d) * scale <= fabs(x) && 2 * fabs(y) >= fabs(x);
         }
         if (!good) {
             mine.wrong++;

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-MAGIC = b"saitanC2"
+MAGIC = b"saitanC3"
 CHUNK = 2048
 HEAD = 56
-# By code: the type, and the bits below a base.
-TYPES = tuple(np.dtype(name) for name in ("float64", "float32", "uint64", "uint32", "int32", "uint16"))
-BELOW = (52, 23, 32, 0, 0, 0)
-CONSTANT, RAW, PACKED, DIFFERENCES, DIGITS, NEIGHBOUR, ROW = range(7)
+# A tile of an array whose rows are longer than a chunk: rows, and values of a row.
+TILE = 32, 64
+# By code.
+TYPES = tuple(
+    np.dtype(name)
+    for name in (
+        *("float64", "float32", "uint64", "uint32", "int32", "uint16"),
+        *("int64", "uint8", "int16", "int8"),
+    )
+)
+RAW, PACKED, DIGITS, NEIGHBOUR, ROW = 1, 2, 4, 5, 6
 # What is wrong with a chunk, as the decoders number it.
 REASONS = (
     "",
@@ -41,18 +48,55 @@ class Head:
     row: int = 0
     bound: float = 0.0
 
+    @classmethod
+    def of(cls, dtype: np.dtype, kept: int, count: int, row: int, bound: float) -> Head:
+        """Of a stream to be written: the length is not known yet, and rows mean nothing where chunks hold no levels."""
+        head = cls(dtype, kept, count, 0, row, bound)
+        return head if head.levels else replace(head, row=0)
+
     @property
     def code(self) -> int:
         return TYPES.index(self.dtype)
 
     @property
     def levels(self) -> bool:
-        """Whether chunks hold whole numbers of 32 bits: integers, and floats within an absolute bound."""
-        return self.bound > 0 or (self.dtype.kind != "f" and self.dtype.itemsize <= 4)
+        """Whether chunks hold whole numbers: integers, and floats within an absolute bound."""
+        return self.bound > 0 or self.dtype.kind != "f"
+
+    @property
+    def bands(self) -> int:
+        """Times 32 rows that are cut in tiles."""
+        return self.count // self.row // TILE[0] if self.row >= CHUNK else 0
+
+    @property
+    def across(self) -> int:
+        """Tiles of a band."""
+        return -(-self.row // TILE[1])
 
     @property
     def chunks(self) -> int:
-        return -(-self.count // CHUNK)
+        tiled = self.bands * TILE[0] * self.row
+        return self.bands * self.across + -(-(self.count - tiled) // CHUNK)
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest stream of so many values: all chunks raw."""
+        return self.payload + self.count * self.dtype.itemsize + 16 * self.chunks
+
+    def covering(self, start: int, stop: int) -> tuple[int, int, int, int]:
+        """The chunks that hold values start to stop - 1, and the values of these: each the first and the one after the
+        last. Of tiles they are whole bands."""
+        tiled, band = self.bands * TILE[0] * self.row, TILE[0] * self.row
+
+        def whole(value: int, up: bool) -> tuple[int, int]:
+            step, origin, chunk, each = (
+                (band, 0, 0, self.across) if value < tiled else (CHUNK, tiled, self.bands * self.across, 1)
+            )
+            pieces = -(-(value - origin) // step) if up else (value - origin) // step
+            return chunk + pieces * each, min(origin + pieces * step, self.count)
+
+        (first, begin), (last, end) = whole(start, False), whole(stop, True)
+        return first, max(first, last), begin, max(begin, end)
 
     @property
     def payload(self) -> int:
@@ -84,9 +128,12 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
     return float(bound)
 
 
-def short_row(shape: tuple[int, ...]) -> int:
-    """The values of a row of an array where a chunk can hold more than one, otherwise 0."""
-    return shape[-1] if len(shape) > 1 and 1 < shape[-1] < CHUNK else 0
+def chunk_row(shape: tuple[int, ...]) -> int:
+    """The values of a row of an array where a chunk can hold some of more than one, otherwise 0."""
+    if len(shape) < 2 or shape[-1] < 2:
+        return 0
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    return shape[-1] if shape[-1] < CHUNK or (rows >= TILE[0] and shape[-1] < 2**31) else 0
 
 
 def longest(dtype: np.dtype) -> int:
@@ -96,16 +143,10 @@ def longest(dtype: np.dtype) -> int:
 
 def checksum(words: np.ndarray, chunk: int = 2**32 - 1) -> int:
     """FORMAT.md's checksum, of words that do not include one."""
-
-    def mix(x: np.ndarray) -> np.ndarray:
-        x = x * np.uint32(0x85EBCA77)
-        x ^= x >> np.uint32(15)
-        x = x * np.uint32(0xC2B2AE3D)
-        return x ^ (x >> np.uint32(13))
-
-    places = np.arange(1, len(words) + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
-    total = int(mix(words ^ places).sum(dtype=np.uint64)) + int(mix(np.array([chunk], np.uint32))[0])
-    return total % 2**32
+    factors = (2 * np.arange(len(words), dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B1) & np.uint64(2**32 - 1)
+    total = int((words * factors).sum(dtype=np.uint64)) + (chunk + 1) * 0xD6E8FEB86659FD93
+    total %= 2**64
+    return (total ^ total >> 32) * 0xBF58476D1CE4E5B9 % 2**64 >> 32
 
 
 def parse(first: np.ndarray, nbytes: int) -> Head:
@@ -125,9 +166,10 @@ def parse(first: np.ndarray, nbytes: int) -> Head:
     if code >= len(TYPES) or int(words[8]) != CHUNK:
         raise StreamError(f"type {code} with chunks of {int(words[8]):,} values is of another version")
     row, bound = int(words[9]), float(words[10:12].view(np.float64)[0])
-    if not (0 <= bound < np.inf) or (bound and TYPES[code].kind != "f") or row >= CHUNK:
-        raise StreamError(f"a bound of {bound:g} and rows of {row:,} values do not go with {TYPES[code]}")
     head = Head(TYPES[code], kept, count, length, row, bound)
+    rows_fit = row == 0 or (head.levels and row < 2**31 and count % row == 0)
+    if not (0 <= bound < np.inf) or (bound and TYPES[code].kind != "f") or not rows_fit:
+        raise StreamError(f"a bound of {bound:g} and rows of {row:,} values do not go with {count:,} of {TYPES[code]}")
     if length != nbytes:
         raise StreamError(f"the stream has {nbytes:,} bytes, its head says {length:,}")
     if nbytes < head.payload:

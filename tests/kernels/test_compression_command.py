@@ -80,6 +80,41 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
         call(monkeypatch, "pack", raw, "--type", "float64")
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"),
+        *("f2", "f4", "f8", "c8", "c16", "M8[ns]", "m8[s]"),
+    ],
+)
+def test_every_common_type_of_npy_file_comes_back(tmp_path, monkeypatch, dtype):
+    path = tmp_path / "a.npy"
+    np.save(path, (np.arange(5000) % 90).reshape(50, 100).astype(dtype))
+    before = path.read_bytes()
+    call(monkeypatch, "pack", path)
+    path.unlink()
+    call(monkeypatch, "unpack", f"{path}.packed")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("array", "options", "message"),
+    [
+        (np.arange(9.0, dtype=">f8"), (), "its values of >f8 are big-endian: those of <f8 can be packed"),
+        (np.array(["a"]), (), "an array of <U1 cannot be compressed"),
+        (np.ones(3, np.longdouble), (), "an array of float128 cannot be compressed"),
+        (np.ones(3, [("x", "f8")]), (), "cannot be compressed"),
+        (np.ones(3, np.float16), ("--keep-bits", 3), "values of float16 are kept to the bit"),
+        (np.ones(3, bool), ("--bound", 0.5), "values of bool are kept to the bit"),
+    ],
+)
+def test_other_types_are_one_line_that_says_what_is_taken(tmp_path, monkeypatch, array, options, message):
+    path = tmp_path / "a.npy"
+    np.save(path, array)
+    with pytest.raises(SystemExit, match=message):
+        call(monkeypatch, "pack", path, *options)
+
+
 def test_what_follows_an_array_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "two.npy"
     with path.open("wb") as file:

@@ -84,6 +84,22 @@ def test_the_bound_itself_is_allowed_and_one_unit_beyond_is_not():
     solver.close()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_half_a_value_is_allowed_where_no_bit_is_kept_and_no_more(dtype):
+    """The number next to 1/2 differs from 1 by what rounds to 1/2."""
+    solver = compression.prepare(make(np.ones(CHUNK, dtype)), "fast", "cuda", keep_bits=0)
+    solver.run(0)
+    values = np.ones(CHUNK, dtype)
+    values[7] = 0.5
+    solver.values.set(values)
+    solver.validate()
+    values[7] = np.nextafter(dtype(0.5), dtype(0))
+    solver.values.set(values)
+    with pytest.raises(Invalid, match="value 7: 1 of"):
+        solver.validate()
+    solver.close()
+
+
 @pytest.mark.parametrize("data", KINDS)
 def test_data_are_those_of_the_cpu(data):
     """Sines and logarithms are right within two units of the last place on both; a phase's are of products besides."""

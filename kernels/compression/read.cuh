@@ -1,0 +1,124 @@
+// What the decoders of `fast` share: a chunk a block, whose words are brought into shared memory, counted and checked
+// before a value is written. Nothing is read or written that a check has not allowed: what is wrong with a chunk is noted,
+// and its values are not written.
+#pragma once
+#include "chunk.cuh"
+
+// A chunk's words where they land. They come 16 bytes at a time, all at once, so that up to three words of what lies before
+// the chunk come too. Symbols are read up to two words behind the last.
+template <class Bits, int THREADS> struct Landing {
+    static constexpr int LONGEST = 2 + CHUNK * sizeof(Bits) / 4;
+    // Pieces of 16 bytes a thread; what a chunk has beyond them comes word by word.
+    static constexpr int ROUNDS = (LONGEST / 4 + THREADS - 1) / THREADS;
+    uint4 pieces[(LONGEST + 3 + 2 + 3) / 4];
+    u64 sums[THREADS / 32];
+};
+
+// The words of a chunk with n values, and the checksum that they should have. All threads of the block call it. Returns
+// their number, 0 where something is wrong: `reason`.
+template <class Bits, int THREADS>
+__device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned *&words, unsigned &checksum, unsigned &reason,
+                                 const unsigned *payload, const long long *table, long long words_in_all, long long chunk,
+                                 int n) {
+    constexpr int ROUNDS = Landing<Bits, THREADS>::ROUNDS;
+    const long long low = table[chunk], high = table[chunk + 1];
+    reason = BAD_PLACE;
+    if (low < 0 || high < low || high > words_in_all) {
+        return 0;
+    }
+    reason = BAD_LENGTH;
+    if (high - low < 3 || high - low > max(2 + (n * int(sizeof(Bits)) + 3) / 4, 4)) {
+        return 0;
+    }
+    const int t = threadIdx.x, length = int(high - low);
+    payload += low;
+    // The table lies before the first chunk.
+    const int offset = int(size_t(payload) >> 2 & 3), end = offset + length;
+    payload -= offset;
+    const int whole = min(end >> 2, ROUNDS * THREADS), rest = 4 * whole + t;
+    uint4 piece[ROUNDS];
+    unsigned last = 0;
+#pragma unroll
+    for (int k = 0; k < ROUNDS; k++) {
+        if (t + THREADS * k < whole) {
+            piece[k] = ((const uint4 *)payload)[t + THREADS * k];
+        }
+    }
+    if (rest < end) {
+        last = payload[rest];
+    }
+    unsigned *landed = (unsigned *)landing.pieces, f = factor(4 * t - offset);
+    u64 sum = 0;
+#pragma unroll
+    for (int k = 0; k < ROUNDS; k++) {
+        if (t + THREADS * k < whole) {
+            unsigned part[4] = {piece[k].x, piece[k].y, piece[k].z, piece[k].w};
+            landing.pieces[t + THREADS * k] = piece[k];
+            for (int e = 0; e < 4; e++) {
+                // What lies before the chunk does not count, nor does the checksum.
+                const int place = 4 * t + e - offset;
+                if (k > 0 || (place >= 0 && place != 1)) {
+                    sum += u64(part[e]) * (f + 2 * STEP * (4 * THREADS * k + e));
+                }
+            }
+        }
+    }
+    if (rest < end) {
+        landed[rest] = last;
+        sum += rest - offset == 1 ? 0 : u64(last) * factor(rest - offset);
+    }
+    sum = warp_sum(sum);
+    if ((t & 31) == 0) {
+        landing.sums[t >> 5] = sum;
+    }
+    __syncthreads();
+    checksum = folded(warp_sum((t & 31) < THREADS / 32 ? landing.sums[t & 31] : 0), chunk);
+    words = landed + offset;
+    return length;
+}
+
+// Value i of a raw chunk. Its words begin at any multiple of four bytes.
+template <class Bits> __device__ inline Bits raw_value(const unsigned *words, int i) {
+    if constexpr (sizeof(Bits) == 8) {
+        return u64(words[3 + 2 * i]) << 32 | words[2 + 2 * i];
+    } else {
+        return ((const Bits *)(words + 2))[i];
+    }
+}
+
+// Decode chunk first + blockIdx.x. Coding: of chunks that are not raw, made from the chunk's number and values in all:
+//   THREADS           of a block
+//   n                 values of the chunk
+//   at(out, i)        where the chunk's value i belongs
+//   length(w, l)      words that the l >= 4 words w should be; not above 0 for -reason. All threads call it
+//   write(out, w, l)  the values. All threads call it
+// wrong: the least of chunk << 3 | reason (format.py's REASONS), all ones where there is none.
+template <class Coding>
+__device__ inline void decode(typename Coding::Bits *out, u64 *wrong, const unsigned *payload, const long long *table,
+                              long long words_in_all, long long chunk, Coding &coding) {
+    using Bits = typename Coding::Bits;
+    constexpr int THREADS = Coding::THREADS;
+    __shared__ Landing<Bits, THREADS> landing;
+    const unsigned *words;
+    unsigned checksum, reason;
+    const int n = coding.n;
+    const int length = read_words(landing, words, checksum, reason, payload, table, words_in_all, chunk, n);
+    if (length) {
+        int expected = 2 + (n * int(sizeof(Bits)) + 3) / 4;
+        if (words[0] != RAW) {
+            expected = length < 4 ? -BAD_LENGTH : coding.length(words, length);
+        }
+        reason = expected <= 0 ? -expected : length != expected ? BAD_LENGTH : words[1] != checksum ? BAD_CHECKSUM : 0;
+    }
+    if (reason) {
+        if (threadIdx.x == 0) {
+            atomicMin(wrong, u64(chunk) << 3 | reason);
+        }
+    } else if (words[0] == RAW) {
+        for (int i = threadIdx.x; i < n; i += THREADS) {
+            *coding.at(out, i) = raw_value<Bits>(words, i);
+        }
+    } else {
+        coding.write(out, words, length);
+    }
+}
