@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("cluster_ranks.py")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("number", "graphs", "parameters"),
-    [(1, 8, {}), (2, 8, {}), (8, 2, {}), (2, 8, {"compress": True})],
+    [(1, 8, {}), (2, 8, {}), (8, 2, {}), (2, 3, {"compress": True})],
 )
 def test_ranks_equal_one_process(number, graphs, parameters):
     on_ranks(number, SCRIPT, str(graphs), "cpu", json.dumps(parameters))
