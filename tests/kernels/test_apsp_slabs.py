@@ -1,5 +1,7 @@
 """All pairs in slabs and as reductions, on the CPU."""
 
+from types import SimpleNamespace
+
 import networkx
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from saitan.apsp import streaming
 from saitan.blocks import Digest, Rows
 from saitan.graph import Graph
 from saitan.problem import Block, Invalid, Unavailable
+from saitan.ranks import Ranks
 
 VARIANTS = [name for name, variant in apsp.VARIANTS.items() if not variant.instance and variant.cpu]
 
@@ -175,3 +178,93 @@ def test_reductions_are_checked_in_one_pass():
     assert produced == list(range(0, 300, 7))
     solver.validate()
     assert len(produced) == 43
+
+
+def test_slabs_that_are_done_are_left_out():
+    graph = random_graph(300, 1200, 0, 50, np.uint32, 2)
+    solver = prepared(graph, "slabs")
+    assert solver.slabs(30) == {0: 7, 7: 7, 14: 7, 21: 7, 28: 2}
+    solver.done = frozenset({7, 28})
+    check, came = solver.checker([3, 30]), []
+
+    def sink(block):
+        came.append((block.first, len(block.array)))
+        check(block)
+        assert np.array_equal(
+            block.array, apsp.solve(graph, range(3 + block.first, 3 + block.first + 7), "fast", "cpu")
+        )
+
+    solver.run([3, 30], sink)
+    assert came == [(0, 7), (14, 7), (21, 7)] and check.finish().whole
+    solver.done = frozenset(range(0, 30, 7))
+    assert solver.run([3, 30], sink).counters == {} and len(came) == 3
+
+
+def test_counts_of_slabs_add_up(monkeypatch):
+    solver = prepared(random_graph(300, 1200, 0, 50, np.uint32, 2), "slabs", "batched")
+    made, produce = [], solver.solver.produce
+    monkeypatch.setattr(solver.solver, "produce", lambda query: made.append(produce(query)) or made[-1])
+    run = solver.run([0, 30], lambda block: None)
+    assert len(made) == 5 and run.kernel == pytest.approx(sum(one.kernel for one in made)) and run.total >= run.kernel
+    for name, value in run.counters.items():
+        if name in streaming.SUMS:
+            assert value == sum(one.counters[name] for one in made)
+        elif name not in ("entries_s", "launches"):
+            assert value == made[-1].counters[name]
+    assert run.work == {name: sum(one.work[name] for one in made) for name in made[0].work}
+    if "launches" in run.counters:
+        assert run.counters["launches"] == run.counters["phases"] / 30
+
+
+class Certifies:
+    """A solver whose slabs are all right."""
+
+    def __init__(self):
+        self.validated = 0
+
+    def validate(self):
+        self.validated += 1
+
+
+def test_a_slab_that_is_not_the_next_is_refused():
+    def block(first, rows):
+        return Block("distances", first, np.empty((rows, 3), np.uint32))
+
+    solver = Certifies()
+    check = streaming.SlabChecker(solver, {0: 7, 7: 7, 14: 2}, Ranks())
+    check(block(0, 7))
+    for wrong, says in ((0, "0, not 7"), (14, "14, not 7"), (8, "8, not 7")):
+        with pytest.raises(Invalid, match=f"^a slab begins at row {says}$"):
+            check(block(wrong, 7))
+    check(block(7, 7))
+    with pytest.raises(Invalid, match=r"^14 rows came, not 16$"):
+        check.finish()
+    check(block(14, 1))
+    with pytest.raises(Invalid, match=r"^15 rows came, not 16$"):
+        check.finish()
+    with pytest.raises(Invalid, match=r"^a slab begins at row 16, not None$"):
+        check(block(16, 1))
+    assert solver.validated == 7
+
+
+def of_two_ranks(*other):
+    """The first of two ranks; `other`: what the second one says in turn."""
+    says = iter(other)
+    return SimpleNamespace(size=2, each=lambda own: [own, next(says)])
+
+
+# Of the other rank: its rows, and the slabs that it did not see.
+@pytest.mark.parametrize(("rows", "left", "whole"), [(9, {0}, 1), (9, {0, 7}, 0), (8, {0}, 0), (10, {0}, 0)])
+def test_slabs_of_several_ranks_come_in_any_order_and_all_of_them(rows, left, whole):
+    check = streaming.SlabChecker(Certifies(), {0: 7, 7: 7, 14: 2}, of_two_ranks(rows, left))
+    check(Block("distances", 0, np.empty((7, 3), np.uint32)))
+    if whole:
+        assert check.finish().whole
+    else:
+        with pytest.raises(Invalid, match=f"^{rows + 7} rows came, not 16$"):
+            check.finish()
+    # A rank need not begin with the first slab, nor go on with the next.
+    check = streaming.SlabChecker(Certifies(), {0: 7, 7: 7, 14: 2}, of_two_ranks(7, {7, 14}))
+    check(Block("distances", 14, np.empty((2, 3), np.uint32)))
+    check(Block("distances", 7, np.empty((7, 3), np.uint32)))
+    assert check.finish().whole

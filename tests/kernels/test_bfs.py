@@ -383,6 +383,12 @@ def test_fast_takes_the_way_for_the_graph(kronecker):
     assert bfs.solve(path(9), 0, "fast", "cpu").run.phases == {}
 
 
+def test_eight_arcs_a_vertex_are_a_small_world():
+    ring = np.arange(10)
+    arcs = [np.stack([ring, (ring + step) % 10], 1) for step in range(1, 9)]
+    assert small_world(directed(10, np.concatenate(arcs))) and not small_world(directed(10, np.concatenate(arcs)[1:]))
+
+
 def test_a_level_can_be_shared_by_words():
     """Two ranges of words, with a bitmap each, find together what one finds."""
     from saitan.bfs import cpu_step

@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from saitan import components, csr
 from saitan.generators import GENERATORS
-from saitan.graph import Graph, GraphError
+from saitan.graph import MAX_VERTICES, Graph, GraphError
+from saitan.graph_input import vertex_count
 
 TOP = 2**32 - 1
 
@@ -377,3 +378,15 @@ def test_no_index_and_no_float64_of_all_arcs_is_made_on_the_way():
     found = peaks(SETUP, {name: call for name, (call, _) in PEAKS.items()})
     # Blocks of a million arcs: 1.3 bytes an arc here.
     assert {name: size / ARCS for name, size in found.items() if size > (PEAKS[name][1] + 1.3) * ARCS} == {}
+
+
+def test_as_many_vertices_as_int32_numbers():
+    assert vertex_count(MAX_VERTICES) == 2**31 - 1 and vertex_count(np.int32(7)) == 7
+    for wrong, says in (
+        (2**31, r"2,147,483,648 vertices: int32 ids hold at most 2,147,483,647"),
+        (-1, "must be at least 0, not -1"),
+        (True, "must be a whole number, not True"),
+        (2.0, "must be a whole number, not 2.0"),
+    ):
+        with pytest.raises(GraphError, match=says):
+            vertex_count(wrong)

@@ -104,6 +104,24 @@ def test_buckets_narrower_than_every_weight_relax_every_arc_once(monkeypatch, sh
     solver.validate()
 
 
+def test_a_step_is_a_bucket():
+    n = 100
+    graph = Graph.from_arcs(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.uint32))
+    # Of one distance, of two, of all.
+    for delta, steps in ((1.0, n), (2.0, n // 2), (1e9, 1)):
+        run = sssp.prepare(graph, "fast", "cpu", delta=delta).run(0)
+        assert run.counters["phases"] == steps and run.counters["relaxations"] == n - 1
+
+
+@pytest.mark.parametrize("delta", [1.0, 1e6, np.inf])
+def test_a_sum_at_the_limit_widens_and_one_below_it_does_not(delta):
+    limit = 2**32 - 1
+    for last, bits in ((limit - 8, 32), (limit - 7, 64), (limit, 64)):
+        graph = Graph.from_arcs(3, [0, 1], [1, 2], np.array([7, last], np.uint32))
+        run = right(graph, 0, delta=delta)
+        assert run.counters["distance_bits"] == bits
+
+
 def test_a_bucket_is_a_number_that_64_bits_hold():
     scale = 1e3
     assert [cpu_buckets.bucket_of(np.uint64(d), scale) for d in (0, 1, 2**50)] == [0, 1000, 1000 * 2**50]

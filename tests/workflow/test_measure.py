@@ -262,6 +262,13 @@ def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):
     rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=2)
     assert {(row["memory"], row["transfer_seconds"]) for row in rows} == {(4321, 0.125)}
     assert closed == [True]
+    # Of two ranks: what both take, and what the slower one took.
+    with monkeypatch.context() as patch:
+        patch.setattr("saitan.workflow.measure.current", Pair)
+        rows = measured(inputs, tmp_path / "b.parquet", max_rounds=1, warmup=2, ranks=2)
+    assert {(row["memory"], row["transfer_seconds"]) for row in rows} == {(2 * 4321, 0.125)}
+    assert closed.pop()
+    del runs[len(runs) // 2 :]
     queries = json.loads(inputs["queries"].read_text())
     assert runs == [*queries[:2], *queries], "two queries to warm up, then the round"
 
