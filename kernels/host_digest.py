@@ -8,8 +8,10 @@ from functools import cache
 import numpy as np
 from numba import get_num_threads, njit
 
-# Bytes for which a thread is worth its start.
-LEAST = 1 << 18
+from saitan.atomics import atomic_add
+
+# Entries that a thread takes at a time: a thread whose core does other work too takes fewer.
+STEP = 1 << 16
 
 _U = np.uint64
 
@@ -24,10 +26,13 @@ def _mix(x):
 
 
 @njit(nogil=True, cache=True)
-def _sum(bits, place):
-    total = _U(0)
-    for i in range(len(bits)):
-        total += _mix(_U(bits[_U(i)]) ^ _mix(_U(place) + _U(i)))
+def _sum(bits, place, taken):
+    """Of the steps that other threads leave. taken int64 [1]: entries that are taken."""
+    total, low = _U(0), atomic_add(taken, 0, STEP)
+    while low < len(bits):
+        for i in range(low, min(low + STEP, len(bits))):
+            total += _mix(_U(bits[_U(i)]) ^ _mix(_U(place) + _U(i)))
+        low = atomic_add(taken, 0, STEP)
     return total
 
 
@@ -40,10 +45,8 @@ def digest(array: np.ndarray, place: int) -> int:
     """The sum of the hashes of an array's entries, as `Digest` of saitan.blocks defines them; place: of the first."""
     flat = np.ascontiguousarray(array).reshape(-1)
     bits = flat.view(f"u{flat.itemsize}")
-    threads = get_num_threads()
-    parts = min(threads, -(-flat.nbytes // LEAST))
-    if parts <= 1:
-        return int(_sum(bits, place))
-    cuts = [len(bits) * part // parts for part in range(parts + 1)]
-    sums = _pool(threads).map(lambda low, high: int(_sum(bits[low:high], place + low)), cuts[:-1], cuts[1:])
-    return sum(sums) % 2**64
+    threads, taken = get_num_threads(), np.zeros(1, np.int64)
+    if threads == 1 or len(bits) <= STEP:
+        return int(_sum(bits, place, taken))
+    parts = [_pool(threads).submit(_sum, bits, place, taken) for _ in range(threads)]
+    return sum(int(part.result()) for part in parts) % 2**64

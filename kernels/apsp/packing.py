@@ -7,6 +7,8 @@ bits as the block needs (`packed`). Arithmetic is modulo 2^32, or 2^64 for dista
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit, prange
 
@@ -227,69 +229,116 @@ def _packed_value(words, begin, bits, j):
     return value + (found & ((_U(1) << _U(bits)) - _U(1)) if bits < 64 else found)
 
 
-def indexed(vertices, rows, ends, starts):
-    """What a reader looks up, as one array, since a call of Numba's takes some 0.1 us longer for each of them.
+# Words before the first of what `indexed` joins: vertices, columns of a block, rows of a group, bits of an entry.
+HEAD = 4
 
-    uint32: the sections starts and rows, the place of every vertex, ends. Then views of it: these four, in this order.
+
+def indexed(vertices, rows, ends, starts, group, width, bits):
+    """What `entry` looks up, as one array, since a call of Numba's takes some 0.1 us longer for each; and views of it.
+
+    uint32: HEAD; the sections starts and rows; the place of every vertex; ends; a bit for every block, set when it was
+    found right. The views are starts, rows, place, ends.
     """
     n = len(vertices)
-    index = np.zeros(4 * n + 2 + (n + 1) // 2, np.uint32)
-    parts = index[: 2 * n + 2].view(np.uint64), index[2 * n + 2 : 3 * n + 2], index[3 * n + 2 : 4 * n + 2]
-    parts = *parts, index[4 * n + 2 :].view(np.uint16)[:n]
+    counts = HEAD, 2 * n + 2, n, n, (n + 1) // 2, -(-n * -(-n // width) // 32)
+    places = np.cumsum(counts)
+    index = np.zeros(places[-1], np.uint32)
+    parts = [index[low:high] for low, high in pairwise(places)]
+    parts = parts[0].view(np.uint64), parts[1], parts[2], parts[3].view(np.uint16)[:n]
+    index[:HEAD] = n, width, group, bits
     parts[0][:], parts[1][:], parts[3][:] = starts, rows, ends
     parts[2][vertices] = np.arange(n, dtype=np.uint32)
     return index, *parts
 
 
 @njit(cache=True)
-def entry(words, index, checked, n, group, width, s, t):
-    """The distance from vertex s to vertex t modulo 2^64, and -1; or 0 and the place of a row with a corrupt block.
+def _scan(begin, count, positions, values, ends, low, j):
+    """The sum of a sparse block's values whose ranges have column j. positions, values: of all words."""
+    found, first, value = np.int64(0), 2 * (begin + 1), (begin + 1 + (count + 1 >> 1)) * (4 // values.itemsize)
+    for e in range(count):
+        position = np.int64(positions[_U(first + e)])
+        if position > j:
+            break
+        # Always read: that costs less than a branch that nobody can foresee.
+        found += np.int64(values[_U(value + e)]) if j < ends[_U(low + position)] else 0
+    return _U(found)
 
-    index: as `indexed` makes it. checked uint8 [ceil(n blocks / 8)]: a bit for every block that was found right.
+
+@njit(cache=True)
+def _scan_long(words, begin, count, ends, low, j):
+    """The same of values of 8 bytes."""
+    found = _U(0)
+    for e in range(count):
+        position = _position(words, begin, e)
+        if position > j:
+            break
+        if j < ends[_U(low + position)]:
+            found += _value(words, begin, np.int64(words[_U(begin)]), e)
+    return found
+
+
+@njit(cache=True)
+def entry(words, index, s, t):
+    """The distance from vertex s to vertex t, as the bits of an entry. index: of `indexed`.
+
+    Raises ValueError where a block that it needs is corrupt.
     """
-    starts = index[: 2 * n + 2].view(np.uint64)
-    rows, place = index[2 * n + 2 : 3 * n + 2], index[3 * n + 2 : 4 * n + 2]
-    ends = index[4 * n + 2 :].view(np.uint16)
+    n, width, group = np.int64(index[0]), np.int64(index[1]), np.int64(index[2])
+    starts = index[HEAD : HEAD + 2 * n + 2].view(np.uint64)
+    rows, place = index[HEAD + 2 * n + 2 :], index[HEAD + 3 * n + 2 :]
+    ends, checked = index[HEAD + 4 * n + 2 :].view(np.uint16), index[HEAD + 4 * n + 2 + (n + 1) // 2 :]
     blocks = (n + width - 1) // width
     r, c = place[_U(s)], np.int64(place[_U(t)])
     b = c // width
-    low, size = b * width, min(width, n - b * width)
-    found, j = _U(0), c - low
+    low, size, j = b * width, min(width, n - b * width), c - b * width
     count, chain = 0, np.empty(group, np.uint32)
-    while r != NONE:
-        if count == group:
-            return _U(0), np.int64(r)
-        chain[count] = r
+    while r != NONE and count < group:
+        chain[_U(count)] = r
         count += 1
         r = rows[_U(r)]
-    # First where every row's block is and how it begins: loads that need not wait for one another. No block ends at 0.
+    # First where every row's block is and how it begins: loads that need not wait for one another.
     begins, touched, last = np.empty(count, np.int64), _W(0), len(words) - 1
     for k in range(count):
-        at = np.int64(starts[_U(chain[k])])
-        begins[k] = at + 2 * blocks + (np.int64(words[_U(at + b - 1)]) if b else 0)
-        end = at + 2 * blocks + np.int64(words[_U(at + b)])
-        touched |= words[_U(at + b)] | words[_U(min(begins[k], last))] | words[_U(min(end - 1, last))]
-    if touched == _W(0):
-        return _U(0), np.int64(chain[0])
+        at = np.int64(starts[_U(chain[_U(k)])])
+        begin, end = at + 2 * blocks + (np.int64(words[_U(at + b - 1)]) if b else 0), np.int64(words[_U(at + b)])
+        begins[_U(k)] = begin
+        touched |= end | words[_U(min(begin, last))] | words[_U(min(at + 2 * blocks + end - 1, last))]
+    # No block ends at 0, no chain is longer than a group.
+    if touched == _W(0) or r != NONE:
+        raise ValueError
+    found, signed8, signed16, signed32 = _U(0), words.view(np.int8), words.view(np.int16), words.view(np.int32)
+    positions = words.view(np.uint16)
     for k in range(count):
-        number = np.int64(chain[k]) * blocks + b
-        if not checked[_U(number >> 3)] >> (number & 7) & 1:
-            begin, end = _block(words, starts, blocks, np.int64(chain[k]), b, size)
-            if end == 0:
-                return _U(0), np.int64(chain[k])
-            checked[_U(number >> 3)] |= np.uint8(1 << (number & 7))
-        begin = begins[k]
+        number, begin = np.int64(chain[_U(k)]) * blocks + b, begins[_U(k)]
+        if not checked[_U(number >> 5)] >> _W(number & 31) & _W(1):
+            if _block(words, starts, blocks, np.int64(chain[_U(k)]), b, size)[1] == 0:
+                raise ValueError
+            checked[_U(number >> 5)] |= _W(1) << _W(number & 31)
         header = np.int64(words[_U(begin)])
-        if header & 255 == SPARSE:
-            for e in range(header >> 16):
-                position = _position(words, begin, e)
-                if position > j:
-                    break
-                if j < ends[_U(low + position)]:
-                    found += _value(words, begin, header, e)
-        else:
+        if header & 255 == PACKED:
             found += _packed_value(words, begin, header >> 8, j)
-    return found, np.int64(-1)
+        elif header >> 8 & 255 == 0:
+            found += _scan(begin, header >> 16, positions, signed8, ends, low, j)
+        elif header >> 8 & 255 == 1:
+            found += _scan(begin, header >> 16, positions, signed16, ends, low, j)
+        elif header >> 8 & 255 == 2:
+            found += _scan(begin, header >> 16, positions, signed32, ends, low, j)
+        else:
+            found += _scan_long(words, begin, header >> 16, ends, low, j)
+    return found & _LOW if index[3] == 32 else found
+
+
+@njit(cache=True)
+def corrupt_row(words, starts, rows, n, width, r, b):
+    """The first row of those that row r is coded against, r included, whose block b is corrupt; r where none is."""
+    first = r
+    for _ in range(n):
+        if _block(words, starts, (n + width - 1) // width, r, b, min(width, n - b * width))[1] == 0:
+            return r
+        if rows[r] == NONE:
+            break
+        r = np.int64(rows[r])
+    return first
 
 
 @njit(cache=True)

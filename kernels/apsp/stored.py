@@ -113,17 +113,15 @@ class Matrix:
         self.group, self.width, self.about = footer["group"], footer["width"], footer["about"]
         parts = [self._section(number, name, footer["sections"]) for number, name in enumerate(SECTIONS)]
         self.vertices = parts[0]
-        self._index, self.starts, self.rows, self.place, self.ends = packing.indexed(*parts)
+        bits = 8 * self.dtype.itemsize
+        made = packing.indexed(*parts, self.group, self.width, bits)
+        self._index, self.starts, self.rows, self.place, self.ends = made
         if len(MAGIC) + 4 * int(self.starts[-1]) > footer["sections"]["vertices"]["begin"]:
             raise Invalid(f"{self.path}: the rows do not end where the sections begin")
         last = len(MAGIC) + 4 * int(self.starts[-1])
         self.words = self._bytes[len(MAGIC) : last].view("<u4")
         self._arrays = self.words, self.starts, self.rows, self.ends
-        n = self._n = self.shape[0]
-        checked = np.zeros(-(-n * -(-n // self.width) // 8), np.uint8)
-        self._lookup = self.words, self._index, checked, n, self.group, self.width
-        self._most = 2 ** (8 * self.dtype.itemsize) - 1
-        self._number = None if self.dtype.kind == "f" else self.dtype.type
+        self._n, self._number = self.shape[0], self.dtype.type if self.dtype.kind == "u" else self._of_bits
 
     def _foreign(self) -> ValueError:
         return ValueError(f"{self.path}: no coded matrix of saitan, or one that was not written to its end")
@@ -158,14 +156,15 @@ class Matrix:
             if len(key) != 2:
                 raise IndexError("a matrix has two indices")
             s, t = key
-            # The usual pair is told at once: what follows takes longer than the look-up itself.
-            if type(s) is int and type(t) is int and 0 <= s < self._n and 0 <= t < self._n:
-                return self._entry(s, t)
-            if _whole(s) and _whole(t):
-                return self._entry(self._vertex(s), self._vertex(t))
-            if t is None or t is Ellipsis:
-                raise IndexError(f"a column is a whole number, a slice or an array of them, not {t}")
-            return self[s][..., t]
+            # The usual pair is told at once: what follows takes as long as the look-up itself.
+            if not (type(s) is int and type(t) is int and 0 <= s < self._n and 0 <= t < self._n):
+                if not (_whole(s) and _whole(t)):
+                    return self._columns(s, t)
+                s, t = self._vertex(s), self._vertex(t)
+            try:
+                return self._number(packing.entry(self.words, self._index, s, t))
+            except ValueError:
+                raise self._corrupt_entry(int(self.place[s]), int(self.place[t]) // self.width) from None
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step != 1:
@@ -182,13 +181,17 @@ class Matrix:
             return vertex + self._n
         raise IndexError(f"vertex {vertex} of a matrix of {self._n:,}")
 
-    def _entry(self, s: int, t: int) -> np.generic:
-        found, row = packing.entry(*self._lookup, s, t)
-        if row >= 0:
-            raise self._corrupt(row, int(self.place[t]) // self.width)
-        if self._number:
-            return self._number(found & self._most)
-        return np.uint64(found).astype(self._unsigned).view(self.dtype)
+    def _columns(self, rows: Any, columns: Any) -> np.ndarray:
+        if columns is None or columns is Ellipsis:
+            raise IndexError(f"a column is a whole number, a slice or an array of them, not {columns}")
+        return self[rows][..., columns]
+
+    def _of_bits(self, bits: int) -> np.floating:
+        return np.uint64(bits).astype(self._unsigned).view(self.dtype)
+
+    def _corrupt_entry(self, row: int, block: int) -> Invalid:
+        known = self.words, self.starts, self.rows, self._n, self.width
+        return self._corrupt(packing.corrupt_row(*known, row, block), block)
 
     def _rows(self, sources: np.ndarray) -> np.ndarray:
         out = np.empty((len(sources), self.shape[0]), self._unsigned)
@@ -218,7 +221,7 @@ class Matrix:
 
     def close(self) -> None:
         """Unmap the file. The matrix cannot be read afterwards."""
-        self._bytes = self.words = self._arrays = self._lookup = None
+        self._bytes = self.words = self._arrays = None
         self._map.close()
 
     def __enter__(self) -> Matrix:
