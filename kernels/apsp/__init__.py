@@ -12,13 +12,13 @@ The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as bat
 and other people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Of a
 matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are the calls.
 
-Read instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or cuda.py with batched.cu and
-floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`), sweep.py with cpu_sweep.py or
-cuda_sweep.py and sweep.cu (maps), dense.py with cpu_dense.py or cuda_dense.py, diagonal.cu and dense.cu (dense
-matrices, on the product of `tropical`), and validate.py. streaming.py: slabs and reductions; coding.py, order.py,
-packing.py with packing.cu and stored.py: the coded matrix of FORMAT.md. Closures of matrices and floats are checked by
-closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and
-measurements.
+Read variants.py (what there is), instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or
+cuda.py with batched.cu and floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`),
+sweep.py with cpu_sweep.py or cuda_sweep.py and sweep.cu (maps), dense.py with cpu_dense.py or cuda_dense.py,
+diagonal.cu and dense.cu (dense matrices, on the product of `tropical`), cuda_few_arcs.py with few_arcs.cu (the same by
+few arcs a row), validate.py and references.py. streaming.py: slabs and reductions; coding.py, order.py, packing.py with
+packing.cu and stored.py: the coded matrix of FORMAT.md. Closures of matrices and floats are checked by closure_check.py
+with rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -30,22 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.apsp.references import differs, reference
+from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.calls import checked_graph
-from saitan.problem import (
-    Form,
-    Input,
-    Metric,
-    Parameter,
-    Reference,
-    Run,
-    Sink,
-    Solver,
-    Unavailable,
-    Variant,
-    backend_for,
-    check_parameters,
-    known_variant,
-)
+from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 
 if TYPE_CHECKING:
@@ -55,167 +43,26 @@ if TYPE_CHECKING:
     from saitan.apsp.stored import Matrix
     from saitan.graph import Graph
 
-TITLE = "All-pairs shortest paths"
-
-INPUTS = {
-    "graph": Input("graph", "with weights", optional=True),
-    "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", optional=True),
-}
-
-OUTPUTS = {
-    "distances": "[sources, n], a row a source",
-    "eccentricity": "[sources], the largest distance to a vertex reached",
-    "reached": "[sources], vertices reached, the source included",
-    "total": "[sources], sum of the distances to them",
-    "closeness": "[sources], (reached - 1)^2 / ((n - 1) total)",
-}
-
-FORMS = {
-    "coded": Form(
-        "the whole matrix of a graph, row against row, without loss (kernels/apsp/FORMAT.md): apsp.open reads it",
-        ("distances",),
-        "saitan.apsp.coding:keep",
-        "saitan.apsp.stored:Matrix",
-    )
-}
-
-HEADLINE = "entries_s"
-
-_TASKS = {"tasks": Parameter(int, 32, "sources that advance together (the paper's P)", (8, 16, 32, 64, 128))}
-
-_DENSE = ("dense", "diagonal", "validate", "tropical/fast", "tropical/validate")
-
-# Of a variant that cannot take a matrix.
-_GRAPH = ("graph",)
-
-# Of a variant whose slabs several ranks can share.
-_SHARED = range(1, 4097)
-
-# Of a variant whose answer does not leave in slabs.
-_WHOLE = {"answer": ("matrix",)}
-
-VARIANTS = {
-    "iterated": Variant(
-        "one source at a time, one thread per vertex in every phase (Harish and Narayanan; paper O, section 3)",
-        cpu="saitan.apsp.cpu:Iterated",
-        cuda="saitan.apsp.cuda:Iterated",
-        cubins=("batched", "validate"),
-        inputs=_GRAPH,
-        ranks=_SHARED,
-    ),
-    "batched": Variant(
-        "tasks advance together, their vertex's arcs staged in shared memory (paper O, section 4)",
-        cpu="saitan.apsp.cpu:Batched",
-        cuda="saitan.apsp.cuda:Batched",
-        cubins=("batched", "validate"),
-        parameters=_TASKS,
-        inputs=_GRAPH,
-        ranks=_SHARED,
-    ),
-    "batched-unshared": Variant(
-        "tasks advance together, each reading the arcs for itself (paper O, Table 1)",
-        cpu="saitan.apsp.cpu:BatchedUnshared",
-        cuda="saitan.apsp.cuda:BatchedUnshared",
-        cubins=("batched", "validate"),
-        parameters=_TASKS,
-        inputs=_GRAPH,
-        ranks=_SHARED,
-    ),
-    "floyd-warshall": Variant(
-        "a block per row, rows skipped whose pivot entry is infinite (paper O, section 5); integer weights",
-        cpu="saitan.apsp.cpu:FloydWarshall",
-        cuda="saitan.apsp.cuda:FloydWarshall",
-        cubins=("floyd_warshall", "validate"),
-        graph=("integer",),
-        inputs=_GRAPH,
-        instance=_WHOLE,
-    ),
-    "floyd-warshall-blocked": Variant(
-        "the whole matrix, blocks of vertices in turn, on the min-plus product of tropical",
-        cpu="saitan.apsp.cpu_dense:FloydWarshallBlocked",
-        cuda="saitan.apsp.cuda_dense:FloydWarshallBlocked",
-        cubins=_DENSE,
-        instance=_WHOLE,
-    ),
-    "closure": Variant(
-        "the whole matrix, squared by the min-plus product of tropical until nothing changes",
-        cpu="saitan.apsp.cpu_dense:Closure",
-        cuda="saitan.apsp.cuda_dense:Closure",
-        cubins=_DENSE,
-        instance=_WHOLE,
-    ),
-    "fast": Variant(
-        "sweep on maps; else near-far from one source a block (a core) in shared memory, or batched where too small",
-        cpu="saitan.apsp.cpu_fast:Fast",
-        cuda="saitan.apsp.cuda_fast:Fast",
-        cubins=("fast", "sweep", "batched", "validate"),
-        inputs=_GRAPH,
-        ranks=_SHARED,
-    ),
-    "sweep": Variant(
-        "many sources at once down a contraction hierarchy, prepared apart (prepare_s); integer weights (PHAST)",
-        cpu="saitan.apsp.cpu_sweep:Swept",
-        cuda="saitan.apsp.cuda_sweep:Swept",
-        cubins=("sweep", "validate"),
-        parameters={"core": Parameter(int, 1024, "most vertices left uncontracted", least=1, most=16384)},
-        graph=("integer",),
-        inputs=_GRAPH,
-        ranks=_SHARED,
-    ),
-    "scipy": Variant(
-        "SciPy's Dijkstra with a Fibonacci heap from every source, one thread",
-        cpu="saitan.apsp.peers:Scipy",
-        inputs=_GRAPH,
-        instance=_WHOLE,
-    ),
-    "scipy-floyd-warshall": Variant(
-        "SciPy's Floyd-Warshall on the whole matrix, one thread, float64",
-        cpu="saitan.apsp.peers:ScipyFloydWarshall",
-        instance=_WHOLE,
-    ),
-    "networkit": Variant(
-        "NetworKit's Dijkstra from every source, a source a thread",
-        cpu="saitan.apsp.peers:Networkit",
-        peer=("networkit", "peers"),
-        inputs=_GRAPH,
-        instance=_WHOLE,
-    ),
-}
-
-INSTANCE = {
-    "sources": Parameter(int, 0, "how many vertices are sources, from vertex 0 on; 0 for all", least=0),
-    "answer": Parameter(
-        str,
-        "matrix",
-        "the matrix, which must fit memory; in slabs of rows; or reductions alone: a few numbers of every row",
-        ("matrix", "slabs", "reductions"),
-    ),
-    "n": Parameter(int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", least=1),
-    "infinite": Parameter(float, 0.0, "share of its entries that are infinite: no arc", least=0, most=1),
-    "dtype": Parameter(str, "float32", "of its entries", ("float32", "int32", "uint16")),
-    "seed": Parameter(int, 1, "of its entries", least=0),
-}
-
-METRICS = {
-    "entries_s": Metric("entries of the matrix a second", "entries/s", over="harmonic", better="more"),
-    "phases": Metric("phases (a pair of kernels each), all sources together"),
-    "launches": Metric("phases started, a source"),
-    "relaxations": Metric("arcs looked at, all sources together"),
-    "step": Metric("how far the bound between near and far rises at a time, in the weights' unit"),
-    "resident": Metric(
-        "sources worked on at a time in shared memory (in a core's cache); 0 where it takes batched tasks"
-    ),
-    "together": Metric("sources of a batch that is swept together, where there is a hierarchy"),
-    "shortcuts": Metric("arcs that the contraction added"),
-    "prepare_s": Metric("seconds that the contraction took, before any query", "s", better="less"),
-    "work_bytes": Metric("memory of the graph and the work arrays, without the matrix", "bytes", better="less"),
-    "paper_bytes": Metric(
-        "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"
-    ),
-    "squarings": Metric("products until the closure no longer changed"),
-    "tops": Metric("2 n^3 operations over the kernel time, of a variant for dense matrices", "TOP/s", better="more"),
-    "distance_bits": Metric("width of a distance: 64 where 32 bits overflowed"),
-}
+__all__ = [
+    "FORMS",
+    "HEADLINE",
+    "INPUTS",
+    "INSTANCE",
+    "METRICS",
+    "OUTPUTS",
+    "TITLE",
+    "VARIANTS",
+    "compress",
+    "differs",
+    "instance",
+    "open",
+    "prepare",
+    "queries",
+    "reductions",
+    "reference",
+    "slabs",
+    "solve",
+]
 
 
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
@@ -249,77 +96,6 @@ def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
     return [[0, instance.sources]]
 
 
-def reference(instance: Instance, query: list[int]) -> Reference:
-    """Up to eight rows of a graph's answer by SciPy's Dijkstra, of a matrix's by NumPy, first and last among them.
-
-    distances float64 [rows, n] (inf where not reached) and the relative difference allowed between floats, float64 [1]:
-    a float32 sum of h non-negative terms is rounded by a factor within 1 +- h u, whatever their order, and two paths
-    may differ, so those of at most h arcs by a factor of 2 h u.
-    """
-    from saitan.apsp.dense import closure_rows, drawn_rows
-    from saitan.apsp.rounding import closing_additions, rounded
-
-    first, count = query
-    if instance.graph is None:
-        rows = drawn_rows(count, instance.n)
-        found = closure_rows(instance.matrix, first + rows)
-        distances = np.where(found == _infinite(found.dtype), np.inf, found.astype(np.float64))
-        relative, by = rounded(closing_additions(instance.n) + instance.n), "NumPy"
-    else:
-        from saitan.apsp.peers import expected_rows
-
-        rows = np.unique(np.linspace(0, count - 1, min(count, 8)).astype(np.int64))
-        distances, hops = expected_rows(instance.graph, first + rows)
-        relative, by = 2 * max(1, hops) * np.finfo(np.float32).eps, "SciPy's Dijkstra"
-    if instance.answer == "reductions":
-        from saitan.apsp.streaming import named, reduced_rows
-
-        return Reference(by, named(instance.n, *reduced_rows(distances)) | {"relative": np.array([relative])}, rows)
-    return Reference(by, {"distances": distances, "relative": np.array([relative])}, rows)
-
-
-def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    """How the rows of a reference and the same rows of an answer differ; None when they do not. Exact for integers."""
-    if "distances" not in answer:
-        return _reductions_differ(reference, answer)
-    got, wanted = answer["distances"], reference.arrays["distances"]
-    values = np.where(got == _infinite(got.dtype), np.inf, got.astype(np.float64))
-    if np.issubdtype(got.dtype, np.integer):
-        wrong = values != wanted
-    else:
-        wrong = ~np.isclose(values, wanted, rtol=float(reference.arrays["relative"][0]), atol=0)
-    if not wrong.any():
-        return None
-    place, vertex = (int(x) for x in np.argwhere(wrong)[0])
-    row = place if reference.rows is None else int(reference.rows[place])
-    return (
-        f"{int(wrong.sum()):,} distances differ, the first in row {row} at vertex {vertex}: "
-        f"{got[place, vertex]}, not {wanted[place, vertex]:g}"
-    )
-
-
-def _reductions_differ(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    relative = float(reference.arrays["relative"][0])
-    for name, got in answer.items():
-        wanted = reference.arrays[name]
-        # Closeness is rounded once more than the integers it is made of.
-        exact = np.issubdtype(answer["eccentricity"].dtype, np.integer)
-        slack = 4 * np.finfo(np.float64).eps if exact else 2 * relative
-        wrong = np.flatnonzero(~np.isclose(got.astype(np.float64), wanted.astype(np.float64), rtol=slack, atol=0))
-        if len(wrong):
-            row = int(wrong[0]) if reference.rows is None else int(reference.rows[wrong[0]])
-            return f"{len(wrong):,} of {name} differ, the first in row {row}: {got[wrong[0]]}, not {wanted[wrong[0]]}"
-    return None
-
-
-def _infinite(dtype: np.dtype):
-    """What stands where a source does not lead: in matrices of int32 and uint16 the infinity of `tropical`."""
-    from saitan.sssp import unreachable
-    from saitan.tropical.semiring import INFINITE
-
-    return INFINITE[dtype.name] if dtype.name in INFINITE else unreachable(dtype)
-
-
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant, uploaded.
 
@@ -331,6 +107,8 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     if instance.answer == "matrix":
         return make(instance)
+    if instance.graph is None:
+        raise Unavailable(f"a matrix answers `answer: matrix` only, not {instance.answer}")
     from saitan.apsp.streaming import Reductions, Slabs
 
     return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)

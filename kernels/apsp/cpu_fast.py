@@ -18,6 +18,7 @@ from numba import njit, prange
 
 from saitan.apsp.batches import counters, widening
 from saitan.apsp.cpu import CpuSolver
+from saitan.apsp.cpu_dense import FloydWarshallBlocked
 from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
@@ -152,8 +153,10 @@ class NearFar(CpuSolver):
 
 
 class Fast(NearFar):
-    """The solver that suits a graph: `Swept` for a map, which is then what is made, and this for any other."""
+    """What is made suits the instance: `FloydWarshallBlocked` a matrix, `Swept` a map, and this any other graph."""
 
     def __new__(cls, instance: Instance) -> CpuSolver:
+        if instance.graph is None:
+            return FloydWarshallBlocked(instance)
         hierarchy = hierarchy_of_map(instance.graph)
         return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

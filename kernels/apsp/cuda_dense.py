@@ -114,6 +114,8 @@ class Dense(DeviceRows):
             pass
         total = time.perf_counter() - begin
         counted |= counters(self.instance, self.count, seconds, self.dtype, self.memory - self.matrix.nbytes)
+        if counted.get("arcs_row"):
+            return Run(seconds, total, counted)
         counted["tops"] = 2 * self.n**3 / seconds / 1e12
         products = counted.get("squarings", 1)
         work = {kind: products * amount for kind, amount in self.operands.work.items()} if self.operands.full else {}

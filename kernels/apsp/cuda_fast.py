@@ -1,7 +1,7 @@
 """`fast` on the GPU: host side of fast.cu, where a block holds all distances from one source in shared memory.
 
-Maps of integer weights are swept (cuda_sweep.py); other graphs whose distances do not fit shared memory are left to the
-batched tasks of paper O.
+Matrices and dense graphs are closed by cuda_few_arcs.py, maps of integer weights are swept (cuda_sweep.py); other
+graphs whose distances do not fit shared memory are left to the batched tasks of paper O.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numpy as np
 import pycuda.driver as driver
 
 from saitan.apsp.batches import run_batches
-from saitan.apsp.cuda import CudaSolver, Engine
+from saitan.apsp.cuda import CudaSolver, DeviceRows, Engine
+from saitan.apsp.cuda_few_arcs import FewArcs, room, suits_matrix
 from saitan.apsp.cuda_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import Layout, arcs_in_fours, fours_of, layout, packed_arcs, step
 from saitan.apsp.sweep import hierarchy_of_map
-from saitan.cuda import device
 from saitan.cuda.buffers import pointer
 from saitan.cuda.module import function
 from saitan.sssp.phases import Overflow
@@ -33,16 +33,7 @@ class NearFar(CudaSolver):
         super().__init__(instance)
 
     def _layout(self, dtype: np.dtype) -> Layout | None:
-        attribute = driver.device_attribute
-        block, whole, processors = (
-            device().get_attribute(what)
-            for what in (
-                attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
-                attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-                attribute.MULTIPROCESSOR_COUNT,
-            )
-        )
-        return layout(self.graph, self.rows, dtype, block, whole, processors)
+        return layout(self.graph, self.rows, dtype, *room())
 
     def work_forecast(self, dtype: np.dtype) -> int:
         if (made := self._layout(dtype)) is None:
@@ -103,8 +94,12 @@ class NearFar(CudaSolver):
 
 
 class Fast(NearFar):
-    """The solver that suits a graph: `Swept` for a map, which is then what is made, and this for any other."""
+    """The solver that suits the instance, which is what is made: `FewArcs` for a matrix or a dense graph, `Swept` for a
+    map, and this for any other.
+    """
 
-    def __new__(cls, instance: Instance) -> CudaSolver:
+    def __new__(cls, instance: Instance) -> DeviceRows:
+        if instance.graph is None or suits_matrix(instance):
+            return FewArcs(instance)
         hierarchy = hierarchy_of_map(instance.graph)
         return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

@@ -66,20 +66,33 @@ def layout(graph: Graph, sources: int, dtype: np.dtype, block: int, whole: int, 
     packed = bool(n <= 2**16 and small and np.dtype(dtype) == np.uint32)
     long_rows = int(graph.degrees.max()) > LONG
     lanes = 32 if degree > 24 else 8 if degree > 8 or long_rows else 4
-    row = n * np.dtype(dtype).itemsize + 2 * 4 * -(-n // 32)
+    row = row_bytes(n, dtype)
     fours = packed and lanes == 4 and int(fours_of(graph).sum()) < 2**16
     for arcs, fixed in (("fours", row + 2 * (n + 1)), ("packed" if packed else "arcs", row)):
-        room = block - OWN - fixed
-        if (arcs == "fours" and not fours) or room < 2 * min(n, LEAST):
+        if arcs == "fours" and not fours:
             continue
-        # As many blocks as fit with a queue of the least length; then the queue takes what is left.
-        each = whole // (fixed + 2 * min(n, LEAST) + OWN + KEPT)
-        each = min(each, -(-sources // processors), EACH)
-        capacity = min(n, MOST, (min(block, whole // each - KEPT) - OWN - fixed) // 2)
-        threads = min(THREADS, RESIDENT_THREADS // each // 32 * 32)
-        blocks = min(sources, each * processors)
-        return Layout(fixed + 2 * capacity, capacity, threads, blocks, 2 if arcs == "fours" else lanes, arcs)
+        if made := placed(n, fixed, sources, block, whole, processors, 2 if arcs == "fours" else lanes, arcs):
+            return made
     return None
+
+
+def row_bytes(n: int, dtype: np.dtype) -> int:
+    """Bytes of shared memory that the distances from a source and its two bitmaps take."""
+    return n * np.dtype(dtype).itemsize + 2 * 4 * -(-n // 32)
+
+
+def placed(
+    n: int, fixed: int, sources: int, block: int, whole: int, processors: int, lanes: int, arcs: str
+) -> Layout | None:
+    """The layout of blocks with so many fixed bytes; None where there is no room for a queue too."""
+    if block - OWN - fixed < 2 * min(n, LEAST):
+        return None
+    # As many blocks as fit with a queue of the least length; then the queue takes what is left.
+    each = whole // (fixed + 2 * min(n, LEAST) + OWN + KEPT)
+    each = min(each, -(-sources // processors), EACH)
+    capacity = min(n, MOST, (min(block, whole // each - KEPT) - OWN - fixed) // 2)
+    threads = min(THREADS, RESIDENT_THREADS // each // 32 * 32)
+    return Layout(fixed + 2 * capacity, capacity, threads, min(sources, each * processors), lanes, arcs)
 
 
 def fours_of(graph: Graph) -> np.ndarray:

@@ -79,7 +79,7 @@ class Slabs:
         self, instance: Instance, backend: str, make: Callable[[Instance], Any], rows: int | None = None
     ) -> None:
         self.instance, self.rows = instance, rows or slab_rows(instance, backend)
-        self.solver = make(replace(instance, sources=self.rows, answer="matrix"))
+        self.solver = make(replace(instance, sources=self.rows))
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._settled = self.solver.longest < _most(self.solver.dtype)
 

@@ -63,6 +63,18 @@ def test_a_closure_follows_a_path_through_all_vertices(n, call):
     a_closure_follows_a_path_through_all_vertices(n, call, "cpu")
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fast_takes_matrices_too(dtype):
+    instance = apsp.instance({}, n=90, infinite=0.5, dtype=dtype)
+    fast, closure = (apsp.prepare(instance, variant, "cpu") for variant in ("fast", "floyd-warshall-blocked"))
+    for solver in (fast, closure):
+        solver.run([0, 90])
+    assert fast.validate().whole
+    np.testing.assert_array_equal(fast.answer()["distances"], closure.answer()["distances"])
+    with pytest.raises(Unavailable, match="answers `answer: matrix` only, not slabs"):
+        apsp.prepare(apsp.instance({}, n=90, answer="slabs"), "fast", "cpu")
+
+
 def test_closure_refuses():
     with pytest.raises(ValueError, match="square"):
         tropical.closure(np.ones((3, 4), np.float32), backend="cpu")
@@ -137,7 +149,7 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
             apsp.instance(inputs, **parameters)
 
 
-@pytest.mark.parametrize("variant", [name for name, v in apsp.VARIANTS.items() if v.cpu and name not in DENSE])
+@pytest.mark.parametrize("variant", [name for name, v in apsp.VARIANTS.items() if v.cpu and v.inputs])
 def test_variants_for_graphs_say_that_they_take_no_matrix(variant):
     if not apsp.VARIANTS[variant].missing():
         with pytest.raises(Unavailable, match=f"^{variant} needs a graph$"):
