@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from saitan.blocks import Block
+from saitan.compression.format import MAGIC
 from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
 from saitan.workflow.step import Failure
 
@@ -54,7 +55,7 @@ def test_compressed_answers_are_smaller_and_say_where_they_are_damaged(tmp_path)
     assert table["rows"].to_pylist() == [20, 30] and pq.ParquetFile(path).num_row_groups == 2
     assert path.stat().st_size < array.nbytes / 15
     content = bytearray(path.read_bytes())
-    content[content.index(b"saitanC2", content.index(b"saitanC2") + 1) + 200] ^= 1
+    content[content.index(MAGIC, content.index(MAGIC) + 1) + 200] ^= 1
     path.write_bytes(content)
     assert np.array_equal(read_answer(path, slice(0, 20)), array[:20])
     with pytest.raises(Failure, match=r"d.parquet: .*; remove it and run"):
