@@ -116,19 +116,18 @@ class Plan(GraphFiles, CubinFiles):
 
     @staticmethod
     def compiles(point: Point) -> bool:
-        """Whether one process measures a point on the CPU by code of ours, which Numba compiles."""
-        foreign = problem(point.problem).VARIANTS[point.variant].foreign
-        return point.backend == "cpu" and point.ranks is None and not foreign
+        """Whether one process measures a point on the CPU, where Numba compiles solvers and what checks answers."""
+        return point.backend == "cpu" and point.ranks is None
 
     def compiled_points(self) -> str:
-        """What that file holds: settings, files and identities, as JSON."""
+        """What that file holds: settings, files and identities of those that run code of ours, as JSON."""
         return json.dumps(
             [
                 self._solver_settings(point)
                 | {"traced": self.config.experiments[point.experiment].traced}
                 | {"samples": point.samples, "identity": point.identity}
                 for point in self.points
-                if self.compiles(point)
+                if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
             ]
         )
 

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -193,12 +194,20 @@ def test_ranks_that_take_more_cores_than_there_are_disturb_each_other(
 ):
     monkeypatch.setattr("os.cpu_count", lambda: there)
     monkeypatch.setattr(Pair, "theirs", theirs)
-    assert _crowded(Pair(), each) == says
+    assert _crowded("cpu", Pair(), each) == says
     monkeypatch.setattr("saitan.workflow.measure.current", Pair)
-    monkeypatch.setattr("saitan.workflow.measure._crowded", lambda ranks, cores: says)
+    monkeypatch.setattr("saitan.workflow.measure._crowded", lambda backend, ranks, cores: says)
     monkeypatch.setattr(Pair, "theirs", False)
     measured(inputs, tmp_path / "a.parquet", max_rounds=1, ranks=2)
     assert (says in about(tmp_path / "a.parquet")["disturbed"]) == (says is not None)
+
+
+@pytest.mark.parametrize(("there", "says"), [(1, "2 ranks on 1 GPU"), (2, None)])
+def test_ranks_that_share_a_gpu_are_said(monkeypatch, there, says):
+    device = SimpleNamespace(count=lambda: there)
+    monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pycuda.driver", SimpleNamespace(Device=device))
+    assert _crowded("cuda", Pair(), 1000) == says
 
 
 def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(inputs, tmp_path, monkeypatch, capsys):
