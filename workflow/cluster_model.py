@@ -68,7 +68,7 @@ def _search(solver: Any, root: int) -> tuple[dict[str, Any], np.ndarray]:
     run = solver.run(root)
     solver.validate()
     found: dict[str, Any] = {"seconds": run.kernel, "edges": run.counters["edges"]}
-    found |= {name: run.phases[name].tolist() for name in ("direction", "compute")}
+    found |= {name: run.phases[name].tolist() for name in ("direction", "compute", "communication", "waiting")}
     return found, solver.answer()["levels"]
 
 

@@ -16,8 +16,6 @@
 static constexpr int THREADS = 1024, RESIDENT = 1;
 // Words whose first entries a warp has under way at once.
 static constexpr int BATCH = 4;
-// A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted.
-static constexpr uint32_t CROWD = 256, HANDFUL = 32;
 
 // Mirrored in cuda_gpus.py. arrived: blocks of this GPU at barriers of its own; target: blocks of all at the others.
 struct Control {
@@ -242,8 +240,7 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
             const uint32_t slot = level % 3, next = (level + 1) % 3;
             const uint32_t *reached = world.set(world.me, frontier);
             bool last = up;
-            up = up ? double(frontiers) * beta * double(m) >= double(k) * k
-                    : frontiers > max(k / CROWD, HANDFUL) || arcs_out * alpha > m;
+            up = up ? double(frontiers) * beta * double(m) >= double(k) * k : arcs_out * alpha > m;
             if (thread == 0) {
                 counts->found[next] = counts->leaving[next] = control->pieces[next] = 0;
                 if (level <= traced) trace[level - 1].ns = now_ns(), trace[level - 1].inspected = control->inspected;
