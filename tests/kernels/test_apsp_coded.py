@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from apsp_sweeps import grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_apsp import random_graph
-from test_apsp_sweep import grid
 from test_phast import both_ways
 from test_sssp import graphs
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from apsp_sweeps import grid
 from test_apsp import random_graph
 from test_apsp_coded import written
-from test_apsp_sweep import grid
 from test_phast import both_ways
 
 from saitan import apsp

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import networkx
 import numpy as np
 import pytest
+from apsp_sweeps import grid
 from hypothesis import given
 from hypothesis import strategies as st
 from test_apsp import TOP, by_scipy, random_graph
-from test_apsp_sweep import grid
 from test_sssp import graphs
 
 from saitan import apsp

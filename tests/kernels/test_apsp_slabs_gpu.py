@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from apsp_sweeps import grid
 from test_apsp import random_graph
 from test_apsp_slabs import VARIANTS, prepared, short_slabs  # noqa: F401
-from test_apsp_sweep import grid
 
 from saitan import apsp
 from saitan.blocks import Digest, Rows

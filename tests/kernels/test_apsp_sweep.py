@@ -1,33 +1,20 @@
 """Many sources in one sweep down a hierarchy, on the CPU: what leads upwards, bounds, 64 bits, what fast takes."""
 
+import apsp_sweeps
 import numpy as np
 import pytest
+from apsp_sweeps import asked, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
-from test_apsp import assert_equals_scipy, random_graph
+from test_apsp import random_graph
 from test_phast import both_ways
 from test_sssp import graphs
 
 from saitan import apsp
 from saitan.apsp import sweep
-from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.sssp.hierarchy import contract
-
-
-def grid(width, height, low=1, high=1000, seed=1):
-    return GENERATORS["grid"](width=width, height=height, weight_low=low, weight_high=high, seed=seed)
-
-
-def swept(graph, first=0, count=0, core=4):
-    solver = apsp.prepare(apsp.instance({"graph": graph}, sources=count), "sweep", "cpu", core=core)
-    count = count or graph.n
-    solver.matrix.fill(77)
-    run = solver.run([first, count])
-    solver.validate()
-    assert_equals_scipy(graph, range(first, first + count), solver.answer()["distances"])
-    return run, solver
 
 
 @settings(max_examples=80)
@@ -63,37 +50,19 @@ def test_what_leads_upwards(graph_and_source, core, data):
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (1, 1000)])
 def test_levels_and_batches_that_are_not_full(core, low, high):
     graph = grid(23, 29, low, high)
-    run, solver = swept(graph, core=core)
-    assert run.counters["together"] == 16 and run.counters["phases"] == 42 * (solver.hierarchy.levels + 1)
+    solver = apsp.prepare(apsp.instance({"graph": graph}), "sweep", "cpu", core=core)
+    counters = asked(solver, 0, graph.n)
+    assert counters["together"] == 16 and counters["phases"] == 42 * (solver.hierarchy.levels + 1)
     for first, count in ((0, 1), (666, 1), (5, 17)):
-        solver.matrix.fill(77)
-        solver.run([first, count])
-        solver.validate()
-        assert_equals_scipy(graph, range(first, first + count), solver.answer()["distances"])
+        asked(solver, first, count)
 
 
 def test_one_way_streets_and_parts_that_are_not_connected():
-    half = grid(20, 20)
-    rng = np.random.default_rng(1)
-    kept = rng.random(half.m) < 0.8
-    sources, targets, weights = half.sources[kept], half.targets[kept], half.weights[kept]
-    graph = Graph.from_arcs(
-        900,
-        np.r_[sources, sources + 400, sources],
-        np.r_[targets, targets + 400, targets],
-        np.r_[weights, weights, weights + 1],
-    )
-    for core in (1, 64):
-        swept(graph, core=core)
+    apsp_sweeps.one_way_streets_and_parts_that_are_not_connected("cpu")
 
 
-@pytest.mark.parametrize("make", [both_ways, Graph.from_arcs])
-@pytest.mark.parametrize("core", [1, 9])
-def test_sums_that_need_64_bits_inside_or_in_the_answer(make, core):
-    for arc, bits in ((2**28, 32), (2**29 - 1, 32), (2**32 - 2, 64), (2**31, 64)):
-        graph = make(9, np.arange(8), np.arange(1, 9), np.full(8, arc, np.uint32))
-        run, _ = swept(graph, core=core)
-        assert run.counters["distance_bits"] == bits
+def test_sums_that_need_64_bits_inside_or_in_the_answer():
+    apsp_sweeps.sums_that_need_64_bits_inside_or_in_the_answer("cpu")
 
 
 def test_the_longest_path_is_a_bound():
