@@ -39,10 +39,10 @@ def test_streams_are_those_of_the_cpu_and_come_back(dtype):
 
 
 @pytest.mark.parametrize("case", range(len(CLOSE)))
-def test_the_shortest_mode_is_written(case):
+def test_a_chunk_is_raw_where_packing_does_not_gain(case):
     values, mode, words = CLOSE[case]
     # Chunks of one kind beside others: two warps a chunk, and several chunks a block.
-    for array in (values, np.concatenate([np.arange(CHUNK, dtype=np.uint64), values])):
+    for array in (values, np.concatenate([np.arange(float(CHUNK)), values])):
         stream = compression.compress(on_device(array)).get()
         chunk = stream[len(stream) - 4 * words :].view(np.uint32)
         assert chunk[0] & 3 == mode and len(stream) == len(compression.compress(array))
