@@ -1,4 +1,5 @@
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -227,6 +228,15 @@ def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(in
     with pytest.raises(Unavailable, match=r"^no such card$"):
         measured(inputs, tmp_path / "c.parquet", ranks=2)
     assert not (tmp_path / "c.parquet").exists()
+
+
+def test_the_leading_rank_alone_writes(inputs, tmp_path, monkeypatch):
+    for rank, written in ((0, True), (1, False)):
+        monkeypatch.setattr("saitan.workflow.measure.current", lambda rank=rank: Pair(rank=rank))
+        output = tmp_path / f"{rank}.parquet"
+        with contextlib.suppress(FileNotFoundError):
+            measured(inputs, output, max_rounds=1, ranks=2)
+        assert output.exists() == written
 
 
 @pytest.mark.parametrize("option", ["settings", "queries", "reference", "cores", "output"])

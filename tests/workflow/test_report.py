@@ -516,6 +516,8 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log, stopped=True).fate == "failed"
     log.write_text("Killed\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    log.write_text("a library said error: nothing to worry about\n")
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
     log.write_text("began\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
     # As Snakemake leaves it where Slurm refused the job.
@@ -574,6 +576,12 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     assert all(line.startswith("not run: ") and line.endswith(NOT_RUN) for line in lines[1:])
     assert lines_of(plan)[-1] == "11 points, 1 failed, 8 not run, 2 left out"
     assert "and 5 more without a result, named in the report" in lines_of(plan)
+
+
+def test_a_time_without_a_rival_is_no_best(plan, tmp_path):
+    write_table(table()[lambda rows: rows["threshold_up"] == 9.0], tmp_path / "a.parquet")
+    said = lines_of(plan)[0]
+    assert said.startswith("fig_a: median, map on cpu: ") and "best" not in said
 
 
 def test_a_list_that_fits_the_console_is_whole(plan):
