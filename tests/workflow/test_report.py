@@ -578,6 +578,20 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     assert "and 5 more without a result, named in the report" in lines_of(plan)
 
 
+@pytest.mark.parametrize(("there", "served", "failed"), [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (0, None, 1)])
+def test_a_file_that_has_served_may_be_gone(plan, tmp_path, there, served, failed):
+    log = tmp_path / "fetch.log"
+    log.write_text("error: no such host\n")
+    step = {"what": "fetch a.gr", "output": str(tmp_path / "a.gr"), "log": str(log)}
+    if served is not None:
+        step["serves"] = str(tmp_path / "graph.parquet")
+    for name, exists in (("a.gr", there), ("graph.parquet", served)):
+        if exists:
+            (tmp_path / name).write_text("")
+    plan["steps"] = [step]
+    assert ("failed: fetch a.gr: no such host" in lines_of(plan)) == bool(failed)
+
+
 def test_a_time_without_a_rival_is_no_best(plan, tmp_path):
     write_table(table()[lambda rows: rows["threshold_up"] == 9.0], tmp_path / "a.parquet")
     said = lines_of(plan)[0]
