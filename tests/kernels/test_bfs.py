@@ -352,18 +352,20 @@ def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
 
 @pytest.mark.parametrize("alpha", [1e-9, 20.0, 1e9])
 def test_fast_each_way(alpha, kronecker, monkeypatch):
-    from saitan.bfs import cpu_fast
+    from saitan.bfs import cpu_fast, layout
 
+    monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
     monkeypatch.setattr(cpu_fast, "ALPHA", alpha)
     monkeypatch.setattr(cpu_fast, "SMALL", 0)
-    for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1)):
-        solver, layout = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph)
+    # The star's row is more than one share.
+    for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1), star(5000)):
+        solver, made = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph)
         for root in bfs.queries(graph, 3, 2):
             run = solver.run(root)
             solver.validate()
             levels = bfs.reference(graph, root).arrays["levels"]
             assert np.array_equal(solver.levels, levels)
-            trace, arcs = run.phases, arcs_by_numpy(layout.forward, levels[layout.old])
+            trace, arcs = run.phases, arcs_by_numpy(made.forward, levels[made.old])
             assert trace["inspected"].sum() == run.counters["inspected"] and run.counters["levels"] == levels.max() + 1
             assert run.counters["switches"] == (trace["direction"][1:] != trace["direction"][:-1]).sum()
             if alpha < 1:
@@ -373,7 +375,7 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
                 assert trace["direction"][0] == BOTTOM_UP
             if alpha == 20 and graph is not kronecker:
                 down = np.append(True, trace["direction"][:-1] == TOP_DOWN)
-                wanted = np.where(20 * np.array(arcs) > layout.forward.m, BOTTOM_UP, TOP_DOWN)
+                wanted = np.where(20 * np.array(arcs) > made.forward.m, BOTTOM_UP, TOP_DOWN)
                 assert (trace["direction"][down] == wanted[down]).all()
 
 

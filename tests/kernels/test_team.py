@@ -5,6 +5,7 @@ import pytest
 from numba import njit, prange
 
 from saitan import team
+from saitan.atomics import ordered_load
 from saitan.bfs.bits import lowest_bit
 
 TICKET, STEP = team.WIDTH, team.WIDTH + 16
@@ -15,6 +16,9 @@ def _work(done, control):
     step = control[STEP]
     for low, high in team.pieces(control, TICKET, done.shape[1], 3):
         for i in range(low, high):
+            # So long that another thread may be through before.
+            for _ in range(100):
+                ordered_load(control, STEP)
             done[step, i] += 1
 
 
