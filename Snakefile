@@ -71,6 +71,12 @@ include: "workflow/rules/report.smk"
 terminal.show(plan, workflow)
 
 
+# Not by a rule: a job that depends on another one's output, though it be ancient, is not asked for changes of its own
+# when that one runs.
+onstart:
+    plan.write_compiled_together()
+
+
 onsuccess:
     chosen = workflow.dag_settings
     ending.succeeded(chosen.targets, chosen.until, chosen.omit_from)

@@ -43,7 +43,8 @@ def compile_ahead(settings: dict[str, Any], arguments: argparse.Namespace) -> No
 
     cache = Path(os.environ["NUMBA_CACHE_DIR"])
     wanted = {}
-    for point in json.loads(arguments.together.read_text()):
+    points = json.loads(arguments.together.read_text()) if arguments.together.exists() else []
+    for point in points:
         if all(point[key] == settings[key] for key in DATA) and not _measured(point):
             done = cache / f"{digest([get_host_cpu_name(), *(point[key] for key in (*DATA, *SOLVED))])}.compiled"
             wanted.setdefault(done, settings | {key: point[key] for key in (*SOLVED, "parameters")})

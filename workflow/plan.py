@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from saitan.files import beside
 from saitan.problem import problem
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
@@ -119,17 +120,21 @@ class Plan(GraphFiles, CubinFiles):
         """Whether one process measures a point on the CPU, where Numba compiles solvers and what checks answers."""
         return point.backend == "cpu" and point.ranks is None
 
-    def compiled_points(self) -> str:
-        """What that file holds: settings, files and identities of those that run code of ours, as JSON."""
-        return json.dumps(
-            [
-                self._solver_settings(point)
-                | {"traced": self.config.experiments[point.experiment].traced}
-                | {"samples": point.samples, "identity": point.identity}
-                for point in self.points
-                if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
-            ]
-        )
+    def together_option(self, point: Point) -> str:
+        """The argument that names that file. It is no input: another list measures nothing again."""
+        return f"--together {self.compiled_together}" if self.compiles(point) else ""
+
+    def write_compiled_together(self) -> None:
+        """Write that file: settings, files and identities of those that run code of ours, as JSON."""
+        listed = [
+            self._solver_settings(point)
+            | {"traced": self.config.experiments[point.experiment].traced}
+            | {"samples": point.samples, "identity": point.identity}
+            for point in self.points
+            if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
+        ]
+        with beside(self.compiled_together) as path:
+            path.write_text(json.dumps(listed))
 
     def launcher_of(self, point: Point) -> str | None:
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""

@@ -633,20 +633,23 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
     assert len({point.identity for point in made.points}) == 4
 
 
-def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other():
+def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     made = plan(settings={"backend": "both"}, machine=GPU, graphs=["grid"], variants=["conventional", "scipy"])
     assert {(p.backend, p.variant) for p in made.points if made.compiles(p)} == {
         ("cpu", "conventional"),
         ("cpu", "scipy"),
     }
     # What somebody else's solver runs is compiled already.
-    (listed,) = json.loads(made.compiled_points())
+    made.write_compiled_together()
+    (listed,) = json.loads(Path("results/run/compiled-together.json").read_text())
     (point,) = (p for p in made.points if (p.backend, p.variant) == ("cpu", "conventional"))
     told = json.loads(made.measure_settings(point))
     assert listed["samples"] == point.samples and listed.keys() - told.keys() == {"samples"}
     assert all(told[key] == value for key, value in listed.items() if key != "samples")
     ranks = plan(CLUSTER)
-    assert [p.variant for p in ranks.points if ranks.compiles(p)] == ["hybrid"]
+    options = {p.variant: ranks.together_option(p) for p in ranks.points}
+    assert options == {"hybrid": "--together results/run/compiled-together.json", "cluster": ""}
 
 
 def test_a_rank_on_the_gpu_has_one_of_its_own():

@@ -25,10 +25,6 @@ rule measure:
         queries=lambda wc: plan.queries_of(plan.point(wc)),
         reference=lambda wc: plan.reference_of(plan.point(wc)),
         cubins=lambda wc: plan.cubins_of(plan.point(wc)),
-        # Another list measures nothing again.
-        together=lambda wc: (
-            ancient(plan.compiled_together) if plan.compiles(plan.point(wc)) else []
-        ),
     output:
         f"{plan.run}/samples/{{experiment}}/{{backend}}/{{graph}}/{{variant}}/{{point}}.parquet",
     log:
@@ -49,7 +45,7 @@ rule measure:
         cubins=f"{RESULTS}/cubins",
         launch=lambda wc, resources: plan.launch(plan.point(wc), resources),
         ranks=lambda wc: plan.rank_options(plan.point(wc)),
-        together=lambda wc, input: f"--together {input.together}" * bool(input.together),
+        together=lambda wc: plan.together_option(plan.point(wc)),
     shell:
         "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.measure --settings {params.settings:q}"
         " {params.data} --queries {input.queries:q} --reference {input.reference:q} --cores {threads} {params.ranks}"

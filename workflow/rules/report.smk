@@ -16,7 +16,6 @@ rule outline:
         published=plan.source("config/published.yaml"),
     output:
         report=f"{plan.run}/plan.json",
-        compiled=plan.compiled_together,
         experiments=[
             f"{plan.run}/plan/{experiment}.json"
             for experiment in plan.config.experiments
