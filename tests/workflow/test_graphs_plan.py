@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError
 from saitan.workflow.graphs import convert, fetch, generate
 from saitan.workflow.graphs.catalogue import CATALOGUE
@@ -111,6 +112,19 @@ def converted(entries, folder, name="hidden"):
     write_graph(graph, folder / "results/graphs" / name)
     path.unlink()
     return graph.metadata["checksum"]
+
+
+def test_arrays_that_only_a_mirror_has_are_absent_as_graphs_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    described = {"title": "A", "dtype": "int32"}
+    arrays = {
+        "there": Array.model_validate({**described, "url": "http://host/a.bin"}),
+        "kept": Array.model_validate({**described, "file": "kept.bin"}),
+    }
+    absent = absent_data(SimpleNamespace(mirror=None), ENTRIES, arrays)
+    assert absent.keys() == {"hidden", "kept"}
+    assert absent["kept"] == "only a mirror has kept.bin: set `mirror` to its folder or address"
+    assert absent_data(SimpleNamespace(mirror="http://host"), ENTRIES, arrays) == {}
 
 
 def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_reach(tmp_path, monkeypatch):

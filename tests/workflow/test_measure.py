@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -228,6 +229,35 @@ def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(in
     with pytest.raises(Unavailable, match=r"^no such card$"):
         measured(inputs, tmp_path / "c.parquet", ranks=2)
     assert not (tmp_path / "c.parquet").exists()
+
+
+@pytest.mark.parametrize("without", [set(), {0}, {2}, {0, 1, 2}])
+def test_every_answer_gives_what_solvers_are_ranked_by(inputs, tmp_path, monkeypatch, without):
+    from saitan import sssp
+    from saitan.sssp.peers import Scipy
+
+    run, made = Scipy.run, []
+
+    def counted(self, query):
+        made.append(query)
+        found = {} if len(made) - 1 in without else {"score": 1.0}
+        return replace(run(self, query), counters=found)
+
+    monkeypatch.setattr(Scipy, "run", counted)
+    monkeypatch.setattr(sssp, "HEADLINE", "score")
+    if without:
+        with pytest.raises(Failure, match=r"^scipy gives no score, which solvers of sssp are ranked by$"):
+            measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+        assert not (tmp_path / "a.parquet").exists()
+    else:
+        assert len(measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)) == 3
+    monkeypatch.setattr(sssp, "HEADLINE", "time")
+    assert len(measured(inputs, tmp_path / "b.parquet", max_rounds=1, warmup=0)) == 3
+
+
+def test_the_time_of_a_measurement_is_that_of_greenwich():
+    when = datetime.fromisoformat(provenance("cpu")["measured_at"])
+    assert when.utcoffset() == timedelta(0) and abs(datetime.now(UTC) - when) < timedelta(minutes=5)
 
 
 def test_the_leading_rank_alone_writes(inputs, tmp_path, monkeypatch):

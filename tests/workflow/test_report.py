@@ -596,6 +596,10 @@ def test_a_time_without_a_rival_is_no_best(plan, tmp_path):
     write_table(table()[lambda rows: rows["threshold_up"] == 9.0], tmp_path / "a.parquet")
     said = lines_of(plan)[0]
     assert said.startswith("fig_a: median, map on cpu: ") and "best" not in said
+    # At a glance are those that something was compared with.
+    assert "At a glance" not in shown(plan)
+    write_table(table(), tmp_path / "a.parquet")
+    assert "At a glance" in shown(plan)
 
 
 def test_a_list_that_fits_the_console_is_whole(plan):
@@ -708,6 +712,16 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     row = graph_row("drawn", "Drawn", tmp_path / "drawn", None, None)
     assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
     assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
+
+
+def test_a_machine_names_every_combination_of_software_once(tmp_path):
+    paths = [
+        write_samples(tmp_path / f"{n}.parquet", seconds(1.0), provenance={"commit": commit, "dirty": dirty})
+        for n, (commit, dirty) in enumerate([("a", False), ("b", False), ("a", False), ("a", True)])
+    ]
+    (machine,) = machines(paths)
+    assert [(one["commit"], one["dirty"]) for one in machine.software] == [("a", False), ("b", False), ("a", True)]
+    assert (machine.points, machine.samples) == (4, 4)
 
 
 def test_machines_tell_cpu_from_gpu(tmp_path):

@@ -16,7 +16,8 @@ from saitan.cuda import NvccError
 from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
-from saitan.workflow.step import Failure, progress, run_step, say
+from saitan.ranks import Ranks
+from saitan.workflow.step import Failure, add_ranks, progress, run_step, say
 
 
 @pytest.fixture
@@ -146,6 +147,31 @@ def test_numba_gets_its_threads_and_a_cache_that_changes_with_the_code(tmp_path,
     run_step(lambda _: seen.append((os.environ["NUMBA_NUM_THREADS"], os.environ["NUMBA_CACHE_DIR"])), parser)
     ((threads, cache),) = seen
     assert threads == "2" and re.fullmatch(rf"{re.escape(str(tmp_path))}/results/numba/[0-9a-f]{{16}}", cache)
+
+
+def test_a_cache_that_is_named_is_taken(monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    monkeypatch.setattr(sys, "argv", ["step"])
+    seen = []
+    run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
+    assert seen == ["elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "each", "cores"),
+    [([], [], 8), ([1], [], 8), ([2], [], 4), ([3], [], 2), ([16], [], 1), ([2], [3], 3), ([1], [5], 5)],
+)
+def test_a_rank_has_its_share_of_the_cores_of_its_host(monkeypatch, ranks, each, cores):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    monkeypatch.setattr("saitan.ranks.join", lambda size: Ranks(size=size, together=size))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cores", type=int)
+    add_ranks(parser)
+    given = [f"--ranks={n}" for n in ranks] + [f"--cores-per-rank={n}" for n in each]
+    monkeypatch.setattr(sys, "argv", ["step", "--cores=8", *given])
+    seen = []
+    run_step(lambda arguments: seen.append((arguments.cores, os.environ["NUMBA_NUM_THREADS"])), parser)
+    assert seen == [(cores, str(cores))]
 
 
 def cache_of(monkeypatch, folder):
