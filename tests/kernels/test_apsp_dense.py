@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saitan import apsp, tropical
-from saitan.apsp.dense import closing_dtype
+from saitan.apsp.dense import closing_dtype, graph_matrix
 from saitan.apsp.rounding import closing_additions, rounded
 from saitan.graph import Graph
 from saitan.problem import Unavailable
@@ -186,3 +186,15 @@ def test_an_empty_matrix_is_its_own_closure():
 
 def test_weights_are_held_by_signed_integers():
     assert [closing_dtype(x) for x in (np.uint32, np.float32, np.uint16)] == [np.int32, np.float32, np.uint16]
+
+
+def test_floats_of_which_a_path_may_add_up_to_infinity_are_refused():
+    most = np.finfo(np.float32).max
+    for weight, fits in ((most / 4, False), (np.nextafter(most / 4, np.float32(0)), True)):
+        graph = Graph.from_arcs(4, [0, 1], [1, 2], np.array([1, weight], np.float32))
+        if fits:
+            assert graph_matrix(graph)[1, 2] == weight
+        else:
+            with pytest.raises(Unavailable, match="may be too long for float32; fast answers with 64 bits"):
+                graph_matrix(graph)
+    assert np.isinf(graph_matrix(Graph.from_arcs(2, [], [], np.zeros(0, np.float32)))[0, 1])

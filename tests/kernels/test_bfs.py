@@ -165,6 +165,14 @@ def test_edges_are_graph500s():
     assert result.counters["teps"] == result.counters["teps_median"] == 4 / result.kernel
 
 
+@pytest.mark.parametrize(("heads", "edges"), [([1, 0, 0], 2), ([0, 1, 0], 2), ([1, 0, 0, 0], 2), ([0, 0, 0, 1, 0], 4)])
+def test_a_loop_stored_once_counts_whole_wherever_it_stands(heads, edges):
+    """All arcs are from 0, but the last from 1. An even number of loops are half as many, each stored twice."""
+    tails = [0] * (len(heads) - 1) + [1]
+    graph = Graph.from_arcs(2, tails, heads, metadata={"directed": False})
+    assert EdgeCount(graph)(np.zeros(2, np.int32)) == edges
+
+
 @given(case=cases())
 def test_edges_by_numpy(case):
     graph, root = case

@@ -12,7 +12,7 @@ from saitan.compression.cpu_errors import STEP, compare
 from saitan.compression.data import make
 from saitan.compression.errors import Errors
 from saitan.compression.validate import judge
-from saitan.problem import Invalid, Unavailable
+from saitan.problem import Invalid, Unavailable, check_parameters
 
 LADDER = ("fpc", "c1", "c1c2", "c1c2c3")
 CHUNK = ladder.CHUNK
@@ -362,3 +362,15 @@ def test_a_given_array_is_repeated_and_widened():
     assert instance.host().tolist() == 2 * list(range(12)) and instance.dtype == np.float64 and instance.row == 4
     with pytest.raises(ValueError, match="copies and doubles go with an array that is given"):
         make(None, copies=2)
+
+
+@pytest.mark.parametrize(
+    ("variant", "name", "least", "most"), [("zfpy", "rate", 1, 64), ("zstd", "level", 1, 22), ("blosc2", "level", 1, 9)]
+)
+def test_what_other_compressors_take_is_checked_before_they_are_called(variant, name, least, most):
+    known = compression.VARIANTS[variant].parameters
+    for right in (least, most):
+        check_parameters(variant, {name: right}, known)
+    for wrong, says in ((least - 1, f"at least {least}"), (most + 1, f"at most {most}")):
+        with pytest.raises(ValueError, match=f"{name} must be {says}, not {wrong}"):
+            check_parameters(variant, {name: wrong}, known)

@@ -14,7 +14,7 @@ from tiny import ROOT
 
 from saitan.blocks import Block
 from saitan.graph import Graph
-from saitan.workflow.answers import AnswerWriter
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer
 from saitan.workflow.bests import bests
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import NO_GRAPH
@@ -359,6 +359,19 @@ def test_kept_answers_say_what_compressing_them_saves(tmp_path):
     assert not others and raw.how == "numbers" and compressed.how == "streams"
     assert raw.nbytes == compressed.nbytes == array.nbytes and compressed.shape == [100_000]
     assert compressed.ratio > 14 and compressed.seconds > 0
+
+
+def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
+    folder, array = tmp_path / "results/answers", np.arange(60_000, dtype=np.uint32).reshape(6, 10_000)
+    writer = SlabWriter(folder, "d", {})
+    for first in (0, 4):
+        writer(Block("d", first, array[first : first + 4]))
+    writer.join({0: 4, 4: 2}, {})
+    (found,) = kept([folder / "d.parquet"])
+    files = [folder / "d.parquet", *(folder / f"d.slabs/{first}.parquet" for first in (0, 4))]
+    assert found.written == sum(file.stat().st_size for file in files) and found.nbytes == array.nbytes
+    assert found.shape == [6, 10_000] and found.how == "numbers" and found.ratio == array.nbytes / found.written
+    assert found.seconds == sum(about_answer(file)["seconds"] for file in files[1:])
 
 
 def test_graphs_are_rows_and_what_is_known_of_them_columns():
