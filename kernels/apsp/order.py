@@ -16,8 +16,9 @@ from saitan.graph import Graph
 
 # Rows that are coded together; no row is coded against one of another group. Columns of a block.
 GROUP, WIDTH = 1024, 8192
-# Most rows that are decoded for one of them.
-DEPTH = 128
+# A row whose depth in the group's tree is a multiple of a power of it is coded against the ancestor so many rows above.
+# So the digits of the depth, added up, are the rows that are decoded for it.
+BASE = 4
 NONE = np.uint32(0xFFFFFFFF)
 
 
@@ -134,15 +135,22 @@ def _middle(offsets, targets, start, queue, parent):
 
 @njit(cache=True)
 def _rows(parents, group):
-    """Order.rows: the parent, if it is in the group and not too deep, otherwise the group's first row."""
+    """Order.rows. The tree of a group: parents in the group, and its first row above all others."""
     n = len(parents)
-    rows, depth = np.full(n, NONE, np.uint32), np.zeros(n, np.int64)
+    rows, depth, above = np.full(n, NONE, np.uint32), np.zeros(n, np.int64), np.empty(n, np.int64)
     for p in range(n):
         first = p // group * group
         if p == first or parents[p] < 0:
             continue
-        rows[p] = parents[p] if parents[p] >= first and depth[parents[p]] < DEPTH - 1 else first
-        depth[p] = depth[rows[p]] + 1
+        above[p] = parents[p] if parents[p] >= first else first
+        depth[p] = depth[above[p]] + 1
+        step = 1
+        while depth[p] % (step * BASE) == 0:
+            step *= BASE
+        against = p
+        for _ in range(step):
+            against = above[against]
+        rows[p] = against
     return rows
 
 
