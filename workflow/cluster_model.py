@@ -5,11 +5,10 @@
     python -m saitan.workflow.cluster_model draw results/model
 
 `measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what
-every level took and how long collectives take, and .npz: the levels of all vertices, of which `draw` counts what was
-looked at and sent. It fits a model to all points of a backend
-(saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv and model.svg: the paper's nodes
-(2^23 vertices each; processes as in its Table 2) on the CPU, 2^24 vertices a GPU on GPUs. Network: that of the ranks
-measured unless given.
+every level took, and .npz: the levels of all vertices, of which `draw` counts what was looked at and sent. It fits a
+model to all points of a backend (saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv
+and model.svg: the paper's nodes (2^23 vertices each; processes as in its Table 2) on the CPU, 2^24 vertices a GPU on
+GPUs. Network: that of the ranks measured unless given.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,13 @@ import numpy as np
 
 from saitan import bfs, ranks
 from saitan.bfs.cluster_count import Counted, count
-from saitan.bfs.cluster_model import Model, collective, enlarged
+from saitan.bfs.cluster_model import Model, enlarged
 from saitan.bfs.partition import PROCESSES
 from saitan.errors import Unavailable
 from saitan.files import beside
 from saitan.generators import GENERATORS
 from saitan.workflow.step import ERROR
 
-# Bytes of the collectives that are timed, and how often.
-SIZES, TIMES = (8, 4096, 1 << 16, 1 << 20, 1 << 22), 20
 SEED = 1
 # Vertices of a node of the paper, and of a GPU; processes of the paper's 1 to 64 nodes.
 NODE, GPU = 1 << 23, 1 << 24
@@ -48,14 +45,13 @@ def measure(arguments: argparse.Namespace) -> None:
     roots = bfs.queries(graph, arguments.roots, SEED)
     solver.run(roots[0])
     searches, levels = zip(*(_search(solver, root) for root in roots), strict=True)
-    timed = [(size, _timed(joined, size)) for size in SIZES] if joined.size > 1 else []
     point = {"backend": arguments.backend, "ranks": joined.size, "scale": arguments.scale}
     if joined.leads:
         arguments.out.mkdir(parents=True, exist_ok=True)
         name = "-".join(str(value) for value in point.values())
         with beside(arguments.out / f"{name}.npz") as part, part.open("wb") as file:
             np.savez_compressed(file, levels=np.stack(levels).astype(np.int8))
-        _write(arguments.out / f"{name}.json", json.dumps(point | {"timed": timed, "searches": searches}))
+        _write(arguments.out / f"{name}.json", json.dumps(point | {"searches": searches}))
     solver.close()
 
 
@@ -86,37 +82,21 @@ def _counts(point: dict[str, Any], processes: int) -> list[Counted]:
     return [count(graph, levels, search["direction"], processes) for levels, search in searches]
 
 
-def _timed(joined: ranks.Ranks, size: int) -> float:
-    """Seconds of a gather among all of so many bytes in all that each rank sends, the least of some."""
-    own = np.zeros(max(1, size // (joined.size - 1)), np.uint8)
-    gathered = np.empty((joined.size, len(own)), np.uint8)
-    taken = []
-    for _ in range(TIMES):
-        joined.world.Barrier()
-        begin = time.perf_counter()
-        joined.world.Allgather(own, gathered)
-        taken.append(joined.slowest(time.perf_counter() - begin))
-    return min(taken)
-
-
 def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | None) -> list[dict[str, Any]]:
     """Rows of the table: every point measured and modelled, then what nobody measured. All points of one backend."""
-    networks = [collective(point["timed"], point["ranks"]) for point in points if point["timed"]]
-    network = tuple(float(np.median(values)) for values in zip(*networks, strict=True)) if networks else (0.0, 1e12)
     counts = [_counts(point, point["ranks"]) for point in points]
     fitted = [
-        (counted, np.array(search["compute"]))
+        (counted, *(np.array(search[name]) for name in ("compute", "communication")))
         for own, point in zip(counts, points, strict=True)
         for counted, search in zip(own, point["searches"], strict=True)
     ]
-    model, rows = Model.fitted(fitted, *network), []
+    model, rows = Model.fitted(fitted), []
     for own, point in zip(counts, points, strict=True):
         about = {"backend": point["backend"], "processes": point["ranks"], "vertices": 1 << point["scale"]}
         rows.append(about | {"kind": "measured", "teps": _harmonic(point, [s["seconds"] for s in point["searches"]])})
         rows.append(about | {"kind": "modelled", "teps": _harmonic(point, [model.seconds(c) for c in own])})
     base = max(points, key=lambda point: point["scale"])
-    network = (network[0] if latency is None else latency, network[1] if rate is None else rate)
-    model = Model(model.level, model.arc, model.word, *network)
+    model = replace(model, latency=latency or model.latency, rate=rate or model.rate)
     backend, sizes = base["backend"], {}
     if backend == "cpu":
         sizes = {(processes, nodes): nodes * NODE for nodes, processes in NODES.items()}

@@ -5,8 +5,8 @@ A level takes what its slowest process computes, a message's latency for each of
     level + arc a + word w + latency c log2 P + bytes / rate
 
 a arcs and w words of bitmaps of the process that looks at most, of P processes; counted by the partition itself on real
-searches (cluster_count.py). Seconds a level, an arc and a word come from measured computation, latency and rate from
-collectives timed beside it, or from a network that is given.
+searches (cluster_count.py). Seconds a level, an arc and a word come from what every level of them computed, latency and
+rate from what its messages took, or from a network that is given.
 saitan.workflow.cluster_model measures and draws.
 """
 
@@ -36,17 +36,21 @@ class Model:
     rate: float
 
     @classmethod
-    def fitted(cls, measured: list[tuple[Counted, np.ndarray]], latency: float, rate: float) -> Model:
-        """measured: what was counted of a search, and the seconds that the slowest process computed in every level."""
-        rows, seconds = [], []
-        for counted, compute in measured:
+    def fitted(cls, measured: list[tuple[Counted, np.ndarray, np.ndarray]]) -> Model:
+        """measured: what was counted of a search, and of every level the seconds that the slowest process computed and
+        that messages moved. Without a search of several processes messages cost nothing.
+        """
+        rows, seconds, messages, moved = [], [], [], []
+        for counted, compute, communication in measured:
             arcs = counted.largest
             rows.append(np.stack([np.ones(len(arcs)), arcs, np.full(len(arcs), counted.words)], axis=1))
             seconds.append(compute)
-        # Relative errors: a long level says as much as a short one.
-        design, wanted = np.concatenate(rows), np.concatenate(seconds)
-        found, _ = nnls(design / wanted[:, None], np.ones(len(wanted)))
-        return cls(*(float(value) for value in found), latency, rate)
+            if counted.processes > 1:
+                steps = np.full(len(arcs), COLLECTIVES * np.log2(counted.processes))
+                messages.append(np.stack([steps, counted.sent / counted.processes], axis=1))
+                moved.append(communication)
+        latency, slowness = _fit(messages, moved) if messages else (0.0, 0.0)
+        return cls(*_fit(rows, seconds), latency, 1 / slowness if slowness else np.inf)
 
     def compute(self, counted: Counted) -> float:
         """Seconds that the slowest process of a search computes."""
@@ -69,9 +73,8 @@ def enlarged(counted: Counted, times: int) -> Counted:
     return replace(counted, **more)
 
 
-def collective(timed: list[tuple[int, float]], processes: int) -> tuple[float, float]:
-    """latency and rate of a Model from gathers among all: bytes that a process sends, seconds."""
-    sizes, seconds = np.array(timed, np.float64).T
-    design = np.stack([np.full(len(sizes), np.log2(processes)), sizes], axis=1)
-    found, _ = nnls(design / seconds[:, None], np.ones(len(sizes)))
-    return float(found[0]), float(1 / max(found[1], 1e-15))
+def _fit(rows: list[np.ndarray], seconds: list[np.ndarray]) -> tuple[float, ...]:
+    """Non-negative costs of the columns. Relative errors count: a long level says as much as a short one."""
+    design, wanted = np.concatenate(rows), np.concatenate(seconds)
+    found, _ = nnls(design / wanted[:, None], np.ones(len(wanted)))
+    return tuple(float(value) for value in found)

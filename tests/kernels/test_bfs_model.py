@@ -2,11 +2,12 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from saitan import bfs
 from saitan.bfs.cluster_count import count
-from saitan.bfs.cluster_model import Model, collective, enlarged
+from saitan.bfs.cluster_model import Model, enlarged
 from saitan.generators import GENERATORS
 
 
@@ -38,8 +39,10 @@ def test_a_fit_finds_what_was_put_in():
     graph = GENERATORS["kronecker"](scale=10, seed=3)
     searches = [counted(graph, processes)[0] for processes in (1, 2, 8)]
     computed = [model.level + model.arc * made.largest + model.word * made.words for made in searches]
-    timed = [(size, model.latency * 3 + size / model.rate) for size in (8, 10**5, 10**7)]
-    again = Model.fitted(list(zip(searches, computed, strict=True)), *collective(timed, 8))
+    moved = [5 * np.log2(made.processes) * model.latency + made.sent / made.processes / model.rate for made in searches]
+    again = Model.fitted(list(zip(searches, computed, moved, strict=True)))
+    alone = Model.fitted([(searches[0], computed[0], moved[0])])
+    assert alone.communication(searches[2]) == 0
     for name in ("level", "arc", "word", "latency", "rate"):
         assert getattr(again, name) == pytest.approx(getattr(model, name), rel=1e-6), name
     assert again.compute(searches[2]) == pytest.approx(computed[2].sum())
