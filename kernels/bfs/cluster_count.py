@@ -22,6 +22,8 @@ class Counted:
 
     inspected  int64 [levels]: arcs looked at by all processes
     largest    int64 [levels]: by the process that looks at most
+    opened     int64 [levels]: heads that a process looks for bottom-up, in all its blocks; 0 top-down; the most of any
+    reached    int64 [levels]: heads that are found in all its blocks' rows, by whomever; the most of any
     bitmaps    bytes of bitmaps that a process sends in a level
     parents    int64 [levels]: parents that all processes send
     """
@@ -31,6 +33,8 @@ class Counted:
     processes: int
     inspected: np.ndarray
     largest: np.ndarray
+    opened: np.ndarray
+    reached: np.ndarray
     bitmaps: int
     parents: np.ndarray
 
@@ -89,6 +93,18 @@ def _sent_parents(offsets, tails, levels, part, slice_, parts, places, parents):
             parents[levels[v] - 1] += 1
 
 
+def _heads(made: Partition, levels: np.ndarray, upwards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counted.opened and Counted.reached."""
+    last = len(upwards)
+    found = np.zeros((made.parts, last + 2), np.int64)
+    np.add.at(found, (np.arange(len(levels)) // made.part, np.where(levels < 0, last + 1, levels)), 1)
+    # Of every part, by level: what is not reached when it begins.
+    left = (found.sum(axis=1, keepdims=True) - np.cumsum(found, axis=1))[:, :last]
+    rows = np.array([[row for row, _ in made.blocks(process)] for process in range(made.processes)])
+    opened, reached = (table[rows].sum(axis=1).max(axis=0) for table in (left, found[:, 1 : last + 1]))
+    return opened * upwards, reached
+
+
 def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: int) -> Counted:
     """levels: int32 [n] of a search; directions: of every level that it made."""
     made, backward = Partition(graph.n, processes), reverse(graph)
@@ -104,5 +120,5 @@ def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: in
     parents = np.zeros(len(directions), np.int64)
     _sent_parents(*rows, made.part, made.slice, made.parts, places, parents)
     bitmaps = 4 * made.words * (made.parts - 1) * len(set(made.pair(0)))
-    sizes = (inspected.sum(axis=1), inspected.max(axis=1))
+    sizes = (inspected.sum(axis=1), inspected.max(axis=1), *_heads(made, levels, upwards))
     return Counted(graph.n, graph.m, processes, *sizes, bitmaps, parents)

@@ -2,11 +2,11 @@
 
 A level takes what its slowest process computes, a message's latency for each of its collectives, and its bytes:
 
-    level + arc a + word w + latency c log2 P + bytes / rate
+    level + arc a + opened o + reached r + word w + latency c log2 P + bytes / rate
 
-a arcs and w words of bitmaps of the process that looks at most, of P processes; counted by the partition itself on real
-searches (cluster_count.py). Seconds a level, an arc and a word come from what every level of them computed, latency and
-rate from what its messages took, or from a network that is given.
+a arcs, o heads that are looked for, r heads that are found and w words of bitmaps of the process that has most, of P
+processes; counted by the partition itself on real searches (cluster_count.py). Seconds of each come from what every
+level of them computed, latency and rate from what its messages took, or from a network that is given.
 saitan.workflow.cluster_model measures and draws.
 """
 
@@ -25,12 +25,14 @@ COLLECTIVES = 5
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds a level, an arc and a word; latency: seconds of a collective a doubling of the processes; rate: bytes a
-    second that a process sends.
+    """Seconds a level, an arc, a head looked for, one found, and a word; latency: seconds of a collective a doubling
+    of the processes; rate: bytes a second that a process sends.
     """
 
     level: float
     arc: float
+    opened: float
+    reached: float
     word: float
     latency: float
     rate: float
@@ -42,11 +44,10 @@ class Model:
         """
         rows, seconds, messages, moved = [], [], [], []
         for counted, compute, communication in measured:
-            arcs = counted.largest
-            rows.append(np.stack([np.ones(len(arcs)), arcs, np.full(len(arcs), counted.words)], axis=1))
+            rows.append(_work(counted))
             seconds.append(compute)
             if counted.processes > 1:
-                steps = np.full(len(arcs), COLLECTIVES * np.log2(counted.processes))
+                steps = np.full(len(compute), COLLECTIVES * np.log2(counted.processes))
                 messages.append(np.stack([steps, counted.sent / counted.processes], axis=1))
                 moved.append(communication)
         latency, slowness = _fit(messages, moved) if messages else (0.0, 0.0)
@@ -54,7 +55,7 @@ class Model:
 
     def compute(self, counted: Counted) -> float:
         """Seconds that the slowest process of a search computes."""
-        return float((self.level + self.arc * counted.largest + self.word * counted.words).sum())
+        return float((_work(counted) @ [self.level, self.arc, self.opened, self.reached, self.word]).sum())
 
     def communication(self, counted: Counted) -> float:
         """Seconds of a search's messages."""
@@ -69,8 +70,14 @@ class Model:
 
 def enlarged(counted: Counted, times: int) -> Counted:
     """The search of a graph `times` as large, each level with the same shares of vertices and arcs."""
-    more = {name: getattr(counted, name) * times for name in ("n", "m", "inspected", "largest", "bitmaps", "parents")}
-    return replace(counted, **more)
+    names = ("n", "m", "inspected", "largest", "opened", "reached", "bitmaps", "parents")
+    return replace(counted, **{name: getattr(counted, name) * times for name in names})
+
+
+def _work(counted: Counted) -> np.ndarray:
+    """What a level's computation consists of, [levels, kinds]."""
+    every = np.ones(len(counted.largest))
+    return np.stack([every, counted.largest, counted.opened, counted.reached, every * counted.words], axis=1)
 
 
 def _fit(rows: list[np.ndarray], seconds: list[np.ndarray]) -> tuple[float, ...]:

@@ -17,12 +17,21 @@ def counted(graph, processes, root=None):
     return count(graph, solver.answer()["levels"], run.phases["direction"].tolist(), processes), run
 
 
+def graph_left(drawn, graph, frontier):
+    """Vertices not reached when a level begins."""
+    return GENERATORS[graph](**drawn).n - np.cumsum(frontier)[:-1]
+
+
 @pytest.mark.parametrize("graph", ["kronecker", "road_rail"])
 def test_one_process_looks_at_what_the_hybrid_does(graph):
     drawn = {"kronecker": {"scale": 9, "seed": 3}, "road_rail": {"vertices": 120, "arcs": 390, "seed": 2}}[graph]
     made, run = counted(GENERATORS[graph](**drawn), 1)
     assert made.inspected.tolist() == run.phases["inspected"].tolist() == made.largest.tolist()
     assert not made.sent.any()
+    frontier = np.append(run.phases["frontier"], 0)
+    assert made.reached.tolist() == frontier[1:].tolist()
+    left = graph_left(drawn, graph, frontier)
+    assert made.opened.tolist() == np.where(run.phases["direction"] == "bottom-up", left, 0).tolist()
 
 
 def test_more_processes_look_at_more_bottom_up_and_send_more():
@@ -35,15 +44,22 @@ def test_more_processes_look_at_more_bottom_up_and_send_more():
 
 
 def test_a_fit_finds_what_was_put_in():
-    model = Model(2e-5, 3e-9, 4e-10, 1e-6, 5e9)
+    model = Model(2e-5, 3e-9, 5e-9, 7e-9, 4e-10, 1e-6, 5e9)
     graph = GENERATORS["kronecker"](scale=10, seed=3)
     searches = [counted(graph, processes)[0] for processes in (1, 2, 8)]
-    computed = [model.level + model.arc * made.largest + model.word * made.words for made in searches]
+    computed = [
+        model.level
+        + model.arc * made.largest
+        + model.opened * made.opened
+        + model.reached * made.reached
+        + model.word * made.words
+        for made in searches
+    ]
     moved = [5 * np.log2(made.processes) * model.latency + made.sent / made.processes / model.rate for made in searches]
     again = Model.fitted(list(zip(searches, computed, moved, strict=True)))
     alone = Model.fitted([(searches[0], computed[0], moved[0])])
     assert alone.communication(searches[2]) == 0
-    for name in ("level", "arc", "word", "latency", "rate"):
+    for name in ("level", "arc", "opened", "reached", "word", "latency", "rate"):
         assert getattr(again, name) == pytest.approx(getattr(model, name), rel=1e-6), name
     assert again.compute(searches[2]) == pytest.approx(computed[2].sum())
     assert again.communication(searches[0]) == 0
