@@ -1,4 +1,7 @@
-"""`fast` over several GPUs: see gpus_ranks.py, which the ranks run; they share a GPU where there are fewer."""
+"""`fast` over several GPUs: see gpus_ranks.py, which the ranks run; they share a GPU where there are fewer.
+
+The ranks' kernels wait for one another, which takes too long where other processes get their turns in between.
+"""
 
 from pathlib import Path
 
@@ -12,5 +15,5 @@ SCRIPT = Path(__file__).with_name("gpus_ranks.py")
 @needs_ranks
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("number", "graphs"), [(1, 10), (2, 10), (3, 3)])
-def test_ranks_equal_scipy(number, graphs):
+def test_ranks_equal_scipy(card_alone, number, graphs):
     on_ranks(number, SCRIPT, str(graphs))
