@@ -307,7 +307,7 @@ def test_generate_refuses_what_memory_cannot_hold(tmp_path):
     done = run("generate", "--entry", entry, "--name", "big", "--output", tmp_path / "big")
     assert done.returncode == 1
     assert re.fullmatch(
-        r"error: big: \{'scale': 30, 'seed': 1\} need more than the [0-9.]+ GiB of memory that are available",
+        r"error: big: \{'scale': 30, 'seed': 1\} need more than the [0-9]{1,4}\.[0-9] GiB of memory that are available",
         done.stderr.splitlines()[-1],
     )
     assert not list(tmp_path.iterdir())
