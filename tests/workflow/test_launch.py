@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from saitan.workflow.launch import launch, reason
+from saitan.workflow.step import BEGAN, STOPPED
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +21,14 @@ def signals():
 
 
 def started(tmp_path, code):
-    """The status, and the lines of the log, of which an older run left something."""
+    """The status, and the lines of the log after its first; an older run left something there."""
     log = tmp_path / "logs/a.log"
     log.parent.mkdir()
     log.write_text("of another run\n")
     status = launch([sys.executable, "-c", f"import sys; log = open({str(log)!r}, 'a'); {code}"], log)
-    return status, log.read_text().splitlines()
+    first, *lines = log.read_text().splitlines()
+    assert first == BEGAN
+    return status, lines
 
 
 def test_what_succeeds_says_what_it_said(tmp_path, capfd):
@@ -56,7 +59,7 @@ def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
     log = tmp_path / "logs/a.log"
     assert launch(["no-such-launcher", "-n", "2"], log) == 1
     said = "error: no-such-launcher is not installed or not on PATH: `launcher` must name a program that starts ranks\n"
-    assert log.read_text() == capfd.readouterr().err == said
+    assert capfd.readouterr().err == said and log.read_text() == f"{BEGAN}\n{said}"
 
 
 def test_ranks_end_with_what_started_them(tmp_path):
@@ -67,6 +70,6 @@ def test_ranks_end_with_what_started_them(tmp_path):
         rank = int(made.stdout.readline())
         made.send_signal(signal.SIGTERM)
         assert made.wait(30) == 130
-    assert log.read_text() == "stopped\n"
+    assert log.read_text() == f"{BEGAN}\n{STOPPED}\n"
     with pytest.raises(ProcessLookupError):
         os.kill(rank, 0)

@@ -137,8 +137,7 @@ def test_the_files_of_a_run_hold_its_outline_and_its_tables():
     plan = made()
     files = outline_files(plan)
     tables = [f"results/run/plan/{name}.json" for name in EXPERIMENTS]
-    assert list(files) == ["results/run/plan.json", plan.compiled_together, *tables]
-    assert files[plan.compiled_together] == plan.compiled_points()
+    assert list(files) == ["results/run/plan.json", *tables]
     assert ReportPlan.model_validate_json(files["results/run/plan.json"]) == outline(plan)
     for name in EXPERIMENTS:
         assert TablePlan.model_validate_json(files[f"results/run/plan/{name}.json"]) == table_plan(plan, name)
