@@ -55,6 +55,8 @@ def test_nothing_where_one_is_left_or_one_core(ahead):
     assert ahead([of("a"), of("b")], cores=1) == []
     assert ahead([of("a"), of("c", graph="ring")]) == []
     assert ahead([of("a"), of("b")]) == [("a", {}, False), ("b", {}, False)]
+    # A point that is measured by hand has no list beside it.
+    compile_ahead(of("a"), argparse.Namespace(together=Path("absent.json"), cores=2))
     # One that is new compiles by itself.
     assert ahead([of("c"), of("a"), of("b")]) == []
 
