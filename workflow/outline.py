@@ -98,9 +98,9 @@ def outline_files(plan: Plan) -> dict[str, str]:
 
 
 def _steps(plan: Plan) -> Iterator[PlannedStep]:
-    def step(what: str, output: str, log: str, serves: str | None = None) -> PlannedStep:
+    def step(what: str, output: str, log: str, *serves: str) -> PlannedStep:
         log = Path(f"{RESULTS}/logs/{log}.log")
-        return PlannedStep(what=what, output=Path(output), log=log, serves=Path(serves) if serves else None)
+        return PlannedStep(what=what, output=Path(output), log=log, serves=[Path(file) for file in serves])
 
     def last(what: str, output: str, log: str) -> PlannedStep:
         return PlannedStep(what=what, output=Path(output), log=Path(log), last=True)
@@ -120,9 +120,12 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
     for cubin in plan.needed_cubins:
         where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
         yield step(f"compile {where}", cubin, f"compile/{where}")
-    for queries in dict.fromkeys(plan.queries_of(point) for point in plan.points):
+    asking: dict[str, list[str]] = {}
+    for point in plan.points:
+        asking.setdefault(plan.queries_of(point), []).append(point.samples)
+    for queries, samples in asking.items():
         where = queries.removeprefix(f"{RESULTS}/instances/").removesuffix(".queries.json")
-        yield step(f"queries of {where}", queries, f"queries/{where}")
+        yield step(f"queries of {where}", queries, f"queries/{where}", *samples)
     for answer in plan.kept:
         where = answer.removeprefix(f"{RESULTS}/answers/").removesuffix(".parquet")
         yield step(f"keep {where}", answer, f"keep/{where}")

@@ -79,7 +79,8 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
     """
     found = Outcome(len(plan.points), left_out=list(plan.skipped))
     for step in plan.steps:
-        if not step.output.exists() and not (step.serves and step.serves.exists()):
+        served = bool(step.serves) and all(file.exists() for file in step.serves)
+        if not step.output.exists() and not served:
             what_became = lacking(step.what, step.log, stopped=stopped, since=since)
             if not step.last or what_became.fate == "failed":
                 found.lacking.append(what_became)

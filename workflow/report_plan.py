@@ -85,12 +85,12 @@ class PlannedPoint(_Model):
 class PlannedStep(_Model):
     """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries.
 
-    serves: what its output is for; where that is there, the output may be gone; last: whether it only shows what was
-    measured, and is named where it failed itself.
+    serves: what its output is for; where all of that is there, the output may be gone; last: whether it only shows what
+    was measured, and is named where it failed itself.
     """
 
     what: str
-    serves: Path | None = None
+    serves: list[Path] = []
     output: Path
     log: Path
     last: bool = False

@@ -13,7 +13,6 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.machine import NO_NVCC, Machine
-from saitan.workflow.outline import outline
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.planning import make, plan_from
 from saitan.workflow.points import combinations, digest, pattern
@@ -567,24 +566,6 @@ def test_another_generator_is_another_identity(monkeypatch):
     monkeypatch.setattr(Plan, "generator_code", lambda self, graph: "changed")
     after = identities()
     assert not before[0] & after[0] and before[1] != after[1]
-
-
-def test_the_report_is_told_of_every_job():
-    absent = plan(graphs=["grid", "hidden"], figure={"mark": "bar", "x": "graph", "y": "seconds"})
-    told = outline(absent)
-    assert [step.what for step in told.steps if not step.last] == [
-        "generate grid",
-        "fetch hidden.gr",
-        "convert hidden",
-        "queries of sssp/grid/default/3-4",
-        "queries of sssp/hidden/default/3-4",
-    ]
-    last = {step.what: (str(step.output), str(step.log)) for step in told.steps if step.last}
-    assert last == {
-        "tabulate tiny": ("results/run/tables/tiny.parquet", "results/run/logs/tabulate/tiny.log"),
-        "draw tiny": ("results/run/figures/tiny.svg", "results/run/logs/draw/tiny.log"),
-        "vega": ("results/vega.js", "results/logs/vega.log"),
-    }
 
 
 CLUSTER = {

@@ -568,6 +568,21 @@ def test_every_job_without_a_result_counts_once(plan, tmp_path):
     assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
 
 
+def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    step = {"what": "queries", "output": str(tmp_path / "gone"), "log": "no.log", "serves": [str(one), str(other)]}
+    plan["steps"] = [step]
+
+    def named():
+        return [what.what for what in outcome(ReportPlan.model_validate(plan)).lacking if what.what == "queries"]
+
+    assert named() == ["queries"]
+    one.touch()
+    assert named() == ["queries"]
+    other.touch()
+    assert named() == []
+
+
 def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
     log = tmp_path / "vega.log"
     plan["steps"] = [{"what": "vega", "output": str(tmp_path / "no.js"), "log": str(log), "last": True}]
