@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from saitan.errors import Unavailable
 from saitan.graph import Graph
 
@@ -59,6 +61,16 @@ def weighted_graph(graph: Graph) -> Graph:
     if graph.n == 0:
         raise Unavailable(f"graph {graph.name} has no vertices")
     return graph
+
+
+def plain_array(values: Any, name: str) -> np.ndarray:
+    """The values as NumPy's own array. Raises ValueError naming the argument where some are masked.
+
+    NumPy would take what lies under the mask.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name}: {int(np.ma.count_masked(values)):,} entries are masked: fill them or leave them out")
+    return np.asarray(values)
 
 
 def checked_vertex(name: str, value: Any, n: int) -> int:

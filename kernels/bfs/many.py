@@ -12,6 +12,7 @@ import numpy as np
 
 from saitan.bfs.layout import Numbering
 from saitan.blocks import on_host
+from saitan.calls import plain_array
 from saitan.graph import Graph
 from saitan.problem import Run
 
@@ -49,7 +50,7 @@ def drawn_roots(usable: np.ndarray, root: int, count: int) -> np.ndarray:
 
 def check_roots(vertices: Numbering, roots: np.ndarray) -> np.ndarray:
     """The roots as int64. Raises ValueError naming the first that is no vertex or has no arc to another one."""
-    given = np.asarray(roots)
+    given = plain_array(roots, "roots")
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
         raise ValueError(f"roots must be whole numbers in one row, at least one, not {given.dtype} {given.shape}")
     given = given.astype(np.int64)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from saitan.calls import plain_array
 from saitan.problem import Input, Metric, Parameter, Run, Solver, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any
     """
     from saitan.compression.data import make
 
-    array = np.asarray(array)
+    array = plain_array(array, "array")
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     solver = prepare(make(array), variant, backend, **parameters)
     try:
@@ -218,7 +219,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
         return cuda_fast.compress(array, kept, bound)
     from saitan.compression import cpu_fast
 
-    instance = make(np.asarray(array))
+    instance = make(plain_array(array, "array"))
     bound = checked_bound(instance.dtype, kept, bound)
     return cpu_fast.compress(instance.host(), kept, instance.row, bound, progress=progress)
 

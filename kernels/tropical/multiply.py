@@ -22,9 +22,11 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
     a, b = checked_pair(a, b, semiring)
     shape = result_shape(a, b)
     if out is not None:
-        check_out(out, shape, a.dtype)
         if not isinstance(out, np.ndarray):
             raise ValueError(f"out must be a NumPy array, not {type(out).__name__}")
+        check_out(out, shape, a.dtype)
+        if not out.flags.writeable:
+            raise ValueError("out is read-only")
         if np.shares_memory(out, a) or np.shares_memory(out, b):
             raise ValueError("out shares memory with an operand: give it memory of its own")
         if accumulate:

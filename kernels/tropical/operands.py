@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from saitan.calls import plain_array
 from saitan.tropical.semiring import SumOverflow, check_operand, infinity
 
 
@@ -33,18 +34,18 @@ def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
         raise ValueError(f"out is {tuple(out.shape)} of {out.dtype}, the result {shape} of {np.dtype(dtype)}")
 
 
-def as_matrix(x) -> np.ndarray:
-    """A NumPy array in the machine's byte order. Raises ValueError for a sparse matrix."""
+def as_matrix(x, name: str = "the matrix") -> np.ndarray:
+    """A NumPy array in the machine's byte order. Raises ValueError for a sparse matrix and for masked entries."""
     if hasattr(x, "tocsr"):
         raise ValueError("a sparse matrix must be made dense first, infinite where it has no entry")
-    x = np.asarray(x)
+    x = plain_array(x, name)
     return x.astype(x.dtype.newbyteorder("="), copy=False)
 
 
 def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
     """Both as NumPy matrices [m, k] and [k, n]. Raises ValueError naming what does not fit."""
     same = a is b
-    a, b = as_matrix(a), as_matrix(b)
+    a, b = as_matrix(a, "a"), as_matrix(b, "b")
     check_shapes(a, b)
     infinity(a.dtype, semiring)
     for matrix, name in ((a, "a"),) if same else ((a, "a"), (b, "b")):
