@@ -78,28 +78,31 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
     older is of another run.
     """
     found = Outcome(len(plan.points), left_out=list(plan.skipped))
-    for step in plan.steps:
-        served = bool(step.serves) and all(file.exists() for file in step.serves)
-        if not step.output.exists() and not served:
-            what_became = lacking(step.what, step.log, stopped=stopped, since=since)
-            if not step.last or what_became.fate == "failed":
-                found.lacking.append(what_became)
+    points: list[tuple[Path, Lacking]] = []
     for point in plan.points:
         if not point.samples.exists():
-            found.lacking.append(lacking(point.name, point.log, stopped=stopped, since=since))
+            points.append((point.samples, lacking(point.name, point.log, stopped=stopped, since=since)))
             continue
         try:
             told = about(point.samples)
         except Failure as failure:
-            found.lacking.append(Lacking(point.name, str(failure)))
+            points.append((point.samples, Lacking(point.name, str(failure))))
             continue
         if told.identity != point.identity:
-            found.lacking.append(Lacking(point.name, OUT_OF_DATE, "out of date"))
+            points.append((point.samples, Lacking(point.name, OUT_OF_DATE, "out of date")))
         elif told.unavailable is not None:
             found.points -= 1
             found.left_out.append(LeftOut(what=point.words, reason=told.unavailable))
         else:
             found.measured.append((point, told))
+    without = {samples for samples, _ in points}
+    for step in plan.steps:
+        served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
+        if not step.output.exists() and not served:
+            what_became = lacking(step.what, step.log, stopped=stopped, since=since)
+            if not step.last or what_became.fate == "failed":
+                found.lacking.append(what_became)
+    found.lacking += [one for _, one in points]
     return found
 
 

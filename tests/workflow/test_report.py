@@ -581,6 +581,10 @@ def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):
     assert named() == ["queries"]
     other.touch()
     assert named() == []
+    # Samples of another configuration are none.
+    plan["points"][0]["identity"] = "another"
+    step["serves"] = [plan["points"][0]["samples"]]
+    assert named() == ["queries"]
 
 
 def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
