@@ -616,7 +616,7 @@ def test_a_file_that_has_served_may_be_gone(plan, tmp_path, there, served, faile
     log.write_text("error: no such host\n")
     step = {"what": "fetch a.gr", "output": str(tmp_path / "a.gr"), "log": str(log)}
     if served is not None:
-        step["serves"] = str(tmp_path / "graph.parquet")
+        step["serves"] = [str(tmp_path / "graph.parquet")]
     for name, exists in (("a.gr", there), ("graph.parquet", served)):
         if exists:
             (tmp_path / name).write_text("")
