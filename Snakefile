@@ -29,9 +29,11 @@ plan = plan_from(
     cores=workflow.resource_settings.cores or 1,
 )
 ending = Ending(plan)
-mirror = plan.mirror_setting
-# Steps run in the environment that Snakemake runs in, activated or not.
-shell.prefix(f'export PATH="{Path(sys.executable).parent}:$PATH"; ')
+# Steps run in the environment that Snakemake runs in, activated or not. The mirror is no parameter of a rule: without
+# it, what it gave is not fetched again.
+shell.prefix(
+    f'export PATH="{Path(sys.executable).parent}:$PATH" {plan.mirror_setting}; '
+)
 
 
 wildcard_constraints:

@@ -17,8 +17,7 @@ rule fetch:
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),
     shell:
-        # A value of the Snakefile and no parameter: without the mirror, what it gave is not fetched again.
-        "{mirror} python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
 
 
 rule convert:
