@@ -189,7 +189,7 @@ def _identified(plan: Plan, point: Point) -> Point:
     parts = [
         (point.problem, point.backend, point.graph, point.variant, point.parameters, point.instance, point.drawn),
         (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
-        entry.model_dump(exclude={"title"}) if entry else None,
+        entry.model_dump(exclude={"title", "models"}) if entry else None,
         (path, declared.cubins, declared.peer),
         modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
     ]

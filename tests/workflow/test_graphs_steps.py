@@ -185,8 +185,6 @@ def test_fetch_and_convert_as_commands(tmp_path):
     assert_array_equal(graph.coordinates, [[1, 0], [0, 0], [0, 2]])
     assert read_metadata(tmp_path / "small") == {
         "name": "small",
-        "title": "Small",
-        "models": "kanto",
         "directed": True,
         "format": "dimacs",
         "origin": "graph.gr.gz",
@@ -292,9 +290,8 @@ def test_generate_as_a_command(tmp_path):
     done = run("generate", "--entry", entry, "--name", "ring-4", "--output", tmp_path / "ring-4")
     assert (done.returncode, done.stderr) == (0, "")
     metadata = read_graph(tmp_path / "ring-4").metadata
-    assert {key: metadata[key] for key in ("name", "title", "generator", "parameters", "seed", "directed")} == {
+    assert {key: metadata[key] for key in ("name", "generator", "parameters", "seed", "directed")} == {
         "name": "ring-4",
-        "title": "Ring",
         "generator": "ring",
         "parameters": {"vertices": 4},
         "seed": 7,

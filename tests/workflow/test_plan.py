@@ -334,6 +334,7 @@ def test_another_graph_under_the_same_name_is_another_identity():
 
     before = identities_of()
     assert identities_of(title="Another") == before
+    assert identities_of(models="kanto") == before
     parameters = {**ENTRIES["grid"].parameters, "seed": 2}
     assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
 
@@ -348,6 +349,16 @@ def test_another_peer_or_architecture_is_another_identity(monkeypatch):
         for arch in ("sm_80", "sm_90")
     )
     assert {backend for backend, _, _ in changed(one, two)} == {"cuda"}
+
+
+def test_what_is_only_shown_of_a_graph_makes_it_no_second_time():
+    def settings(**changes):
+        shown = {name: entry.model_copy(update=changes) for name, entry in ENTRIES.items()}
+        made = make(load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, shown), WITHOUT, shown)
+        return made.generate_settings("grid")
+
+    assert settings(title="Another", models="kanto") == settings()
+    assert settings(drop_loops=True) != settings()
 
 
 def test_titles_texts_and_charts_are_no_part_of_a_point():

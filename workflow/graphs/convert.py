@@ -49,7 +49,7 @@ def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
         graph = arcs.largest_component(graph, entry.largest_component)
     if entry.relabel:
         graph = arcs.relabel(graph, entry.relabel)
-    said = entry.model_dump(include={"title", "models", "synthetic"}, exclude_none=True)
+    said = entry.model_dump(include={"synthetic"}, exclude_none=True)
     return graph.with_metadata(name=name, **said, **({"options": entry.options} if entry.options else {}))
 
 

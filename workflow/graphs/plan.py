@@ -93,12 +93,17 @@ class GraphFiles:
         """Arguments of `saitan.workflow.graphs.convert`."""
         files = self.downloads_of(graph)
         coordinates = files[1] if len(files) > 1 else None
-        entry = self.entries[graph].model_dump_json()
+        entry = self._made_by(graph)
         return _options({"--name": graph, "--entry": entry, "--input": files[0], "--coordinates": coordinates})
 
     def generate_settings(self, graph: str) -> str:
         """Arguments of `saitan.workflow.graphs.generate`."""
-        return _options({"--name": graph, "--entry": self.entries[graph].model_dump_json()})
+        return _options({"--name": graph, "--entry": self._made_by(graph)})
+
+    def _made_by(self, graph: str) -> str:
+        """The entry, JSON, without what is only shown: another title makes no graph again."""
+        shown = {"title": graph, "models": None}
+        return self.entries[graph].model_copy(update=shown).model_dump_json()
 
     def generator_code(self, graph: str) -> str:
         """A digest of the modules that a generated graph comes from."""

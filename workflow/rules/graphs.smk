@@ -67,6 +67,8 @@ rule array:
         array=plan.any_of(list(plan.arrays)),
     cache: True
     params:
-        entry=lambda wc: plan.arrays[wc.array].model_dump_json(),
+        entry=lambda wc: plan.arrays[wc.array]
+        .model_copy(update={"title": wc.array})
+        .model_dump_json(),
     shell:
         "python -m saitan.workflow.arrays --entry {params.entry:q} --input {input:q} --output {output:q} --log {log:q}"
