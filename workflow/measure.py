@@ -2,8 +2,8 @@
 
 Columns: experiment, problem, backend, graph, variant; parameters, instance, counters, work and provenance as structs
 (absent where empty); query, round; seconds (kernel), total_seconds (answer delivered), transfer_seconds (upload, once a
-point), memory (bytes), cores; phase_* lists, one entry a phase; disturbed; checked, checked_whole. The schema's
-metadata holds under "saitan": identity, settled, spread, disturbed, and `unavailable`: why there are no rows.
+point), memory (bytes), cores (of all ranks); phase_* lists, one entry a phase; disturbed; checked, checked_whole. The
+schema's metadata holds under "saitan": identity, settled, spread, disturbed, and `unavailable`: why there are no rows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure(arguments: argparse.Namespace) -> None:
     # The number of ranks is swept as a parameter is.
     swept = {"ranks": settings["ranks"]} if settings.get("ranks") else {}
     constant |= {"parameters": settings["parameters"] | swept, "instance": settings["instance"]}
-    constant |= {"cores": arguments.cores}
+    constant |= {"cores": _cores(ranks, arguments.cores)}
     unavailable = None
     if arguments.together:
         compile_ahead(settings, arguments)
@@ -104,6 +104,12 @@ def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Rank
     if first := next(filter(None, ranks.each(lacking)), None):
         raise Lacking(first)
     return loaded
+
+
+def _cores(ranks: Ranks, each: int) -> int:
+    """The cores that all ranks have together: a point of several is compared with those of one process on as many."""
+    there = max(each, os.cpu_count() or 1)
+    return round(sum(ranks.each(min(each, there / ranks.together))))
 
 
 def _crowded(backend: str, ranks: Ranks, each: int) -> str | None:

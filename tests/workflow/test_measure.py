@@ -25,7 +25,7 @@ from saitan.workflow import queries
 from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import read_array
-from saitan.workflow.measure import _crowded, main, measure, write_samples
+from saitan.workflow.measure import _cores, _crowded, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
 from saitan.workflow.step import Failure
@@ -180,6 +180,13 @@ class Pair(Ranks):
 
     def each(self, value):
         return [value, self.theirs if value is False or value is None else value]
+
+
+@pytest.mark.parametrize(("there", "each", "all_have"), [(8, 3, 6), (2, 1, 2), (1, 1, 1), (None, 1, 1)])
+def test_a_point_has_the_cores_of_all_its_ranks(monkeypatch, there, each, all_have):
+    monkeypatch.setattr("os.cpu_count", lambda: there)
+    assert _cores(Pair(), each) == all_have
+    assert _cores(Ranks(), 3) == 3
 
 
 @pytest.mark.parametrize(

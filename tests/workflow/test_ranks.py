@@ -74,6 +74,7 @@ def test_ranks_are_swept_and_one_writes(sums):
     for ranks in (1, 2, 4):
         rows = pq.read_table(folder / f"right/ranks~{ranks}.parquet").to_pylist()
         assert rows[0]["parameters"] == {"ranks": ranks} and rows[0]["counters"]["ranks_seen"] == ranks
+        assert rows[0]["cores"] == max(2, min(ranks, os.cpu_count()))
         assert rows[0]["seconds"] == pytest.approx(0.001 * ranks) and rows[0]["memory"] == 8 * ranks
         told = json.loads(pq.read_schema(folder / f"right/ranks~{ranks}.parquet").metadata[b"saitan"])
         assert ("ranks" in " ".join(told["disturbed"])) == (ranks > max(2, os.cpu_count()))
