@@ -1,12 +1,17 @@
 """What all tests share: GPU tests skip with the reason where no GPU can be used; Hypothesis without deadlines."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from saitan.cuda import unusable
+
+# A shell that starts the tests in the background ignores SIGINT, and so would what they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Waiting threads give the core away, sooner than in a measurement, which has all cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
