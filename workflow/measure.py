@@ -117,7 +117,8 @@ def _crowded(backend: str, ranks: Ranks, each: int) -> str | None:
     if backend == "cuda":
         from pycuda.driver import Device
 
-        crowded = ranks.together > Device.count() and f"{ranks.together} ranks on {Device.count()} GPU"
+        there = Device.count()
+        crowded = ranks.together > there and f"{ranks.together} ranks on {there} GPU{'s' * (there > 1)}"
     else:
         cores = os.cpu_count() or 1
         crowded = ranks.together * each > cores and f"{ranks.together} ranks of {each} cores on {cores}"

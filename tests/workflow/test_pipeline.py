@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -61,6 +62,11 @@ def test_run_again_and_change(project):
     assert again.returncode == 0 and "Nothing to be done" in again.stderr + again.stdout
     # 3 s of an idle machine; a busy one makes a process wait, which costs it nothing, and slower, which does.
     assert processor_seconds() - before < 8
+    # What is shown is made again where it was removed, and nothing is measured for it.
+    for folder in ("tables", "figures"):
+        shutil.rmtree(results / "tiny" / folder)
+    planned = project.planned()
+    assert planned["tabulate"] == planned["draw"] == 1 and "measure" not in planned
 
     # One more value in a sweep: one more point.
     before = state(project)
