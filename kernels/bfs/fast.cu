@@ -18,8 +18,6 @@
 #include "rows.cuh"
 
 static constexpr int THREADS = 1024, RESIDENT = 1;
-// Words whose first entries a warp has under way at once.
-static constexpr int BATCH = 4;
 // A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted
 // where so many vertices can have that many: the first rows are the longest.
 static constexpr uint32_t CROWD = 256, HANDFUL = 32;
@@ -91,37 +89,8 @@ static __device__ Count bottom_up(Place at, uint32_t words, Rows<O> in, const in
                                   int level, Count &inspected) {
     Count found = 0;
     for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
-        uint32_t w = base + at.lane * at.warps, open = w < words ? ~visited[w] : 0, got = 0;
-        for (uint32_t left = __ballot_sync(EVERY, open != 0); left;) {
-            int from[BATCH], tail[BATCH];
-            uint32_t wanted = 0, hit = 0;
-#pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                from[i] = left ? __ffs(left) - 1 : -1;
-                left &= left - 1;
-                uint32_t bits = __shfl_sync(EVERY, open, from[i] & 31);
-                bool mine = from[i] >= 0 && bits >> at.lane & 1;
-                tail[i] = mine ? first[(base + from[i] * at.warps) * 32 + at.lane] : -1;
-                wanted |= uint32_t(mine) << i;
-            }
-#pragma unroll
-            for (int i = 0; i < BATCH; i++) hit |= uint32_t(tail[i] >= 0 && in_set(frontier, tail[i])) << i;
-#pragma unroll
-            for (int i = 0; i < BATCH; i++) {
-                if (from[i] < 0) break;
-                uint32_t v = (base + from[i] * at.warps) * 32 + at.lane;
-                inspected += tail[i] >= 0;
-                bool more = wanted >> i & 1 && !(hit >> i & 1) && tail[i] >= 0;
-                if (__any_sync(EVERY, more)) {
-                    int other = scan(at.lane, more, v, in, frontier, inspected);
-                    if (other >= 0) tail[i] = other, hit |= 1u << i;
-                }
-                bool reached = hit >> i & 1;
-                if (reached) answer[v] = {level, tail[i]};
-                uint32_t word = __ballot_sync(EVERY, reached);
-                if (at.lane == from[i]) got = word;
-            }
-        }
+        uint32_t w = base + at.lane * at.warps, open = w < words ? ~visited[w] : 0;
+        uint32_t got = find_parents(at, base, open, in, first, frontier, answer, level, inspected);
         if (w < words) {
             following[w] = got;
             if (got) visited[w] = ~open | got;
@@ -129,22 +98,6 @@ static __device__ Count bottom_up(Place at, uint32_t words, Rows<O> in, const in
         }
     }
     return found;
-}
-
-// The answer in the graph's numbers, four vertices a thread; room for a multiple of four everywhere.
-static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const int *__restrict__ old,
-                               const uint32_t *visited, const int2 *answer, int4 *levels, int4 *parents) {
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < (n + 3) / 4; i += gridDim.x * THREADS) {
-        int4 four = place[i];
-        int at[4] = {four.x, four.y, four.z, four.w};
-        int2 found[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++) found[j] = at[j] >= 0 && in_set(visited, at[j]) ? answer[at[j]] : int2{-1, -1};
-#pragma unroll
-        for (int j = 0; j < 4; j++) found[j].y = found[j].y >= 0 ? old[found[j].y] : -1;
-        levels[i] = {found[0].x, found[1].x, found[2].x, found[3].x};
-        parents[i] = {found[0].y, found[1].y, found[2].y, found[3].y};
-    }
 }
 
 // k: vertices of the layout, m: arcs out; n: vertices of the graph. traced: room in `trace`.
@@ -225,7 +178,7 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             control->searched = now_ns();
         }
     }
-    restore(n, place, old, visited, answer, levels, parents);
+    restore<THREADS>(n, place, old, visited, answer, levels, parents);
     return;
 late:
     if (threadIdx.x == 0) control->late = 1;

@@ -4,8 +4,8 @@
 
 using Count = unsigned long long;
 
-// Entries that a lane reads by itself before the warp helps.
-static constexpr int OWN = 16;
+// Entries that a lane reads by itself before the warp helps; words whose first entries a warp has under way at once.
+static constexpr int OWN = 16, BATCH = 4;
 
 template <typename O>
 struct Rows {
@@ -75,4 +75,62 @@ static __device__ int scan(uint32_t lane, bool wanted, uint32_t v, Rows<O> in, c
         }
     }
     return parent;
+}
+
+// Parents for the open vertices of a warp's words, which are at.warps apart from `base` on, a lane's own being `open`.
+// Returns what was found of the lane's own word. first: of every vertex the first entry of its row.
+template <typename O>
+static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, Rows<O> in,
+                                        const int *__restrict__ first, const uint32_t *frontier, int2 *answer,
+                                        int level, Count &inspected) {
+    uint32_t got = 0;
+    for (uint32_t left = __ballot_sync(EVERY, open != 0); left;) {
+        int from[BATCH], tail[BATCH];
+        uint32_t wanted = 0, hit = 0;
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            from[i] = left ? __ffs(left) - 1 : -1;
+            left &= left - 1;
+            uint32_t bits = __shfl_sync(EVERY, open, from[i] & 31);
+            bool mine = from[i] >= 0 && bits >> at.lane & 1;
+            tail[i] = mine ? first[(base + from[i] * at.warps) * 32 + at.lane] : -1;
+            wanted |= uint32_t(mine) << i;
+        }
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) hit |= uint32_t(tail[i] >= 0 && in_set(frontier, tail[i])) << i;
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) {
+            if (from[i] < 0) break;
+            uint32_t v = (base + from[i] * at.warps) * 32 + at.lane;
+            inspected += tail[i] >= 0;
+            bool more = wanted >> i & 1 && !(hit >> i & 1) && tail[i] >= 0;
+            if (__any_sync(EVERY, more)) {
+                int other = scan(at.lane, more, v, in, frontier, inspected);
+                if (other >= 0) tail[i] = other, hit |= 1u << i;
+            }
+            bool reached = hit >> i & 1;
+            if (reached) answer[v] = {level, tail[i]};
+            uint32_t word = __ballot_sync(EVERY, reached);
+            if (at.lane == from[i]) got = word;
+        }
+    }
+    return got;
+}
+
+// The answer in a graph's numbers, of n vertices, four a thread; room for a multiple of four everywhere. place: their
+// numbers in the layout, -1 of those without arcs; old: the graph's number of what a parent is called by.
+template <int THREADS>
+static __device__ void restore(uint32_t n, const int4 *__restrict__ place, const int *__restrict__ old,
+                               const uint32_t *visited, const int2 *answer, int4 *levels, int4 *parents) {
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < (n + 3) / 4; i += gridDim.x * THREADS) {
+        int4 four = place[i];
+        int at[4] = {four.x, four.y, four.z, four.w};
+        int2 found[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j] = at[j] >= 0 && in_set(visited, at[j]) ? answer[at[j]] : int2{-1, -1};
+#pragma unroll
+        for (int j = 0; j < 4; j++) found[j].y = found[j].y >= 0 ? old[found[j].y] : -1;
+        levels[i] = {found[0].x, found[1].x, found[2].x, found[3].x};
+        parents[i] = {found[0].y, found[1].y, found[2].y, found[3].y};
+    }
 }
