@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import get_num_threads, njit, prange
 
-from saitan.atomics import atomic_add, atomic_min, ordered_add, ordered_load
+from saitan.atomics import atomic_add, atomic_min
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
@@ -44,6 +44,7 @@ from saitan.sssp.cpu_buckets import (
     push,
 )
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
+from saitan.team import COMERS, OVER, WIDTH, comes, ended, entered, left, opened, reset, shut
 
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
 ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
@@ -54,11 +55,9 @@ SMALL = 200_000  # arcs up to which one thread answers the query: starting the o
 DELTA_IN_MEDIAN_WEIGHTS = 6
 SAMPLED = 1 << 20  # weights of the sample whose median is taken
 
-# Places of `control`, each in a cache line of its own where several threads write it. GATE counts the threads inside,
-# from SHUT on while it is shut. OPENED counts the steps that were shared; ROLES the threads that came; OVER ends all.
-GATE, OPENED, BLOCKS_TAKEN, ROLES, OVER, CURRENT, COUNT, STEPS = 0, 16, 32, 48, 64, 80, 81, 82
-CONTROL_WIDTH = 96
-SHUT = -(1 << 40)
+# Places of `control` after the team's: what several threads write, in a cache line of its own; then the step's bucket,
+# how many blocks it has, and the steps made, of which the team counts those that were shared.
+BLOCKS_TAKEN, CURRENT, COUNT, STEPS, CONTROL_WIDTH = WIDTH, WIDTH + 16, WIDTH + 17, WIDTH + 18, WIDTH + 32
 
 
 class Rows(NamedTuple):
@@ -129,7 +128,8 @@ def _start(b, source, distances, limit, control):
     distances[source] = 0
     empty(b)
     push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
-    control[:], control[GATE] = 0, SHUT
+    control[:] = 0
+    reset(control)
 
 
 @njit(cache=True)
@@ -148,13 +148,10 @@ def _step(b, scale, rows, distances, limit, shared, control, alone):
     control[STEPS] += 1
     shares = count >= alone
     if shares:
-        ordered_add(control, GATE, -SHUT)
-        ordered_add(control, OPENED, 1)
+        opened(control)
     _drain(b, np.int64(0), shared, count, control, current, scale, rows, distances, limit)
     if shares:
-        ordered_add(control, GATE, SHUT)
-        while ordered_load(control, GATE) != SHUT:
-            pass
+        shut(control)
     for i in range(count):
         free(b, shared[i])
     return True
@@ -166,28 +163,24 @@ def _lead(b, most, scale, rows, distances, limit, shared, control, alone):
     made = 0
     while made < most and _step(b, scale, rows, distances, limit, shared, control, alone):
         made += 1
-    ordered_add(control, OVER, 1)
+    ended(control)
 
 
 @njit(cache=True)
 def _help(b, t, scale, rows, distances, limit, shared, control):
     """Take part in every step that finds this thread ready, until there are no more."""
-    seen = np.int64(0)
-    while ordered_load(control, OVER) == 0:
-        opened = ordered_load(control, OPENED)
-        if opened != seen:
-            seen = opened
-            if ordered_add(control, GATE, 1) >= 0:
-                _drain(b, t, shared, control[COUNT], control, control[CURRENT], scale, rows, distances, limit)
-            ordered_add(control, GATE, -1)
+    step = entered(control, 0)
+    while step:
+        _drain(b, t, shared, control[COUNT], control, control[CURRENT], scale, rows, distances, limit)
+        left(control)
+        step = entered(control, step)
 
 
 @njit(parallel=True, cache=True)
 def _together(b, most, scale, rows, distances, limit, shared, control, alone):
     """The same with all threads: whichever comes first leads. They are started once, not once a step."""
     for _ in prange(len(b.state)):
-        # Signed, because the loop's unsigned type would compile everything below a second time.
-        t = np.int64(ordered_add(control, ROLES, 1))
+        t = comes(control)
         if t == 0:
             _lead(b, most, scale, rows, distances, limit, shared, control, alone)
         else:
@@ -246,7 +239,7 @@ class Fast(CpuSolver):
     def _steps(self, most: int, together: bool) -> bool:
         """Make so many steps at most, by all threads or by one; whether there was one."""
         before = self._control[STEPS]
-        self._control[ROLES] = self._control[OVER] = 0
+        self._control[COMERS] = self._control[OVER] = 0
         if together:
             _together(self._buckets, most, *self._arguments(), ALONE)
         else:
