@@ -67,6 +67,16 @@ def searches(graph):
     solver.close()
 
 
+def refused_by_all(solver, what):
+    """Every rank refuses what the solver holds, in the same words."""
+    try:
+        solver.validate()
+    except Invalid as error:
+        assert len(set(ranks.current().each(str(error)))) == 1
+    else:
+        raise AssertionError(f"{what} passed")
+
+
 def wrong_answers():
     """Every wrong answer is refused, by every rank in the same words."""
     graph = undirected(70, np.random.default_rng(1).integers(0, 70, (120, 2)))
@@ -78,12 +88,7 @@ def wrong_answers():
             size = max(0, min(solver.partition.slice, graph.n - part.first))
             part.levels[:size] = levels[part.first : part.first + size]
             part.parents[:size] = parents[part.first : part.first + size]
-        try:
-            solver.validate()
-        except Invalid as error:
-            assert len(set(ranks.current().each(str(error)))) == 1
-        else:
-            raise AssertionError(f"{what} passed")
+        refused_by_all(solver, what)
 
 
 def generated_in_parts():
@@ -128,15 +133,14 @@ def short_messages():
     searches(GENERATORS["kronecker"](scale=6, seed=1))
 
 
-def main():
+def on_all_ranks(graphs, searches, *checks):
+    """What a script does: as many graphs as it was told, then the checks. What is wrong on a rank ends all of them."""
     joined = ranks.join(int(sys.argv[1]))
     try:
-        for graph in itertools.islice(graphs(), int(sys.argv[2])):
+        for graph in itertools.islice(graphs, int(sys.argv[2])):
             searches(graph)
-        wrong_answers()
-        generated_in_parts()
-        one_lacks()
-        short_messages()
+        for check_all in checks:
+            check_all()
     except BaseException:
         traceback.print_exc()
         joined.abort()
@@ -145,4 +149,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    on_all_ranks(graphs(), searches, wrong_answers, generated_in_parts, one_lacks, short_messages)

@@ -5,18 +5,13 @@
 on two ranks, with ten graphs. Where ranks share a GPU, every barrier waits for the driver to change between them.
 """
 
-import itertools
-import sys
-import traceback
-
 import numpy as np
 from bfs_cases import spoiled, star, undirected
-from cluster_ranks import graphs
+from cluster_ranks import graphs, on_all_ranks, refused_by_all
 
-from saitan import bfs, ranks
+from saitan import bfs
 from saitan.bfs.cuda_gpus import FastGpus
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid
 
 
 def more_graphs():
@@ -51,27 +46,9 @@ def wrong_answers():
     for what, *arrays in spoiled(graph, root, answer["levels"], answer["parents"]):
         own = [np.asarray(array, np.int32)[solver.search.ids] for array in arrays]
         solver.search.deliver = lambda own=own: tuple(own)
-        try:
-            solver.validate()
-        except Invalid as error:
-            assert len(set(ranks.current().each(str(error)))) == 1
-        else:
-            raise AssertionError(f"{what} passed")
+        refused_by_all(solver, what)
     solver.close()
 
 
-def main():
-    joined = ranks.join(int(sys.argv[1]))
-    try:
-        for graph in itertools.islice(more_graphs(), int(sys.argv[2])):
-            searches(graph)
-        wrong_answers()
-    except BaseException:
-        traceback.print_exc()
-        joined.abort()
-        raise
-    print("right")
-
-
 if __name__ == "__main__":
-    main()
+    on_all_ranks(more_graphs(), searches, wrong_answers)
