@@ -2,6 +2,9 @@
 
 Every rank makes the whole layout on its device, keeps the rows of its own vertices (spread.py) and frees the rest. One
 launch a rank answers a root; the ranks' kernels meet in memory that all of them map (saitan.cuda.peer_memory).
+
+The time of an answer is the slowest rank's, from when the kernels of all ranks have come and the links between the GPUs
+are awake: links rest 50 ms after their last use, and the first use of each takes 105 us (NOTES.md).
 """
 
 from __future__ import annotations
@@ -58,16 +61,17 @@ class Search:
         place, old = buffers.upload(numbers), buffers.upload(spread.by_position(layout.old.get()[: layout.k]))
         self._answer = [pointer(buffers.empty(padded(len(self.ids)), np.int32)) for _ in range(2)]
         self._host = [driver.pagelocked_empty(len(self.ids), np.int32) for _ in range(2)]
-        visited = buffers.empty(words(spread.positions), np.uint32)
+        visited, gathered = (buffers.empty(words(spread.positions), np.uint32) for _ in range(2))
         pieces = buffers.empty((own + out.m // PIECE + 1, 2), np.uint64)
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
         self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * layout.k // 1000
-        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 9 * "P" + "II" + 5 * "P" + "IddI")
+        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 10 * "P" + "II" + 5 * "P" + "IddI")
+        self._meet = function("bfs", "gpus", "meet", "IIIPQQII")
         self._size = (layout.k, layout.forward.m)
         degrees = buffers.upload(spread.by_position(np.diff(layout.forward.offsets.get()).astype(np.uint32)))
-        arrays = (out.offsets, out.ends, into.offsets, into.ends, first, degrees, visited, pieces, self._control)
-        self._arrays = [pointer(array) for array in arrays]
+        arrays = (out.offsets, out.ends, into.offsets, into.ends, first, degrees, visited, gathered, pieces)
+        self._arrays = [*(pointer(array) for array in arrays), pointer(self._control)]
         outside = (pointer(place), pointer(old), *self._answer, pointer(self._trace))
         self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._patience_ms)
 
@@ -88,7 +92,7 @@ class Search:
         set_bytes = -(-4 * words(self.spread.positions) // 256) * 256
         self.shared = PeerMemory(SHARED_BYTES + 3 * set_bytes + 8 * self.spread.segment, self._ranks)
         table = self._buffers.upload(np.array(self.shared.addresses, np.uint64))
-        self._head = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes, *self._size)
+        self._world = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes)
         # A barrier counts the blocks of all GPUs, each as many.
         own = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         self._blocks = min(self._ranks.each(own))
@@ -99,7 +103,7 @@ class Search:
         """Bytes of the arrays at most, what is shared apart; the GPUs' parts of the arcs are taken to be alike."""
         n, m = graph.n // gpus + 32, graph.m // gpus + graph.m // (8 * gpus)
         rows = (1 + directed) * Rows.bytes_of(n, m)
-        return rows + 16 * (n + m // PIECE) + 8 * graph.n + 28 * n + words(graph.n) * 4 + TRACED * LEVEL.itemsize + 4096
+        return rows + 16 * (n + m // PIECE) + 8 * graph.n + 28 * n + words(graph.n) * 8 + TRACED * LEVEL.itemsize + 4096
 
     def reset(self) -> None:
         """As if no barrier had been; all ranks together."""
@@ -110,12 +114,20 @@ class Search:
         self._ranks.each(None)
 
     def run(self, position: int, laps: Laps) -> np.ndarray:
-        """Search from a position; returns the record. Raises Unavailable, on all ranks, when one does not end."""
+        """Search from a position; returns the record. Raises Unavailable, on all ranks, when one does not end.
+
+        laps: the time that the GPUs wait for one another, then that of the search.
+        """
+        grid, block = (self._blocks, 1), (THREADS, 1, 1)
+        met = (self._target + self._blocks * self.spread.gpus) % 2**32
         with laps:
+            self._meet.prepared_async_call(
+                grid, block, None, *self._world, self.shared.nbytes, self._target, self._patience_ms
+            )
+            laps.mark()
             self._kernel.prepared_async_call(
-                (self._blocks, 1), (THREADS, 1, 1), None,
-                *self._head, position, *self._arrays, self._target, *self._tail,
-            )  # fmt: skip
+                grid, block, None, *self._world, *self._size, position, *self._arrays, met, *self._tail
+            )
             self._ranks.each(None)
         driver.memcpy_dtoh(self._read, pointer(self._control))
         seen = self._read[0]
@@ -151,7 +163,7 @@ class FastGpus(Blockwise):
             raise Unavailable(f"fast-gpus is for up to {MOST} ranks of one host")
         self.ranks.together_do(device)
         self._exchange = Exchange(self.ranks.world, Spent())
-        self._gated = Laps(gated=True)
+        self._gated = Laps(3, gated=True)
         begin = time.perf_counter()
         self.ranks.together_do(self._make)
         self.search.join()
@@ -184,7 +196,7 @@ class FastGpus(Blockwise):
         begin = time.perf_counter()
         position = self.search.spread.position(int(self.search.place[root]))
         seen = self.search.run(position, self._gated).copy()
-        [seconds] = self._gated.seconds()
+        _, seconds = self._gated.seconds()
         self.root = root
         levels, _ = self.search.deliver()
         total = time.perf_counter() - begin

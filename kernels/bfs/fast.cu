@@ -48,41 +48,6 @@ static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong
     }
 }
 
-// pieces: null where the only ones are those of the root's row.
-template <typename O>
-static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
-                               uint32_t *visited, uint32_t *following, int2 *answer, int level) {
-    Count found = 0;
-    for (uint32_t p = at.warp; p < count; p += at.warps) {
-        Piece piece;
-        if (pieces) {
-            piece = pieces[p];
-        } else {
-            O row = rows.offsets[root];
-            piece = piece_of(root, row, rows.offsets[root + 1] - row, p);
-        }
-        const int *ends = rows.ends + piece.first;
-        int head[PIECE / 32];
-        uint32_t word[PIECE / 32];
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) {
-            uint32_t place = 32 * i + at.lane;
-            head[i] = place < piece.count ? __ldg(&ends[place]) : -1;
-        }
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) {
-            uint32_t bit = 1u << (head[i] & 31);
-            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
-            atomicOr(&following[head[i] >> 5], bit);
-            answer[head[i]] = {level, int(piece.tail)};
-            found++;
-        }
-    }
-    return found;
-}
-
 template <typename O>
 static __device__ Count bottom_up(Place at, uint32_t words, Rows<O> in, const int *__restrict__ first,
                                   const uint32_t *frontier, uint32_t *visited, uint32_t *following, int2 *answer,
@@ -160,7 +125,11 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             if (up) {
                 found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, inspected);
             } else {
-                found = expand(at, out, level == 1 ? nullptr : pieces, count, root, visited, following, answer, level);
+                auto write = [=](int head, uint32_t bit, uint32_t tail) {
+                    atomicOr(&following[head >> 5], bit);
+                    answer[head] = {int(level), int(tail)};
+                };
+                found = expand(at, out, level == 1 ? nullptr : pieces, count, root, visited, write);
                 if (thread == 0) inspected = arcs;
             }
             switches += up != before;

@@ -2,11 +2,12 @@
 //
 // Vertices come by falling degree and go to the GPUs in turn. A vertex has a *position*: GPU times `segment` plus its
 // number on that GPU. Sets are bitmaps of positions; every GPU has its own copies of all. What a GPU finds it writes into
-// the memory of all others as it finds it (`Shared`, mapped by CUDA IPC): words of its own segment bottom-up, bits by
-// atomics top-down, where level and parent go to the vertex's owner. Of several parents found for a vertex in one level
-// the last one stays; all are right. So frontiers are never exchanged, and a level ends with one barrier of all blocks of
-// all GPUs. Counts are added up in every GPU's memory, by which all take the same decisions; the arcs that leave what a
-// top-down level finds are counted by a copy of all degrees, those of a bottom-up level are not.
+// the memory of all others (`Shared`, mapped by CUDA IPC): words of its own segment bottom-up and bits top-down as they are
+// found; of a large top-down level words, gathered in a bitmap of its own first, as an atomic on the link is dear. Level and
+// parent go to the vertex's owner. Of several parents found for a vertex in one level the last one stays; all are right.
+// So frontiers are never exchanged, and a level ends with one barrier of all blocks of all GPUs. Counts are added up in
+// every GPU's memory, by which all take the same decisions: fast.cu's, but that the arcs that leave what a top-down level
+// finds are counted there, by a copy of all degrees, and those of a bottom-up level are not.
 //
 // Three bitmaps change places: the frontier, what is found, and the one before, which is cleared for the next level.
 // `visited` takes up the frontier at the beginning of a level, as others may have found vertices of any segment.
@@ -14,6 +15,10 @@
 #include "rows.cuh"
 
 static constexpr int THREADS = 1024, RESIDENT = 1;
+// Of the other GPUs' memory a word in so many bytes is touched beforehand, so that every link is used. A GPU that has more
+// pieces than MANY in a level gathers what it finds.
+static constexpr Count TOUCHED = 4096;
+static constexpr uint32_t MANY = 64;
 
 // Mirrored in cuda_gpus.py. arrived: blocks of this GPU at barriers of its own; target: blocks of all at the others.
 struct Control {
@@ -34,7 +39,7 @@ struct Shared {
 };
 
 struct World {
-    uint32_t me, gpus, segment;  // segment: positions of a GPU, a multiple of 32
+    uint32_t me, gpus, segment;  // segment: positions of a GPU, a multiple of 128
     char *const *shared;         // every GPU's
     Count set_bytes;             // of a bitmap
 
@@ -46,7 +51,14 @@ struct World {
         return reinterpret_cast<int2 *>(shared[gpu] + sizeof(Shared) + 3 * set_bytes);
     }
     __device__ Shared *counts(uint32_t gpu) const { return reinterpret_cast<Shared *>(shared[gpu]); }
+    // Add bits to a word of a set in every GPU's memory.
+    __device__ void tell(uint32_t number, uint32_t word, uint32_t bits) const {
+        for (uint32_t gpu = 0; bits && gpu < gpus; gpu++) atomicOr_system(&set(gpu, number)[word], bits);
+    }
 };
+
+// Words w to w + 3, w a multiple of four.
+static __device__ uint4 &four(uint32_t *set, uint32_t w) { return reinterpret_cast<uint4 *>(set)[w / 4]; }
 
 // Wait until all blocks of all GPUs have come. target: of thread 0. False, in every thread, where others do not come before
 // the deadline. What any thread wrote before, on any GPU, is seen by all afterwards.
@@ -88,43 +100,23 @@ static __device__ void add(World world, uint32_t slot, Count found, Count leavin
     if (threadIdx.x == 0 && sums[2]) atomicAdd(&control->inspected, sums[2]);
 }
 
-// root: its number on this GPU where `pieces` is null: then the only pieces are those of its row. degrees: by position.
-template <typename O>
-static __device__ Count expand(Place at, World world, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
-                               uint32_t *visited, uint32_t following, int level, const uint32_t *__restrict__ degrees,
-                               Count &leaving) {
-    Count found = 0;
-    for (uint32_t p = at.warp; p < count; p += at.warps) {
-        Piece piece;
-        if (pieces) {
-            piece = pieces[p];
-        } else {
-            O row = rows.offsets[root];
-            piece = piece_of(root, row, rows.offsets[root + 1] - row, p);
+// Wake the links, which rest some time after their last use, by reading a word in TOUCHED bytes of every other GPU's memory,
+// and leave together.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+    meet(uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, Count bytes,
+         uint32_t target, uint32_t patience_ms) {
+    const World world = {me, gpus, segment, shared, set_bytes};
+    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    uint32_t word, all = 0;
+    for (uint32_t gpu = 0; gpu < gpus; gpu++)
+        for (Count at = (blockIdx.x * THREADS + threadIdx.x) * TOUCHED; gpu != me && at < bytes;
+             at += gridDim.x * THREADS * TOUCHED) {
+            asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(word) : "l"(shared[gpu] + at));
+            all |= word;
         }
-        const int *ends = rows.ends + piece.first;
-        int head[PIECE / 32];
-        uint32_t word[PIECE / 32];
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) {
-            uint32_t place = 32 * i + at.lane;
-            head[i] = place < piece.count ? __ldg(&ends[place]) : -1;
-        }
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
-#pragma unroll
-        for (int i = 0; i < PIECE / 32; i++) {
-            uint32_t bit = 1u << (head[i] & 31);
-            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
-            for (uint32_t gpu = 0; gpu < world.gpus; gpu++)
-                atomicOr_system(&world.set(gpu, following)[head[i] >> 5], bit);
-            uint32_t owner = uint32_t(head[i]) / world.segment;
-            world.answer(owner)[head[i] - owner * world.segment] = {level, int(world.me * world.segment + piece.tail)};
-            leaving += degrees[head[i]];
-            found++;
-        }
-    }
-    return found;
+    // The words must have come.
+    __syncthreads_or(all);
+    world_barrier(world, target, deadline);
 }
 
 // visited, following: a segment's words of this GPU; frontier: of all positions.
@@ -151,10 +143,10 @@ static __device__ Count bottom_up(Place at, World world, Rows<O> in, const int *
 // k, m: vertices and arcs of the layout; root: its position; n: vertices of the graph that are this GPU's.
 template <typename O>
 static __device__ void search(World world, uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in,
-                              const int *first, const uint32_t *degrees, uint32_t *visited, Piece *pieces,
-                              Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels,
-                              int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
-                              uint32_t patience_ms) {
+                              const int *first, const uint32_t *degrees, uint32_t *visited, uint32_t *gathered,
+                              Piece *pieces, Control *control, uint32_t target, uint32_t n, const int4 *place,
+                              const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced,
+                              double alpha, double beta, uint32_t patience_ms) {
     __shared__ Count room[THREADS / 32][3];
     const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
     const uint32_t words = world.words(), all = words * world.gpus, before = world.me * words;
@@ -164,7 +156,7 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
     const uint32_t own_root = root - world.me * world.segment;
     int2 *answer = world.answer(world.me);
     Shared *counts = world.counts(world.me);
-    uint32_t gathered = 0;
+    uint32_t came = 0;
     uint32_t frontier = 0, following = 1, spare = 2;
     for (uint32_t w = thread; w < all; w += threads) {
         // Bits beyond a GPU's last vertex count as visited.
@@ -172,6 +164,7 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
         uint32_t beyond = there <= low ? EVERY : there - low < 32 ? EVERY << (there - low) : 0;
         uint32_t own = w == root / 32 ? 1u << root % 32 : 0;
         visited[w] = beyond | own;
+        gathered[w] = 0;
         world.set(world.me, frontier)[w] = own;
         world.set(world.me, following)[w] = world.set(world.me, spare)[w] = 0;
     }
@@ -185,12 +178,12 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
     if (!world_barrier(world, target, deadline)) goto late;
     if (thread == 0) control->begun = now_ns();
     {
-        Count frontiers = 1, arcs_out = 0;
+        Count frontiers = 1, arcs_out = degrees[root];
         bool up = false;
         uint32_t switches = 0, level = 1;
         for (; frontiers; level++) {
             const uint32_t slot = level % 3, next = (level + 1) % 3;
-            const uint32_t *reached = world.set(world.me, frontier);
+            uint32_t *reached = world.set(world.me, frontier);
             bool last = up;
             up = up ? double(frontiers) * beta * double(m) >= double(k) * k : arcs_out * alpha > m;
             if (thread == 0) {
@@ -200,12 +193,15 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
             }
             Count arcs = 0, members = 0;
             uint32_t count = 0;
-            for (uint32_t w = thread; w < all; w += threads) {
-                uint32_t bits = reached[w];
-                world.set(world.me, spare)[w] = 0;
-                members += __popc(bits);
+            for (uint32_t w = 4 * thread; w < all; w += 4 * threads) {
+                uint4 bits = four(reached, w);
+                four(world.set(world.me, spare), w) = {};
+                members += __popc(bits.x) + __popc(bits.y) + __popc(bits.z) + __popc(bits.w);
                 // The root is there; bottom-up this GPU's words are their finders'.
-                if (bits && level > 1 && !(up && w - before < words)) visited[w] |= bits;
+                if ((bits.x | bits.y | bits.z | bits.w) && level > 1 && !(up && w - before < words)) {
+                    uint4 seen = four(visited, w);
+                    four(visited, w) = {seen.x | bits.x, seen.y | bits.y, seen.z | bits.z, seen.w | bits.w};
+                }
             }
             if (level == 1) {
                 // The root's row needs no list.
@@ -214,16 +210,34 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
                 if (thread == 0) arcs = row;
             } else if (!up) {
                 arcs = list_pieces(at, words, out.offsets, reached + before, pieces, &control->pieces[slot]);
-                if (!grid_barrier(&control->arrived, gathered, deadline)) goto late;
+                if (!grid_barrier(&control->arrived, came, deadline)) goto late;
                 count = *(volatile uint32_t *)&control->pieces[slot];
             }
             Count found, leaving = 0, inspected = 0;
             if (up) {
                 found = bottom_up(at, world, in, first, reached, visited, following, answer, level, inspected);
             } else {
-                found = expand(at, world, out, level == 1 ? nullptr : pieces, count, own_root, visited, following, level,
-                               degrees, leaving);
+                auto write = [&](int head, uint32_t bit, uint32_t tail) {
+                    if (count > MANY)
+                        atomicOr(&gathered[head >> 5], bit);
+                    else
+                        world.tell(following, head >> 5, bit);
+                    uint32_t owner = uint32_t(head) / world.segment;
+                    world.answer(owner)[head - owner * world.segment] = {int(level), int(world.me * world.segment + tail)};
+                    leaving += degrees[head];
+                };
+                found = expand(at, out, level == 1 ? nullptr : pieces, count, own_root, visited, write);
                 inspected = arcs;
+                if (count > MANY) {
+                    if (!grid_barrier(&control->arrived, came, deadline)) goto late;
+                    for (uint32_t w = 4 * thread; w < all; w += 4 * threads) {
+                        uint4 bits = four(gathered, w);
+                        if (!(bits.x | bits.y | bits.z | bits.w)) continue;
+                        four(gathered, w) = {};
+                        world.tell(following, w, bits.x), world.tell(following, w + 1, bits.y);
+                        world.tell(following, w + 2, bits.z), world.tell(following, w + 3, bits.w);
+                    }
+                }
             }
             switches += up != last;
             add(world, slot, found, leaving, inspected, control, room);
@@ -265,21 +279,21 @@ static __device__ void spread(uint32_t own, uint32_t me, uint32_t gpus, uint32_t
     if (count == 0 && lane == 0 && first) first[v] = -1;
 }
 
-#define KERNEL(O, SUFFIX)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                 \
-        uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t k, Count m,     \
-        uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first, \
-        const uint32_t *degrees, uint32_t *visited, Piece *pieces, Control *control, uint32_t target, uint32_t n,    \
-        const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, \
-        double beta, uint32_t patience_ms) {                                                                         \
-        search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, \
-                  degrees, visited, pieces, control, target, n, place, old, levels, parents, trace, traced, alpha,   \
-                  beta, patience_ms);                                                                                \
-    }                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                            \
-        spread_##SUFFIX(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,                  \
-                        const int *whole_ends, const O *offsets, int *ends, int *first) {                            \
-        spread<O>(own, me, gpus, segment, whole, whole_ends, offsets, ends, first);                                  \
+#define KERNEL(O, SUFFIX)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                  \
+        uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t k, Count m,      \
+        uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first,  \
+        const uint32_t *degrees, uint32_t *visited, uint32_t *gathered, Piece *pieces, Control *control,              \
+        uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace,    \
+        uint32_t traced, double alpha, double beta, uint32_t patience_ms) {                                           \
+        search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first,  \
+                  degrees, visited, gathered, pieces, control, target, n, place, old, levels, parents, trace, traced, \
+                  alpha, beta, patience_ms);                                                                          \
+    }                                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                             \
+        spread_##SUFFIX(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,                   \
+                        const int *whole_ends, const O *offsets, int *ends, int *first) {                             \
+        spread<O>(own, me, gpus, segment, whole, whole_ends, offsets, ends, first);                                   \
     }
 
 KERNEL(uint32_t, u4)

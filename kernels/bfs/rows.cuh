@@ -38,6 +38,41 @@ static __device__ Count list_pieces(Place at, uint32_t words, const O *__restric
     return leaving;
 }
 
+// Mark the heads of `count` pieces visited; write(head, its bit, tail) for each that was not. Returns how many. root: where
+// `pieces` is null, as then the only ones are those of its row.
+template <typename O, typename Write>
+static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t root,
+                               uint32_t *visited, Write write) {
+    Count found = 0;
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece;
+        if (pieces) {
+            piece = pieces[p];
+        } else {
+            O row = rows.offsets[root];
+            piece = piece_of(root, row, rows.offsets[root + 1] - row, p);
+        }
+        const int *ends = rows.ends + piece.first;
+        int head[PIECE / 32];
+        uint32_t word[PIECE / 32];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t place = 32 * i + at.lane;
+            head[i] = place < piece.count ? __ldg(&ends[place]) : -1;
+        }
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t bit = 1u << (head[i] & 31);
+            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
+            write(head[i], bit, piece.tail);
+            found++;
+        }
+    }
+    return found;
+}
+
 // The parent of a vertex whose first entry is not in the frontier, -1 if no other is. All lanes of a warp call it.
 template <typename O>
 static __device__ int scan(uint32_t lane, bool wanted, uint32_t v, Rows<O> in, const uint32_t *frontier,

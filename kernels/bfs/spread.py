@@ -24,8 +24,8 @@ class Spread:
 
     @property
     def segment(self) -> int:
-        """Positions of a GPU, a multiple of a bitmap's word."""
-        return max(1, -(-self.k // (self.gpus * WORD))) * WORD
+        """Positions of a GPU, a multiple of four words of a bitmap, which are read at once."""
+        return max(1, -(-self.k // (self.gpus * 4 * WORD))) * 4 * WORD
 
     @property
     def positions(self) -> int:

@@ -16,7 +16,7 @@ def test_parts_are_the_layout(gpus, scale):
     k = len(layout.old)
     made = Spread(graph.n, k, gpus)
     positions = np.array([made.position(v) for v in range(k)])
-    assert len(set(positions.tolist())) == k and made.positions % 32 == 0
+    assert len(set(positions.tolist())) == k and made.segment % 128 == 0
     old = made.by_position(layout.old + 1)
     assert np.array_equal(old[positions], layout.old + 1)
     assert len(old) == made.positions and (old > 0).sum() == k == sum(made.own(gpu) for gpu in range(gpus))
