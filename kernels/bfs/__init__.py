@@ -148,8 +148,8 @@ VARIANTS = {
             "exchange": Parameter(
                 str,
                 "auto",
-                "through the host's memory by MPI, the same while the GPU computes, or GPUs read one another's memory",
-                choices=("auto", "host", "overlapped", "peer"),
+                "through the host's memory by MPI, the same while the GPU computes, by reading peers' memory, by NCCL",
+                choices=("auto", "host", "overlapped", "peer", "nccl"),
             ),
             "compress": Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter"),
         },

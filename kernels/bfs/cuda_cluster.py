@@ -6,6 +6,7 @@ hybrid on one device (cuda_step.py). What leaves it takes one of these ways:
     host  as in the paper: bitmaps and parents through page-locked memory and MPI
     peer  between ranks of one host: the members' bitmaps and parents are read where they lie, over NVLink or PCIe, by
           the kernels that need them; MPI is only the barrier
+    nccl  the same messages as through the host, from device to device
 
 `overlapped` is host with the bitmap of the first part under way while the device makes the second block, as in the
 paper's Fig 8; no barrier stands between, so that waiting is part of the communication.
@@ -29,6 +30,8 @@ from saitan.bfs.search import TOP_DOWN
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
+from saitan.cuda.nccl import Nccl
+from saitan.cuda.nccl import require as require_nccl
 from saitan.cuda.peer_memory import PeerMemory
 from saitan.exchange import Exchange, Spent
 from saitan.graph import Graph
@@ -47,10 +50,15 @@ class DevicePart(Part):
         super().__init__(number, partition, members)
         self._gather = partial(cluster_code.gather, members) if compress else members.gather
 
-    def attach(self, buffers: Buffers, following: list[int], found: list[int], peers: bool) -> None:
-        """following, found: addresses of the members' bitmaps and parents; peers: whether all of them are mapped."""
+    def attach(
+        self, buffers: Buffers, following: list[int], found: list[int], peers: bool, nccl: Nccl | None = None
+    ) -> None:
+        """following, found: addresses of the members' bitmaps and parents; peers: whether all of them are mapped.
+
+        nccl: what moves them otherwise, None for the host.
+        """
         made, place = self.partition, self.members.place
-        self.peers = peers
+        self.peers, self._nccl = peers, nccl
         self.following, self.found = following[place], found[place]
         self.visited, self.frontier = (pointer(buffers.empty(made.words, np.uint32)) for _ in range(2))
         self._answer = [buffers.empty(made.slice, np.int32) for _ in range(2)]
@@ -121,8 +129,14 @@ class DevicePart(Part):
         launch(self._take, blocks(made.slice_words), *sizes, self._gathered, self._theirs, *answer)
 
     def gather(self, stream: driver.Stream) -> None:
-        """All members' bitmaps to the device, by the host."""
-        spent = self.members.spent
+        """All members' bitmaps to the device, by NCCL or by the host."""
+        made, spent = self.partition, self.members.spent
+        if self._nccl:
+            with spent.clocked("moving"):
+                self._nccl.gather(self.following, self._gathered, made.words)
+                driver.Context.synchronize()
+            spent.sent += 4 * made.words * (made.parts - 1)
+            return
         with spent.clocked("moving"):
             driver.memcpy_dtoh_async(self._own_set, self.following, stream)
             stream.synchronize()
@@ -142,16 +156,26 @@ class DevicePart(Part):
         driver.memcpy_dtoh(self._sums, self._sums_at[0])
         starts = self._sums[:, [*range(0, self._count, self._grid[0]), self._count]].astype(np.int64)
         counts, comes = np.diff(starts)
+        if self._nccl:
+            with spent.clocked("moving"):
+                self._nccl.swap(self._out_at, starts[SENT], self._in_at, starts[AWAITED])
+                driver.Context.synchronize()
+            spent.sent += 4 * int(counts.sum() - counts[place])
+        else:
+            self._swap_by_host(starts, counts, comes)
+        answer = (level, *self._slices, self._degrees, self._record_at)
+        launch(self._unpack, self._grid, *sizes, self._sums_at[AWAITED], self._in_at, *answer)
+
+    def _swap_by_host(self, starts: np.ndarray, counts: np.ndarray, comes: np.ndarray) -> None:
         sent, arrived = self._out[: starts[SENT, -1]], self._in[: starts[AWAITED, -1]]
+        spent = self.members.spent
         with spent.clocked("moving"):
             if len(sent):
                 driver.memcpy_dtoh(sent, self._out_at)
-        self.members.swap(sent, counts, arrived, comes, made.slice)
+        self.members.swap(sent, counts, arrived, comes, self.partition.slice)
         with spent.clocked("moving"):
             if len(arrived):
                 driver.memcpy_htod(self._in_at, arrived)
-        answer = (level, *self._slices, self._degrees, self._record_at)
-        launch(self._unpack, self._grid, *sizes, self._sums_at[AWAITED], self._in_at, *answer)
 
     def read(self) -> None:
         """Queue reading what was counted into `record`."""
@@ -236,11 +260,12 @@ class DeviceLevels(ClusterLevels):
 class Cluster(ClusterSolver):
     """Paper H's hybrid over all ranks that were joined, a GPU each. alpha, beta: see search.Rule.
 
-    exchange: "host", "overlapped", "peer", or "auto": peer where all ranks are of one host and map one another's
-    memory, otherwise overlapped; compress: frontiers that go through the host as in cluster_code.py.
+    exchange: "host", "overlapped", "peer", "nccl", or "auto": peer where all ranks are of one host and map one
+    another's memory, otherwise nccl, or overlapped where there is none; compress: frontiers that go through the host as
+    in cluster_code.py.
 
     Raises ValueError for a number of ranks that the partition does not take; Unavailable, on every rank, where one has
-    no GPU or not enough memory, or where peers are asked for and cannot be mapped.
+    no GPU or not enough memory, or where peers or NCCL are asked for and cannot be had.
     """
 
     def __init__(
@@ -270,13 +295,16 @@ class Cluster(ClusterSolver):
         what = f"a rank's part of graph {self.source.name}"
         self.buffers = self.ranks.together_do(lambda: Buffers(forecast, what))
         self._mapped = self._map()
+        self._nccl = self._joined()
         own = self._mapped.own if self._mapped else pointer(self.buffers.empty(self._size * len(self.parts), np.uint8))
         addresses = self._mapped.addresses if self._mapped else [own] * self.ranks.size
         for number, part in self.parts.items():
             members = [addresses[r] + self._size * made.place(r, number) for r in made.members(number)]
-            part.attach(self.buffers, members, [a + self._found_at for a in members], self._direct)
+            part.attach(
+                self.buffers, members, [a + self._found_at for a in members], self._direct, self._nccl.get(number)
+            )
         levels = self.ranks.together_do(lambda: DeviceLevels(held, self.parts, self.world, self.spent, self.buffers))
-        levels.overlaps = not self._direct and self._exchange != "host"
+        levels.overlaps = not self._direct and not self._nccl and self._exchange != "host"
         return levels
 
     @property
@@ -309,7 +337,21 @@ class Cluster(ClusterSolver):
                 raise
             return None
 
+    def _joined(self) -> dict[int, Nccl]:
+        """NCCL among the members of each part, where it is what moves their bitmaps and parents."""
+        if self._direct or self._exchange not in ("auto", "nccl"):
+            return {}
+        try:
+            require_nccl(self.ranks)
+        except Unavailable:
+            if self._exchange == "nccl":
+                raise
+            return {}
+        return {number: Nccl(part.members.comm) for number, part in self.parts.items()}
+
     def close(self) -> None:
+        for nccl in self._nccl.values():
+            nccl.close()
         super().close()
         if self._mapped:
             self._mapped.free()

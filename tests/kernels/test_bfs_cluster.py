@@ -1,7 +1,9 @@
 """Paper H's cluster variant on several ranks: see cluster_ranks.py, which they run; partition and messages here."""
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from saitan import bfs
 from saitan.arc_parts import GraphArcs, KroneckerArcs
 from saitan.bfs import cluster_code
 from saitan.bfs.partition import PROCESSES, Partition
+from saitan.cuda import nccl
 from saitan.generators import GENERATORS
 from saitan.problem import Unavailable
 from saitan.workflow.graphs import parquet
@@ -46,6 +49,19 @@ def test_gpus_exchange_is_not_for_the_cpu():
     graph = GENERATORS["kronecker"](scale=5, seed=3)
     with pytest.raises(Unavailable, match=r"^exchange=peer is between GPUs; on the CPU there is host$"):
         bfs.prepare(graph, "cluster", "cpu", exchange="peer")
+
+
+def test_what_nccl_lacks_is_one_line(monkeypatch):
+    together = SimpleNamespace(size=2, together_do=lambda do: do(), each=lambda value: [value, value])
+    monkeypatch.setitem(sys.modules, "nccl.bindings", None)
+    with pytest.raises(Unavailable, match=r"^NCCL cannot be used \(pip install -e '\.\[nccl\]'\): .+$"):
+        nccl.require(together)
+    monkeypatch.setattr(nccl, "_load", lambda: None)
+    monkeypatch.setattr(nccl, "device", lambda: SimpleNamespace(pci_bus_id=lambda: "0000:01:00.0"))
+    with pytest.raises(Unavailable, match=r"^NCCL needs a GPU for every rank, and ranks share one here$"):
+        nccl.require(together)
+    together.each = lambda value: [value, (*value[:1], "0000:02:00.0")]
+    nccl.require(together)
 
 
 @pytest.mark.parametrize("processes", PROCESSES[:5])

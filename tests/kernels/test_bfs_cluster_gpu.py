@@ -1,10 +1,13 @@
 """Paper H's cluster variant on GPU ranks: as test_bfs_cluster.py; ranks share a GPU where there are fewer."""
 
+import importlib.util
 import json
 
 import pytest
 from mpi import needs_ranks, on_ranks
 from test_bfs_cluster import SCRIPT
+
+from saitan import cuda
 
 pytestmark = [pytest.mark.gpu, needs_ranks, pytest.mark.timeout(120)]
 
@@ -22,3 +25,13 @@ pytestmark = [pytest.mark.gpu, needs_ranks, pytest.mark.timeout(120)]
 )
 def test_ranks_equal_one_process(number, graphs, exchange, compress):
     on_ranks(number, SCRIPT, str(graphs), "cuda", json.dumps({"exchange": exchange, "compress": compress}))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("nccl"), reason="nccl4py is not installed (pip install -e '.[nccl]')")
+def test_nccl_equals_one_process():
+    import pycuda.driver as driver
+
+    cuda.device()
+    if driver.Device.count() < 2:
+        pytest.skip("NCCL needs two GPUs")
+    on_ranks(2, SCRIPT, "8", "cuda", '{"exchange": "nccl"}')
