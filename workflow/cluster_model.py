@@ -7,8 +7,9 @@
 `measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what
 every level took, and .npz: the levels of all vertices, of which `draw` counts what was looked at and sent. It fits a
 model to all points of a backend (saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv
-and model.svg: the paper's nodes (2^23 vertices each; processes as in its Table 2) on the CPU, 2^24 vertices a GPU on
-GPUs. Network: that of the ranks measured unless given.
+and model.svg: the nodes of the paper's Fig 9 (which prints no numbers; 2^23 vertices each, processes as in its Table 2)
+on the CPU, 2^24 vertices a GPU on GPUs, beside what was published of as many. Network: that of the ranks measured
+unless given.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ SEED = 1
 # Vertices of a node of the paper, and of a GPU; processes of the paper's 1 to 64 nodes.
 NODE, GPU = 1 << 23, 1 << 24
 NODES = {1: 2, 2: 8, 4: 8, 8: 32, 16: 32, 32: 128, 64: 128}
+# First of Graph500's list of November 2025: NVIDIA and CoreWeave, 8,192 H100, 2.2e12 vertices, 410e12 TEPS.
+PUBLISHED_GPUS, PUBLISHED_TEPS = 8192, 410e12
 
 
 def measure(arguments: argparse.Namespace) -> None:
@@ -111,6 +114,9 @@ def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | 
         teps = _harmonic(base, seconds) * times
         about = {"backend": backend, "processes": processes, "nodes": nodes, "vertices": vertices}
         rows.append(about | {"kind": "modelled beyond", "teps": teps})
+        if backend == "cuda":
+            share = PUBLISHED_TEPS / PUBLISHED_GPUS
+            rows.append(about | {"kind": "published, by GPU", "teps": share * processes})
     return rows
 
 
@@ -132,22 +138,36 @@ def draw(arguments: argparse.Namespace) -> None:
     for backend in sorted({point["backend"] for point in points}):
         rows += modelled([point for point in points if point["backend"] == backend], latency, rate)
     table = pd.DataFrame(rows)
-    for _, pair in table[table["kind"] != "modelled beyond"].groupby(["backend", "processes", "vertices"]):
+    for _, pair in table[table["kind"].isin(["measured", "modelled"])].groupby(["backend", "processes", "vertices"]):
         measured, made = (pair.loc[pair["kind"] == kind, "teps"].iloc[0] for kind in ("measured", "modelled"))
         about = pair.iloc[0]
         where = f"{about.backend} {about.processes} x, {about.vertices:,} vertices"
         print(f"{where}: measured {measured:.3g}, modelled {made:.3g} TEPS, {made / measured - 1:+.0%}")
     _write(arguments.folder / "model.csv", table.to_csv(index=False))
-    base = alt.Chart(table).encode(
-        x=alt.X("processes:Q", scale=alt.Scale(type="log", base=2), title="Processes"),
+    chart = alt.hconcat(*(_panel(alt, *of) for of in table.groupby("backend")))
+    chart = chart.properties(title="Measured (points), modelled (dashed)")
+    with beside(arguments.folder / "model.svg") as part:
+        chart.save(part, format="svg")
+
+
+def _panel(alt: Any, backend: str, table: Any) -> Any:
+    """The chart of a backend."""
+    titles = {"cpu": "Nodes; measured: processes", "cuda": "GPUs"}
+    base = alt.Chart(table.assign(at=table["nodes"].fillna(table["processes"]))).encode(
+        x=alt.X("at:Q", scale=alt.Scale(type="log", base=2), title=titles[backend]),
         y=alt.Y("teps:Q", scale=alt.Scale(type="log"), title="TEPS"),
-        color=alt.Color("backend:N", title="Backend"),
     )
     lines = base.transform_filter("datum.kind == 'modelled beyond'").mark_line(strokeDash=[6, 4], point=True)
     marks = base.transform_filter("datum.kind == 'measured'").mark_point(filled=True, size=60)
-    chart = alt.layer(lines, marks).properties(title="Measured (points), modelled (dashed)", width=480, height=320)
-    with beside(arguments.folder / "model.svg") as part:
-        chart.save(part, format="svg")
+    layers = [lines, marks]
+    if backend == "cuda":
+        share = f"published: {PUBLISHED_TEPS / PUBLISHED_GPUS / 1e9:.0f} GTEPS a GPU on {PUBLISHED_GPUS:,} H100"
+        published = base.transform_filter("datum.kind == 'published, by GPU'")
+        layers.append(published.mark_line(color="gray"))
+        last = published.transform_filter(f"datum.at == {PUBLISHED_GPUS}")
+        layers.append(last.mark_point(color="gray", filled=True, shape="diamond", size=80))
+        layers.append(last.mark_text(color="gray", align="right", dx=-8, text=share))
+    return alt.layer(*layers).properties(width=400, height=320)
 
 
 def main() -> None:

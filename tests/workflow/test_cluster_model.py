@@ -34,6 +34,23 @@ def test_points_are_measured_and_drawn(tmp_path, run, capsys):
     assert "stroke-dasharray" in (tmp_path / "model.svg").read_text()
 
 
+def test_gpus_stand_beside_what_was_published(tmp_path, run):
+    run("measure", "--ranks", 1, "--scale", 8, "--roots", 1, "--out", tmp_path)
+    point = json.loads((tmp_path / "cpu-1-8.json").read_text())
+    (tmp_path / "cuda-1-8.json").write_text(json.dumps(point | {"backend": "cuda"}))
+    (tmp_path / "cpu-1-8.json").unlink()
+    (tmp_path / "cpu-1-8.npz").rename(tmp_path / "cuda-1-8.npz")
+    run("draw", tmp_path)
+    rows = list(csv.DictReader((tmp_path / "model.csv").open()))
+    modelled, published = (
+        {int(row["processes"]): float(row["teps"]) for row in rows if row["kind"] == kind}
+        for kind in ("modelled beyond", "published, by GPU")
+    )
+    assert list(modelled) == list(published) == [8, 32, 128, 512, 2048, 8192]
+    assert published[8192] == 410e12 and published[8] == pytest.approx(8 * 50e9, rel=0.01)
+    assert "published: 50 GTEPS a GPU on 8,192 H100" in (tmp_path / "model.svg").read_text()
+
+
 def test_a_folder_without_points_is_one_line(tmp_path, run):
     with pytest.raises(SystemExit, match=r"holds no points: `measure --out"):
         run("draw", tmp_path)
