@@ -279,6 +279,12 @@ def test_errors_are_those_of_numpy():
         assert counters[name] == pytest.approx(value, rel=1e-9, abs=1e-14), name
 
 
+def test_errors_of_nothing_are_none():
+    nothing = compare(np.empty(0), np.empty(0), 52, 0.0, 2)
+    assert nothing == Errors(0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    assert not any(nothing.metrics(2).values())
+
+
 def test_states_are_those_of_their_circuits():
     """The inverse FFT is the quantum Fourier transform; phase estimation is its inverse of the phases' powers."""
     q, n = 9, 512

@@ -2,15 +2,18 @@
 
 For developers; not part of CI.
 
-    python tests/mutants/kernels.py compile sm_90 FOLDER    cubins as they are and with each fault; needs no GPU
-    python tests/mutants/kernels.py run FOLDER              the tests of each fault, on the GPU
+    python tests/mutants/kernels.py compile sm_90 FOLDER [PROBLEM ...]  cubins as they are and with each fault
+    python tests/mutants/kernels.py run FOLDER                          the tests of each fault, on the GPU
 
-Sources stay as they are: a fault is planted in a copy of its folder, and the tests load the cubins of that copy.
+Compiling needs no GPU; named problems (folders of kernels/) limit it to them and to "cuda". Sources stay as they are: a
+fault is planted in a copy of its folder, and the tests load the cubins of that copy. A fault is found by its text, in
+which line breaks and blanks count alike. One whose text is gone is named and left out, and the exit status is 1.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -32,19 +35,39 @@ AS_IT_IS = "as-it-is"
 AT_ONCE, LIMIT = 8, 90
 
 
-def compile_all(arch: str, folder: Path) -> None:
-    """folder/as-it-is/<arch>/<problem>/<stem>.cubin, and folder/<number>/... of what a fault changes."""
-    jobs = [(AS_IT_IS, source, None) for source in KERNELS.glob("*/*.cu")]
+def pattern(fault: dict) -> re.Pattern[str]:
+    """A fault's text with any white space where it has some."""
+    return re.compile(r"\s+".join(map(re.escape, fault["old"].split())))
+
+
+def compile_all(arch: str, folder: Path, problems: list[str]) -> bool:
+    """folder/as-it-is/<arch>/<problem>/<stem>.cubin, and folder/<number>/... of what a fault changes.
+
+    Returns whether every fault is there to be planted; names those that are not.
+    """
+    wanted = {*problems, "cuda"} if problems else {source.parent.name for source in KERNELS.glob("*/*.cu")}
+    jobs = [(AS_IT_IS, source, None) for source in KERNELS.glob("*/*.cu") if source.parent.name in wanted]
+    gone = 0
     for number, fault in enumerate(FAULTS):
         changed = KERNELS / fault["file"]
-        if changed.read_text().count(fault["old"]) != 1:
-            sys.exit(f"kernels.toml: {fault['file']} does not have once: {fault['old']}")
-        sources = [changed]
-        if changed.suffix == ".cuh":
-            sources = [source for source in changed.parent.glob("*.cu") if f'"{changed.name}"' in source.read_text()]
-        jobs += [(str(number), source, fault) for source in sources]
+        if changed.parent.name not in wanted:
+            continue
+        if len(pattern(fault).findall(changed.read_text())) != 1:
+            gone += 1
+            print(f"kernels.toml: {fault['file']} does not have once: {fault['old']}")
+            continue
+        jobs += [(str(number), source, fault) for source in users(changed)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda job: compile_one(arch, folder, *job), jobs))
+    return not gone
+
+
+def users(file: Path) -> list[Path]:
+    """A .cu itself; of a header all .cu of its folder that include it, or a header that does."""
+    if file.suffix == ".cu":
+        return [file]
+    beside = [other for other in file.parent.glob("*.cu*") if f'"{file.name}"' in other.read_text()]
+    return list(dict.fromkeys(user for other in beside for user in users(other)))
 
 
 def compile_one(arch: str, folder: Path, name: str, source: Path, fault: dict | None) -> None:
@@ -55,28 +78,29 @@ def compile_one(arch: str, folder: Path, name: str, source: Path, fault: dict | 
         shutil.copytree(source.parent, copy)
         if fault:
             changed = copy / Path(fault["file"]).name
-            changed.write_text(changed.read_text().replace(fault["old"], fault["new"]))
+            changed.write_text(pattern(fault).sub(lambda _: fault["new"], changed.read_text()))
         output.write_bytes(build(copy / source.name, arch).cubin)
 
 
 def run_all(folder: Path) -> bool:
     """Whether every fault is noticed by tests that pass without it; prints a line each."""
-    for name in map(str, range(len(FAULTS))):
+    faults = {number: fault for number, fault in enumerate(FAULTS) if (folder / str(number)).exists()}
+    for name in map(str, faults):
         for cubin in (folder / AS_IT_IS).rglob("*.cubin"):
             beside = folder / name / cubin.relative_to(folder / AS_IT_IS)
             if not beside.exists():
                 beside.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(cubin, beside)
-    different = dict.fromkeys(fault["tests"] for fault in FAULTS)
+    different = dict.fromkeys(fault["tests"] for fault in faults.values())
     with ThreadPoolExecutor(AT_ONCE) as pool:
         passing = dict(zip(different, pool.map(lambda tests: fails(folder / AS_IT_IS, tests), different), strict=True))
-        found = list(pool.map(lambda n: fails(folder / str(n), FAULTS[n]["tests"]), range(len(FAULTS))))
+        found = list(pool.map(lambda n: fails(folder / str(n), FAULTS[n]["tests"]), faults))
     for tests, failed in passing.items():
         if failed:
             print(f"fails without any fault: {tests}: {failed}")
-    for fault, failed in zip(FAULTS, found, strict=True):
+    for fault, failed in zip(faults.values(), found, strict=True):
         print(f"{'noticed' if failed else 'NOT NOTICED'}: {fault['file']}: {fault['new'] or 'nothing'}: {failed}")
-    print(f"{sum(map(bool, found))} of {len(FAULTS)} noticed")
+    print(f"{sum(map(bool, found))} of {len(faults)} noticed")
     return all(found) and not any(passing.values())
 
 
@@ -102,8 +126,8 @@ def fails(cubins: Path, tests: str) -> str:
 
 def main() -> None:
     match sys.argv[1:]:
-        case ["compile", arch, folder]:
-            compile_all(arch, Path(folder))
+        case ["compile", arch, folder, *problems]:
+            sys.exit(not compile_all(arch, Path(folder), problems))
         case ["run", folder]:
             sys.exit(not run_all(Path(folder)))
         case _:

@@ -121,6 +121,8 @@ def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     assert scale(drawn, "y")["constant"] == 1000
     drawn = specification(figure(y_log=True), phases(), interactive=False)
     assert scale(drawn, "y")["type"] == "log"
+    nothing = axis_of("y", pd.Series([0, 0]), "Updated", log=True, bars=False, unit="")
+    assert nothing.axis.values == [0, 1] and nothing.scale.constant == 1
 
 
 def test_a_number_over_a_panel_says_what_it_is():

@@ -108,6 +108,18 @@ def test_relabel_only_renames(graph, order):
         assert (np.diff(names[met:]) > 0).all()
 
 
+@given(graphs())
+def test_blocks_of_rows_hold_as_many_arcs_as_they_may(graph):
+    blocks, end = list(arcs._row_blocks(graph)), 0
+    for rows in blocks:
+        assert rows.start == end < rows.stop
+        end = rows.stop
+        held, wider = (graph.offsets[min(stop, graph.n)] - graph.offsets[rows.start] for stop in (end, end + 1))
+        assert end - rows.start <= arcs._BLOCK and (held <= arcs._BLOCK or end == rows.start + 1)
+        assert end == graph.n or end - rows.start == arcs._BLOCK or wider > arcs._BLOCK
+    assert end == graph.n
+
+
 def test_vertices_of_one_degree_keep_their_order():
     rng = np.random.default_rng(1)
     degrees = rng.integers(1, 4, 500)

@@ -94,6 +94,14 @@ def test_foreign_files_are_refused(tmp_path, content):
         read_graph(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["vertices", "edges"])
+def test_a_file_that_was_damaged_later_is_named(tmp_path, name):
+    write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
+    (tmp_path / f"{name}.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(Failure, match=rf"{name}.parquet: not a graph written by saitan: delete it and convert again"):
+        read_graph(tmp_path)
+
+
 def test_a_full_disk_leaves_the_old_graph(tmp_path, monkeypatch):
     write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
 

@@ -87,6 +87,14 @@ def test_a_second_attempt_may_succeed(server, tmp_path):
     assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
 
 
+@pytest.mark.parametrize("status", [408, 416, 429, 500])
+def test_what_a_server_may_do_better_later_is_asked_for_again_from_the_beginning(server, tmp_path, status):
+    server.answers = [(200, PACKED[:20], len(PACKED)), (status, b"", None), (200, PACKED, None)]
+    fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256, pause=0)
+    assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
+    assert server.ranges == [None, "bytes=20-", None]
+
+
 def test_a_damaged_archive_is_fetched_again_without_a_checksum_too(server, tmp_path):
     server.answers = [(200, PACKED[:-10], None), (200, PACKED, None)]
     fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", pause=0)
