@@ -89,7 +89,6 @@ def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
     arcs = (graph.offsets, graph.targets, graph.weights, distances, limit)
     before = np.full(graph.n, NONE, np.uint32)
     _hang_from_nearer(*arcs, before)
-    before[source] = NONE
     reached = distances != limit
     rooted = before != NONE
     rooted[source] = True

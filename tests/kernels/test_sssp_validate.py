@@ -86,14 +86,16 @@ def test_right_answers_pass(certify, case):
 
 
 def spoiled(distances, vertex):
-    """Wrong values for an entry: next above and below, 0, unreached, the last before unreached, far above and below."""
+    """Wrong values for an entry: next above and below, 0, unreached, the last before unreached, far above and below, of
+    floats negative and NaN too.
+    """
     was, limit = distances[vertex], sssp.unreachable(distances.dtype)
     if distances.dtype.kind == "u":
         near = {int(was) - 1, int(was) + 1, int(was) // 2, 2 * int(was), 0, int(limit), int(limit) - 1}
         values = {value for value in near if 0 <= value <= int(limit)}
     else:
         near = {np.nextafter(was, limit), np.nextafter(was, was.dtype.type(0)), was / 2, was.dtype.type(0)}
-        values = near | {limit, np.finfo(was.dtype).max}
+        values = near | {limit, np.finfo(was.dtype).max, -1.0, np.nan}
     return [distances.dtype.type(value) for value in values if value != was]
 
 
