@@ -1,3 +1,4 @@
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,13 @@ def test_any_rows_come_back_bit_for_bit(tmp_path_factory, array, data, compresse
     high = data.draw(st.integers(low, len(array)))
     part = read_answer(path, slice(low, high))
     assert part.tobytes() == array[low:high].tobytes() and part.shape == array[low:high].shape
+
+
+def test_any_rows_of_several_blocks(tmp_path):
+    array = np.arange(24, dtype=np.uint32).reshape(12, 2)
+    path = write(tmp_path, array, [(0, 1), (1, 4), (4, 9), (9, 12)])
+    for low, high in itertools.combinations(range(13), 2):
+        assert np.array_equal(read_answer(path, slice(low, high)), array[low:high])
 
 
 def test_an_answer_says_what_it_is(tmp_path):

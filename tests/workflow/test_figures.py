@@ -112,6 +112,8 @@ def test_only_the_chart_for_the_screen_answers_the_pointer():
     assert {param["bind"] for param in interactive["params"]} == {"legend", "scales"}
     assert list(of_kind(interactive, "tooltip"))
     assert "params" not in printed
+    plain = specification(figure(), phases(), interactive=True)
+    assert {param["bind"] for param in plain["params"]} == {"scales"}
     assert not list(of_kind(printed, "tooltip"))
 
 

@@ -487,3 +487,22 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write):
     assert graphs == [("cpu", "h"), ("cuda", "g"), ("cpu", "g"), ("cpu", "alone")]
     assert set(table["quantity"]) >= {"time", "phases"}
     assert figure["ratio"].tolist() == [0.8, 2.0, 3.0] and figure["graph"].tolist() == ["h", "g", "g"]
+
+
+def test_a_ratio_to_a_rival_is_as_doubtful_as_both(write):
+    samples = [
+        write("fast", "fast", seconds(2.0)),
+        write("scipy", "scipy", seconds(4.0), settled=False),
+        write("conventional", "conventional", seconds(8.0), disturbed=["other load"]),
+    ]
+    settings = {"variants": ["fast", "conventional", "scipy"], "quantities": ["memory"], "baseline": "fast"}
+    table, figure = shown("rivals", settings, samples)
+    said = {r.quantity: (r.settled, r.disturbed) for r in table.itertuples()}
+    assert said == {
+        "time": (True, ""),
+        "memory": (True, ""),
+        "over the best of the others": (False, "other load"),
+        "over scipy": (False, ""),
+        "over conventional": (True, "other load"),
+    }
+    assert figure["settled"].tolist() == [False]
