@@ -47,6 +47,11 @@ def one_way_streets_and_parts_that_are_not_connected(backend):
 def sums_that_need_64_bits_inside_or_in_the_answer(backend):
     for make in (both_ways, Graph.from_arcs):
         for core in (1, 9):
-            for arc, bits in ((2**28, 32), (2**29 - 1, 32), (2**32 - 2, 64), (2**31, 64)):
-                graph = make(9, np.arange(8), np.arange(1, 9), np.full(8, arc, np.uint32))
+            # The last of 32 bits stands for unreached.
+            for arc, last, bits in (
+                *((2**28, 2**28, 32), (2**29 - 1, 2**29 - 1, 32), (2**32 - 2, 2**32 - 2, 64), (2**31, 2**31, 64)),
+                *((2**29, 2**29 - 2, 32), (2**29, 2**29 - 1, 64)),
+            ):
+                weights = np.array([arc] * 7 + [last], np.uint32)
+                graph = make(9, np.arange(8), np.arange(1, 9), weights)
                 assert swept(backend, graph, core=core)["distance_bits"] == bits

@@ -41,6 +41,13 @@ def test_slabs_and_reductions_are_the_cpus(variant, dtype):
     solver.close()
 
 
+def test_all_threads_of_a_block_have_their_part_of_a_reduction():
+    graph = random_graph(1300, 2600, 0, 50, np.uint32, 2)
+    twin = apsp.reductions(graph, range(40), backend="cpu")
+    for name, values in apsp.reductions(graph, range(40), backend="cuda").items():
+        assert np.array_equal(values, twin[name])
+
+
 @pytest.mark.parametrize("buffer", [1, 1300, 1 << 20])
 def test_the_ring_hands_on_rows_in_order(monkeypatch, buffer):
     monkeypatch.setattr("saitan.cuda.ring.BUFFER", buffer)

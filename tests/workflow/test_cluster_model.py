@@ -26,6 +26,7 @@ def test_points_are_measured_and_drawn(tmp_path, run, capsys):
     run("draw", tmp_path, "--latency-us", 2, "--rate-gb", 5)
     assert capsys.readouterr().out.count("measured") == 2
     rows = list(csv.DictReader((tmp_path / "model.csv").open()))
+    assert "" not in rows[0]
     beyond = [row for row in rows if row["kind"] == "modelled beyond"]
     assert [(int(row["processes"]), float(row["nodes"])) for row in beyond] == [
         (processes, nodes) for nodes, processes in cluster_model.NODES.items()

@@ -13,7 +13,7 @@ import pytest
 from saitan.workflow.axes import axis_of
 from saitan.workflow.figures import Drawn, draw, specification
 from saitan.workflow.step import Failure
-from saitan.workflow.vega import identity_of
+from saitan.workflow.vega import identity_of, theme
 
 
 def figure(**changes):
@@ -115,6 +115,11 @@ def test_only_the_chart_for_the_screen_answers_the_pointer():
     plain = specification(figure(), phases(), interactive=True)
     assert {param["bind"] for param in plain["params"]} == {"scales"}
     assert not list(of_kind(printed, "tooltip"))
+
+
+def test_what_is_printed_is_on_white_and_a_dark_page_shows_through():
+    assert specification(figure(), phases(), interactive=False)["config"]["background"] == "white"
+    assert theme(dark=True)["background"] == "transparent"
 
 
 def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():

@@ -289,6 +289,9 @@ def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(Failure, match=r"plan\.json: experiments\.0\.table: Field required"):
         read_plan(tmp_path / "plan.json")
+    (tmp_path / "plan.json").write_text("[]")
+    with pytest.raises(Failure, match=r"plan\.json: plan: Input should be an object"):
+        read_plan(tmp_path / "plan.json")
 
 
 def keys_and(laid_out, what):
@@ -503,6 +506,17 @@ def test_values_of_very_different_size_have_a_unit_each():
         (0.033, "TOP/s", "0.03300 TOP/s"),
         (12e9, "TEPS", "12 GTEPS"),
         (0, "bytes", "0 B"),
+        (1023, "bytes", "1,023 B"),
+        (1024, "bytes", "1 KiB"),
+        (999, "vertices", "999 vertices"),
+        (1000, "vertices", "1 k vertices"),
+        (999_999, "vertices", "1,000 k vertices"),
+        (1e6, "vertices", "1 M vertices"),
+        (999e6, "TEPS", "999 MTEPS"),
+        (1e9, "TEPS", "1 GTEPS"),
+        (1e12, "TEPS", "1 TTEPS"),
+        (1e-3, "s", "1 ms"),
+        (0.000999, "s", "999 µs"),
         (float("inf"), "s", "∞ s"),
         (float("nan"), "s", "–"),
         (None, "", "–"),
