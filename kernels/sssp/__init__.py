@@ -99,7 +99,7 @@ VARIANTS = {
         "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
-        cubins=("fast", "broad", "validate"),
+        cubins=("fast", "broad", "chains", "validate"),
         parameters={
             "delta": Parameter(
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
@@ -155,6 +155,7 @@ METRICS = {
     "pulled": Metric("arcs into vertices that pulled, which are relaxations too"),
     "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
+    "core": Metric("vertices that are searched, where chains and hanging trees were taken out"),
     "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
     "distance_bits": Metric("bits of a distance: 64 where 32 overflowed"),
 }

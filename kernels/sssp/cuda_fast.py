@@ -8,8 +8,10 @@ import numpy as np
 
 from saitan.graph import Graph
 from saitan.problem import Checked, Run
+from saitan.sssp.chains import worth_contracting
 from saitan.sssp.choice import BROAD, RESIDENT, chosen, level_sizes
 from saitan.sssp.cuda_broad import Broad
+from saitan.sssp.cuda_chains import Contracted
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.cuda_solver import CudaSolver
 from saitan.sssp.simplify import simplified
@@ -19,6 +21,7 @@ from saitan.sssp.validate import CERTIFIED
 class Fast(CudaSolver):
     """One source at a time: by queues of blocks (fast.cu), by phases of the whole grid (broad.cu), or both in turn.
 
+    The queues search the graph without its chains (chains.py) where that is worth it; making it is `prepare_s`.
     delta: how far the bound rises, in the weights' unit: a hop of fast.cu, or at a time; adapts where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     """
@@ -27,11 +30,18 @@ class Fast(CudaSolver):
         simple = simplified(graph)
         sizes = level_sizes(simple)
         engine = chosen(simple, sizes)
+        self._why = {"engine": engine, "levels": len(sizes), "degree": simple.m / simple.n}
+        begin = time.perf_counter()
+        chains = worth_contracting(simple, len(sizes)) if engine == RESIDENT else None
+        if chains is not None:
+            self._why["prepare_s"] = time.perf_counter() - begin
+            super().__init__(graph, Contracted.forecast(simple, chains))
+            self.engine = Contracted(simple, chains, self.buffers, delta=delta)
+            return
         needed = (engine != BROAD) * Resident.forecast(simple) + (engine != RESIDENT) * Broad.forecast(simple)
         super().__init__(graph, needed)
         tail = Resident(simple, self.buffers, delta=delta) if engine != BROAD else None
         self.engine = tail if engine == RESIDENT else Broad(simple, self.buffers, delta=delta, tail=tail)
-        self._why = {"engine": engine, "levels": len(sizes), "degree": simple.m / simple.n}
 
     def run(self, source: int) -> Run:
         """Answer one source; `rounds` is among the counters where the persistent kernel ran."""
@@ -47,7 +57,7 @@ class Fast(CudaSolver):
         seconds float64, and int64: hops, updated (vertices relaxed), repeated (changes to a vertex that had been
         relaxed before), listed (entries that wait when the round ends).
         """
-        if not isinstance(self.engine, Resident):
+        if isinstance(self.engine, Broad):
             return {}
         rounds = self.engine.trace(source)
         counted = {"updated": "vertices", "listed": "waiting", "hops": "hops", "repeated": "repeated"}

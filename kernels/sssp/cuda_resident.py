@@ -7,6 +7,9 @@ gives more answers a second, each with a higher latency.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pycuda.driver as driver
 
@@ -138,8 +141,12 @@ class Resident:
 
     def trace(self, source: int) -> np.ndarray:
         """Answer one source; returns ROUND [rounds], at most TRACED of them."""
+        return self.traced(lambda traces: self.launch(np.array([source]), Laps(), traces)[1])
+
+    def traced(self, launch: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """ROUND [rounds] of a launch of one query, which gets the array for them and returns its record."""
         traces = self._buffers.empty(TRACED, ROUND)
-        _, records = self.launch(np.array([source]), Laps(), traces)
+        records = launch(traces)
         noted = traces.get()[: int(records["rounds"][0])]
         self._buffers.release(traces)
         return noted
@@ -150,12 +157,11 @@ class Resident:
         Raises Unavailable when a query ends by its timeout.
         """
         self.sources.set(sources.astype(np.uint32))
-        timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_ROW * self.n_rows // 1000
         records = run_until_it_fits(
-            lambda: self._attempt(laps, timeout_ms, traces),
+            lambda: self._attempt(laps, traces),
             widen=lambda: self.take(widened_type(self.dtype)),
             grow=self.grow,
-            timed_out=f"fast ended on {self.graph.name} by its timeout of {timeout_ms / 1000:g} s",
+            timed_out=f"fast ended on {self.graph.name} by its timeout of {self.timeout_ms / 1000:g} s",
         )
         return sum(laps.seconds()), records
 
@@ -167,11 +173,16 @@ class Resident:
         self.spill *= 2
         self.take(self.dtype)
 
-    def _attempt(self, laps: Laps, timeout_ms: int, traces) -> tuple[int, np.ndarray]:
+    @property
+    def timeout_ms(self) -> int:
+        """Of a query."""
+        return TIMEOUT_MS + TIMEOUT_US_A_ROW * self.n_rows // 1000
+
+    def _attempt(self, laps: Laps, traces) -> tuple[int, np.ndarray]:
         """How the queries ended, and their records."""
         with laps:
             self.start()
-            self.go_on(0, 0, 0, timeout_ms, traces)
+            self.go_on(0, 0, 0, self.timeout_ms, traces)
             self._finish()
         records = self.noted()
         return int(np.bitwise_or.reduce(records["ended"])), records
@@ -200,5 +211,6 @@ class Resident:
     def noted(self) -> np.ndarray:
         """RECORD [count] of the launch, which it waits for."""
         records = self.records.get()
-        self._round = int(records["last_round"].max())
+        # A query that had nothing to begin with leaves no number.
+        self._round = max(self._round, int(records["last_round"].max()))
         return records

@@ -1,0 +1,340 @@
+"""A graph without its long chains and hanging trees: what is left, and what the distances of the others follow from.
+
+Vertices of one neighbour are taken away until none is left (hanging trees), then those of two (chains); an arc from one
+end of a chain to the other, as long as the chain, takes its place. Neighbours are counted without regard to direction.
+What is left is the *core*, whose distances stay the same. Of a path it is one vertex.
+
+A *unit* is what hangs together once the core's vertices are cut out: a chain with its trees, between two vertices of
+the core, or a vertex of the core with its trees. A unit is a tree. The distance of a vertex of it is the least of
+three: over one end, over the other end, and, where the source lies in the same unit, within the tree. Ways within a tree
+are differences of sums from its root, by the lowest common ancestor of both, which is found over heavy paths (1): a way
+up passes at most log2(n) of them. So every distance is found by itself, however deep the tree.
+
+The sums are taken in another order than along the path, so weights must be integers.
+
+1. Sleator, Tarjan: A data structure for dynamic trees. JCSS 26, 1983 (heavy paths).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from saitan.cuda.constants import constants
+from saitan.graph import Graph
+from saitan.sssp.choice import level_sizes
+from saitan.sssp.simplify import simplified
+
+# Fewer breadth-first levels than this are searched as they are.
+LEAST_LEVELS = 200
+# Chains are taken out where at most this part of the vertices is left, or this part of the levels.
+MOST_VERTICES, MOST_LEVELS = 0.75, 0.5
+
+MISSING = np.uint64(2**64 - 1)  # a length where there is no way
+MOST_WEIGHT = np.uint64(2**32 - 2)  # of an arc that takes a chain's place
+NONE = -1
+MOST_PATHS = constants("sssp", "chains.cu")["MOST_PATHS"]
+_CORE, _TREE, _CHAIN = 0, 1, 2
+
+
+class Chains(NamedTuple):
+    """A core, and how its distances lead to all.
+
+    core    the graph that is searched, [k] vertices
+    kept    int32 [k]: the core's vertices in the whole graph
+    ends    int32 [n, 2]: the vertices of the core that bound a vertex's unit; NONE where there is no second one
+    beyond  uint64 [n, 2]: the length of the way from each end to the vertex through its unit, MISSING where none leads
+    unit    int32 [n]: the number of a vertex's unit
+    place   int32 [n, 4]: in the unit's tree the first vertex of the vertex's heavy path, the vertex above that one (NONE
+            at the root), the depth, and nothing
+    sums    uint64 [n, 2]: the length of the way up to the root, and of the way down from it; `missing` is added for
+            every arc that is not there
+    last    int32 [units]: the unit's vertex next to the second end
+    out     uint64 [units, 2]: the length from the root to the first end, and from `last` to the second
+    missing uint64: larger than any sum without it
+    """
+
+    core: Graph
+    kept: np.ndarray
+    ends: np.ndarray
+    beyond: np.ndarray
+    unit: np.ndarray
+    place: np.ndarray
+    sums: np.ndarray
+    last: np.ndarray
+    out: np.ndarray
+    missing: np.uint64
+
+
+def worth_contracting(graph: Graph, levels: int) -> Chains | None:
+    """The chains of a graph as `simplified` makes it, None where searching it as it is takes no longer.
+
+    levels: the graph's breadth-first levels.
+    """
+    if graph.weights.dtype.kind != "u" or levels < LEAST_LEVELS:
+        return None
+    chains = contracted(graph)
+    if chains is None or chains.core.n <= MOST_VERTICES * graph.n:
+        return chains
+    return chains if len(level_sizes(chains.core)) <= MOST_LEVELS * levels else None
+
+
+def contracted(graph: Graph) -> Chains | None:
+    """The chains of a graph without loops and parallel arcs; None where sums with missing arcs do not fit 64 bits."""
+    turned = graph.transposed()
+    rows = (graph.offsets, graph.targets, graph.weights)
+    found, peeled, count, units = _taken_out(rows, (turned.offsets, turned.targets, turned.weights))
+    kept = np.flatnonzero(found.state == _CORE).astype(np.int32)
+    order = np.concatenate([kept, found.chain[:count], found.peel[:peeled][::-1]])  # parents first
+    sums, misses, sizes = _summed(found.parent, found.lengths, order)
+    bits, most = int(sums.max(initial=0)).bit_length(), int(misses.max(initial=0))
+    missing = 1 << (bits if most else 63)
+    if (most + 1) * missing > 1 << 64:
+        return None
+    sums += misses.astype(np.uint64) * np.uint64(missing)
+    number = np.full(graph.n, NONE, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    core = _core(graph, number, found.ends[:units], found.whole[:units])
+    # The units of the core's vertices come before the chains'.
+    k = len(kept)
+    ends = np.concatenate([np.stack([number[kept], np.full(k, NONE, np.int32)], 1), number[found.ends[:units]]])
+    alone = np.stack([np.zeros(k, np.uint64), np.full(k, MISSING)], 1)
+    enter, out = np.concatenate([alone, found.enter[:units]]), np.concatenate([alone, found.out[:units]])
+    last = np.concatenate([kept, found.last[:units]])
+    unit, place = _placed(found.parent, order, sizes, k)
+    beyond = _beyond(found.parent, order, found.state, unit, sums, last, enter, np.uint64(missing))
+    return Chains(core, kept, ends[unit], beyond, unit, place, sums, last, out, np.uint64(missing))
+
+
+def _core(graph: Graph, number: np.ndarray, ends: np.ndarray, whole: np.ndarray) -> Graph:
+    """The core by its numbers of vertices, NONE elsewhere: the arcs between them, and those in place of chains."""
+    kept = (number[graph.targets] >= 0) & np.repeat(number >= 0, graph.degrees)
+    tails, heads, weights = [number[graph.sources[kept]]], [number[graph.targets[kept]]], [graph.weights[kept]]
+    for side in range(2):
+        there = (whole[:, side] != MISSING) & (ends[:, 0] != ends[:, 1])
+        tails.append(number[ends[there, side]])
+        heads.append(number[ends[there, 1 - side]])
+        weights.append(whole[there, side].astype(np.uint32))
+    arcs = (np.concatenate(part) for part in (tails, heads, weights))
+    return simplified(Graph.from_arcs(int((number >= 0).sum()), *arcs, metadata=graph.metadata))
+
+
+class _Found(NamedTuple):
+    """What is taken out of a graph.
+
+    state, parent  [n]: _CORE, _TREE or _CHAIN; the vertex above in the unit's tree, NONE at its root
+    lengths        [n, 2]: of the arc to the parent, and of that from it
+    peel, chain    the vertices of trees, leaves first; those of chains, from end to end
+    ends, last     of every chain [n, 2] and [n]: the vertices that bound it, and its vertex next to the second
+    enter, out     [n, 2]: lengths of the arcs from the ends to the chain, and from the chain to the ends
+    whole          [n, 2]: the length from the first end to the second, and back
+    """
+
+    state: np.ndarray
+    parent: np.ndarray
+    lengths: np.ndarray
+    peel: np.ndarray
+    chain: np.ndarray
+    ends: np.ndarray
+    last: np.ndarray
+    enter: np.ndarray
+    out: np.ndarray
+    whole: np.ndarray
+
+
+@njit(cache=True)
+def _weight(rows, row, target):
+    """Of the arc from `row` to `target`, MISSING where there is none."""
+    offsets, targets, weights = rows
+    for i in range(offsets[row], offsets[row + 1]):
+        if targets[i] == target:
+            return np.uint64(weights[i])
+    return MISSING
+
+
+@njit(cache=True)
+def plus(a, b):
+    """The sum of two lengths, MISSING where one of them is."""
+    return MISSING if a == MISSING or b == MISSING else a + b
+
+
+@njit(cache=True)
+def _neighbours(offsets, targets, turned_offsets, turned_targets):
+    """The number of every vertex's neighbours, either way, and the exclusive or of their numbers."""
+    n = len(offsets) - 1
+    degrees, mixed, seen = np.empty(n, np.int32), np.empty(n, np.int32), np.full(n, NONE, np.int32)
+    for v in range(n):
+        count, mix = 0, np.int32(0)
+        for i in range(offsets[v], offsets[v + 1]):
+            seen[targets[i]] = v
+            count += 1
+            mix ^= targets[i]
+        for i in range(turned_offsets[v], turned_offsets[v + 1]):
+            if seen[turned_targets[i]] != v:
+                count += 1
+                mix ^= turned_targets[i]
+        degrees[v], mixed[v] = count, mix
+    return degrees, mixed
+
+
+@njit(cache=True)
+def _peeled(degrees, mixed, state, parent, order):
+    """Take vertices of one neighbour away, in `order`, until none is left; returns their number."""
+    n = len(degrees)
+    found = 0
+    for v in range(n):
+        if degrees[v] == 1:
+            order[found] = v
+            found += 1
+    done = taken = 0
+    while done < found:
+        v = order[done]
+        done += 1
+        if degrees[v] != 1:
+            continue  # the last of its tree
+        p = mixed[v]
+        state[v], parent[v], degrees[v] = _TREE, p, 0
+        order[taken] = v
+        taken += 1
+        degrees[p] -= 1
+        mixed[p] ^= v
+        if degrees[p] == 1:
+            order[found] = p
+            found += 1
+    return taken
+
+
+@njit(cache=True)
+def _taken_out(rows, turned):
+    """_Found, and the numbers of vertices of trees and of chains, and of chains. turned: the arcs turned round."""
+    offsets, targets, _ = rows
+    turned_offsets, turned_targets, _ = turned
+    n = len(offsets) - 1
+    found = _Found(
+        np.zeros(n, np.int8),
+        np.full(n, NONE, np.int32),
+        np.zeros((n, 2), np.uint64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty((n, 2), np.int32),
+        np.empty(n, np.int32),
+        np.empty((n, 2), np.uint64),
+        np.empty((n, 2), np.uint64),
+        np.empty((n, 2), np.uint64),
+    )
+    degrees, mixed = _neighbours(offsets, targets, turned_offsets, turned_targets)
+    peeled = _peeled(degrees, mixed, found.state, found.parent, found.peel)
+    for i in range(peeled):
+        v = found.peel[i]
+        found.lengths[v, 0] = _weight(rows, v, found.parent[v])
+        found.lengths[v, 1] = _weight(turned, v, found.parent[v])
+    count = units = 0
+    # First from the vertices that are in no chain. What is left then are rings, which begin anywhere.
+    for rings in range(2):
+        for start in range(n):
+            if found.state[start] != _CORE or (degrees[start] == 2) != (rings == 1):
+                continue
+            degrees[start] = max(degrees[start], 3)
+            for i in range(offsets[start], offsets[start + 1]):
+                count, units = _walked(rows, turned, start, targets[i], degrees, mixed, found, count, units)
+            for i in range(turned_offsets[start], turned_offsets[start + 1]):
+                count, units = _walked(rows, turned, start, turned_targets[i], degrees, mixed, found, count, units)
+    return found, peeled, count, units
+
+
+@njit(cache=True)
+def _walked(rows, turned, start, v, degrees, mixed, found, count, units):
+    """Take out the chain that begins with the arc between `start`, in the core, and v, if any; returns the counts.
+
+    Where its length does not fit a weight, a vertex of it stays in the core, and another chain begins there.
+    """
+    before = np.int32(start)
+    while found.state[v] == _CORE and degrees[v] == 2:
+        end, begin, cut = before, count, False
+        there = along = _weight(turned, v, before)
+        back = against = _weight(rows, v, before)
+        while found.state[v] == _CORE and degrees[v] == 2:
+            after = mixed[v] ^ before
+            ahead, behind = _weight(rows, v, after), _weight(turned, v, after)
+            on, home = plus(there, ahead), plus(back, behind)
+            if (on != MISSING and on > MOST_WEIGHT) or (home != MISSING and home > MOST_WEIGHT):
+                degrees[v], cut = 3, True
+                break
+            if count == begin:
+                found.enter[units, 0], found.out[units, 0] = along, against
+            else:
+                found.parent[v], found.lengths[v, 0], found.lengths[v, 1] = before, against, along
+            found.state[v], found.chain[count] = _CHAIN, v
+            count += 1
+            there, back, along, against = on, home, ahead, behind
+            before, v = v, after
+        if count > begin:
+            found.ends[units, 0], found.ends[units, 1], found.last[units] = end, v, before
+            found.enter[units, 1], found.out[units, 1] = against, along
+            found.whole[units, 0], found.whole[units, 1] = there, back
+            units += 1
+        if cut:
+            before, v = v, mixed[v] ^ before
+    return count, units
+
+
+@njit(cache=True)
+def _summed(parent, lengths, order):
+    """Of every vertex: sums of lengths up to the root of its unit and down from it, missing arcs apart; descendants."""
+    n = len(parent)
+    sums, misses, sizes = np.zeros((n, 2), np.uint64), np.zeros((n, 2), np.int64), np.ones(n, np.int32)
+    for v in order:
+        p = parent[v]
+        if p != NONE:
+            for way in range(2):
+                gone = lengths[v, way] == MISSING
+                sums[v, way] = sums[p, way] + (np.uint64(0) if gone else lengths[v, way])
+                misses[v, way] = misses[p, way] + gone
+    for v in order[::-1]:
+        if parent[v] != NONE:
+            sizes[parent[v]] += sizes[v]
+    return sums, misses, sizes
+
+
+@njit(cache=True)
+def _placed(parent, order, sizes, kept):
+    """`unit` and `place` of Chains; kept: the core's vertices, which `order` begins with."""
+    n = len(parent)
+    unit, place, heavy = np.empty(n, np.int32), np.zeros((n, 4), np.int32), np.full(n, NONE, np.int32)
+    for v in order:
+        p = parent[v]
+        if p != NONE and (heavy[p] == NONE or sizes[v] > sizes[heavy[p]]):
+            heavy[p] = v
+    units = 0
+    for v in order:
+        p = parent[v]
+        if p == NONE:
+            unit[v] = units
+            place[v, 0], place[v, 1] = v, NONE
+            units += 1
+        else:
+            unit[v] = unit[p]
+            place[v, 2] = place[p, 2] + 1
+            if heavy[p] == v:
+                place[v, 0], place[v, 1] = place[p, 0], place[p, 1]
+            else:
+                place[v, 0], place[v, 1] = v, p
+    return unit, place
+
+
+@njit(cache=True)
+def _beyond(parent, order, state, unit, sums, last, enter, missing):
+    """`beyond` of Chains; enter [units, 2]: lengths of the arcs from the ends."""
+    n = len(parent)
+    beyond, spine = np.empty((n, 2), np.uint64), np.empty(n, np.int32)
+    for v in order:
+        # The chain's vertex that v hangs on, or the core's.
+        spine[v] = spine[parent[v]] if state[v] == _TREE else v
+        u, at = unit[v], spine[v]
+        down = sums[v, 1]
+        beyond[v, 0] = plus(enter[u, 0], down if down < missing else MISSING)
+        up, down = sums[last[u], 0] - sums[at, 0], sums[v, 1] - sums[at, 1]
+        beyond[v, 1] = plus(enter[u, 1], up + down if up < missing and down < missing else MISSING)
+    return beyond

@@ -1,0 +1,96 @@
+"""A query on a graph without its chains (chains.py) on the CPU: from the source to the core, and from the core to all.
+
+The twin of chains.cu.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from saitan.sssp.chains import MISSING, MOST_PATHS, NONE, Chains, plus
+
+
+class Way(NamedTuple):
+    """The heavy paths from the source up to the root of its unit.
+
+    entry  int32 [n]: of the first vertex of each of these paths, the vertex at which the way comes to it; NONE elsewhere
+    paths  int32 [MOST_PATHS + 1]: how many, and their first vertices
+    """
+
+    entry: np.ndarray
+    paths: np.ndarray
+
+
+def no_way(n: int) -> Way:
+    """As before the first query."""
+    return Way(np.full(n, NONE, np.int32), np.zeros(MOST_PATHS + 1, np.int32))
+
+
+@njit(cache=True)
+def _within(place, sums, missing, entry, source, v):
+    """The length of the way from the source to v, of the same unit, within the unit's tree."""
+    at = np.int32(v)
+    while entry[place[at, 0]] == NONE:
+        at = place[at, 1]
+    come = entry[place[at, 0]]
+    # The lowest common ancestor: the upper one of two vertices of a path.
+    if place[come, 2] < place[at, 2]:
+        at = come
+    up, down = sums[source, 0] - sums[at, 0], sums[v, 1] - sums[at, 1]
+    return up + down if up < missing and down < missing else MISSING
+
+
+@njit(cache=True)
+def _enter(place, sums, unit, last, out, missing, source, entry, paths):
+    """Note the source's way up; the lengths from it to both ends of its unit."""
+    for i in range(paths[0]):
+        entry[paths[1 + i]] = NONE
+    count, at = 0, np.int32(source)
+    while at != NONE:
+        first = place[at, 0]
+        entry[first] = at
+        count += 1
+        paths[count] = first
+        at = place[at, 1]
+    paths[0] = count
+    u, up = unit[source], sums[source, 0]
+    there = plus(up if up < missing else MISSING, out[u, 0])
+    return there, plus(_within(place, sums, missing, entry, source, last[u]), out[u, 1])
+
+
+def enter(chains: Chains, way: Way, source: int) -> list[tuple[int, int]]:
+    """The vertices of the core that bound the source's unit, and their distances within it, where there is a way."""
+    _, _, ends, _, unit, place, sums, last, out, missing = chains
+    lengths = _enter(place, sums, unit, last, out, missing, source, *way)
+    pairs = zip(ends[source].tolist(), lengths, strict=True)
+    return [(end, int(length)) for end, length in pairs if end != NONE and length != MISSING]
+
+
+@njit(parallel=True, cache=True)
+def _expand(ends, beyond, unit, place, sums, missing, entry, source, core, limit, distances):
+    """Returns how many distances do not fit the type."""
+    too_long = 0
+    for v in prange(len(distances)):
+        least = MISSING
+        for side in range(2):
+            end = ends[v, side]
+            if end != NONE and core[end] != limit:
+                least = min(least, plus(np.uint64(core[end]), beyond[v, side]))
+        if unit[v] == unit[source]:
+            least = min(least, _within(place, sums, missing, entry, source, v))
+        too_long += least != MISSING and least >= np.uint64(limit)
+        distances[v] = limit if least >= np.uint64(limit) else least
+    return too_long
+
+
+def expand(chains: Chains, way: Way, source: int, core: np.ndarray, limit, distances: np.ndarray) -> bool:
+    """Distances [n] of all vertices from those of the core [k]; whether one of them does not fit their type.
+
+    limit: the type's number for what is not reached. After `enter` of the same source.
+    """
+    _, _, ends, beyond, unit, place, sums, _, _, missing = chains
+    too_long = _expand(ends, beyond, unit, place, sums, missing, way.entry, source, core, limit, distances)
+    return too_long > 0

@@ -1,0 +1,89 @@
+"""`fast` on a graph without its chains: host side of chains.cu, around the search of the core by fast.cu."""
+
+from __future__ import annotations
+
+import numpy as np
+import pycuda.driver as driver
+
+from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.module import function
+from saitan.cuda.timing import Laps
+from saitan.graph import Graph
+from saitan.sssp.chains import MOST_PATHS, NONE, Chains
+from saitan.sssp.cuda_graph import BLOCK, grid
+from saitan.sssp.cuda_resident import Resident
+from saitan.sssp.ending import run_until_it_fits, widened_type
+
+# Structs of chains.cu: the arrays of Chains in its order, then `entry` and `missing`.
+CHAINS = ("ends", "beyond", "unit", "place", "sums", "last", "out")
+WAY = np.dtype([(name, np.uint32) for name in ("seeds", "list", "ended", "paths")] + [("first", np.int32, MOST_PATHS)])
+BYTES_A_VERTEX = 68  # of these arrays, with distances of 32 bits
+
+
+class Contracted:
+    """The core of a graph, searched by blocks that hold queues, and what leads from it to all vertices.
+
+    delta: as of Resident.
+    """
+
+    def __init__(self, graph: Graph, chains: Chains, buffers: Buffers, *, delta: float | None = None) -> None:
+        self.graph, self._buffers = graph, buffers
+        self.core = Resident(chains.core, buffers, delta=delta)
+        self._arrays = [buffers.upload(getattr(chains, name)) for name in CHAINS]
+        self._entry = buffers.upload(np.full(graph.n, NONE, np.int32))
+        self._missing = int(chains.missing)
+        self._way = buffers.upload(np.zeros(1, WAY))
+        self._typed = ()
+        self._take(graph.weights.dtype)
+
+    @staticmethod
+    def forecast(graph: Graph, chains: Chains) -> int:
+        """Bytes of the arrays with distances of 32 bits."""
+        return Resident.forecast(chains.core) + BYTES_A_VERTEX * graph.n
+
+    def _take(self, dtype: np.dtype) -> None:
+        """Arrays and kernels for distances of a type."""
+        if self.core.dtype != dtype:
+            self.core.take(dtype)
+        self._buffers.release(*self._typed)
+        self._typed = (self._buffers.empty(self.graph.n, dtype), self._buffers.empty(4, dtype))
+        self.distances, self._seeds = self._typed
+        suffix = np.dtype(dtype).str[1:]
+        chains = "P" * (len(CHAINS) + 1) + "Q"
+        self._enter = function("sssp", "chains", f"enter_{suffix}", f"{chains}iPPP")
+        self._expand = function("sssp", "chains", f"expand_{suffix}", f"I{chains}iPPP")
+
+    def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Answer one source; returns seconds, counters, and no work: latencies bound the search of the core.
+
+        Raises Unavailable when the query ends by its timeout.
+        """
+        records = self._launch(source, laps)
+        return sum(laps.seconds()), self.core.counters(records) | {"core": self.core.graph.n}, {}
+
+    def trace(self, source: int) -> np.ndarray:
+        """The core's rounds, as Resident's."""
+        return self.core.traced(lambda traces: self._launch(source, Laps(), traces))
+
+    def _launch(self, source: int, laps: Laps, traces=None) -> np.ndarray:
+        return run_until_it_fits(
+            lambda: self._attempt(source, laps, traces),
+            widen=lambda: self._take(widened_type(self.core.dtype)),
+            grow=self.core.grow,
+            timed_out=f"fast ended on {self.graph.name} by its timeout of {self.core.timeout_ms / 1000:g} s",
+        )
+
+    def _attempt(self, source: int, laps: Laps, traces) -> tuple[int, np.ndarray]:
+        """How the query ended, and the record of the core's search."""
+        core, way = pointer(self.core.answers), pointer(self._way)
+        chains = (*map(pointer, self._arrays), pointer(self._entry), self._missing)
+        with laps:
+            self.core.start()
+            self._enter.prepared_async_call((1, 1), (1, 1, 1), None, *chains, source, core, pointer(self._seeds), way)
+            self.core.go_on(pointer(self._seeds), way, 2, self.core.timeout_ms, traces)
+            self._expand.prepared_async_call(
+                grid(self.graph.n), (BLOCK, 1, 1), None,
+                self.graph.n, *chains, source, core, pointer(self.distances), way,
+            )  # fmt: skip
+        records = self.core.noted()
+        return int(records["ended"][0]) | int(self._way.get()["ended"][0]), records

@@ -1,0 +1,78 @@
+"""The queues of fast.cu on a graph without its chains, against SciPy's Dijkstra; needs a CUDA device."""
+
+import numpy as np
+import pytest
+from test_sssp_chains import TOP, edges, long_drawn
+
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.sssp import chains
+
+pytestmark = pytest.mark.gpu
+
+
+def check(graph, sources):
+    """The counters of `fast` from each of the sources in turn, whose answers are right; of poisoned memory."""
+    from saitan.sssp.cuda_chains import Contracted
+    from saitan.sssp.cuda_fast import Fast
+
+    solver, found = Fast(graph), []
+    assert isinstance(solver.engine, Contracted)
+    for source in sources:
+        solver.engine.distances.fill(77)
+        solver.engine.core.answers.fill(77)
+        found.append(solver.run(int(source)).counters)
+        solver.validate()
+        assert sssp.differs(sssp.reference(graph, int(source)), solver.answer()) is None
+    solver.close()
+    return found
+
+
+@pytest.fixture
+def always(monkeypatch):
+    monkeypatch.setattr(chains, "LEAST_LEVELS", 0)
+    monkeypatch.setattr(chains, "MOST_VERTICES", 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 120, 3000])
+def test_equals_dijkstra(n, always):
+    random = np.random.default_rng(n)
+    for _ in range(12):
+        graph = long_drawn(random, n)
+        check(graph, random.integers(0, n, 4))
+
+
+def test_a_path_takes_a_few_hops():
+    n = 200_000
+    weights = np.random.default_rng(0).integers(0, 1000, n - 1)
+    for counters in check(edges(n, np.arange(n - 1), np.arange(1, n), weights), [0, 77_777, n - 1]):
+        assert counters["phases"] < 5 and counters["core"] == 1 and counters["distance_bits"] == 32
+
+
+def test_a_long_path_widens_within_its_unit_and_at_its_end():
+    n = 400
+    for graph in (
+        edges(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**25)),
+        Graph.from_arcs(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, TOP, np.uint32)),
+    ):
+        bits = [counters["distance_bits"] for counters in check(graph, [n // 2, 0, 3])]
+        assert bits[1:] == [64, 64]
+
+
+def test_a_source_that_does_not_reach_the_core_leaves_no_old_message(always):
+    # Vertex 3 is reached from nowhere but itself, then the others are asked for again.
+    graph = Graph.from_arcs(5, [0, 1, 2, 0, 2], [1, 2, 0, 3, 4], np.array([3, 4, 5, 6, 7], np.uint32))
+    check(graph, [0, 3, 0, 4, 3, 3, 1, 2])
+
+
+def test_a_trace_is_of_the_core():
+    from saitan.generators.street_map import street_map
+    from saitan.sssp.cuda_fast import Fast
+
+    graph = street_map(vertices=100_000, arcs=240_000, seed=1)
+    (counters,) = check(graph, [17])
+    solver = Fast(graph)
+    counted = solver.count(17)
+    assert counters["core"] < graph.n and counted["updated"].sum() >= 0.9 * counters["core"]
+    assert solver.memory > 0
+    solver.close()
