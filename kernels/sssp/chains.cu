@@ -9,7 +9,7 @@ static constexpr uint32_t MOST_PATHS = 32;
 static constexpr uint64_t MISSING = ~0ull;
 static constexpr int32_t NOWHERE = -1;
 
-// In the order of CHAINS in cuda_chains.py.
+// CHAINS in cuda_chains.py.
 struct Chains {
     const int2 *ends;
     const ulonglong2 *beyond;

@@ -67,6 +67,19 @@ class Chains(NamedTuple):
     out: np.ndarray
     missing: np.uint64
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What a query reads: ends to out."""
+        return self.ends, self.beyond, self.unit, self.place, self.sums, self.last, self.out
+
+
+def chains_of(graph: Graph) -> Chains | None:
+    """The chains of any graph, None where searching it as it is takes no longer."""
+    if graph.weights.dtype.kind != "u":
+        return None
+    levels = len(level_sizes(graph))
+    return worth_contracting(simplified(graph), levels) if levels >= LEAST_LEVELS else None
+
 
 def worth_contracting(graph: Graph, levels: int) -> Chains | None:
     """The chains of a graph as `simplified` makes it, None where searching it as it is takes no longer.

@@ -97,6 +97,17 @@ def _switch(mask, state, read):
             read[atomic_add(state, LENGTH, 1)] = v
 
 
+@contextmanager
+def shared(among_all: bool) -> Iterator[None]:
+    """Within it, all threads run a kernel, or one where the others are not worth waiting for."""
+    threads = get_num_threads()
+    set_num_threads(threads if among_all else 1)
+    try:
+        yield
+    finally:
+        set_num_threads(threads)
+
+
 class CpuEngine:
     """The arrays and kernels of paper S for one source at a time; `dtype` is the distances' type."""
 
@@ -108,16 +119,6 @@ class CpuEngine:
         self.read, self.write = np.empty(graph.n, np.int32), np.empty(graph.n, np.int32)
         self.state = np.zeros(2, np.int64)
         self.counting, self.changed = False, []
-
-    @contextmanager
-    def _sharing(self, count: int) -> Iterator[None]:
-        """Within it, as many threads run a kernel of so many threads of the paper's as are worth waiting for."""
-        threads = get_num_threads()
-        set_num_threads(threads if count >= ALONE else 1)
-        try:
-            yield
-        finally:
-            set_num_threads(threads)
 
     @property
     def nbytes(self) -> int:
@@ -147,24 +148,24 @@ class CpuEngine:
         return changed > 0
 
     def relax(self) -> None:
-        with self._sharing(self.n):
+        with shared(self.n >= ALONE):
             _relax(*self._arcs())
         self._check_sums()
 
     def update(self) -> bool:
-        with self._sharing(self.n):
+        with shared(self.n >= ALONE):
             changed = _update(self.mask, self.cost, self.updated)
         return self._committed(changed)
 
     def select_relax(self, length: int) -> int:
-        with self._sharing(length):
+        with shared(length >= ALONE):
             _select_relax(*self._arcs(), self.read, length, self.write, self.scheduled)
         self._check_sums()
         self.read, self.write = self.write, self.read
         return int(self.state[LENGTH])
 
     def select_update(self, length: int) -> bool:
-        with self._sharing(length):
+        with shared(length >= ALONE):
             changed = _select_update(self.mask, self.cost, self.updated, self.read, length, self.scheduled)
         return self._committed(changed)
 

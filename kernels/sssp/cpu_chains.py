@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from saitan.sssp import unreachable
 from saitan.sssp.chains import MISSING, MOST_PATHS, NONE, Chains, plus
 
 
@@ -61,12 +62,12 @@ def _enter(place, sums, unit, last, out, missing, source, entry, paths):
     return there, plus(_within(place, sums, missing, entry, source, last[u]), out[u, 1])
 
 
-def enter(chains: Chains, way: Way, source: int) -> list[tuple[int, int]]:
-    """The vertices of the core that bound the source's unit, and their distances within it, where there is a way."""
-    _, _, ends, _, unit, place, sums, last, out, missing = chains
-    lengths = _enter(place, sums, unit, last, out, missing, source, *way)
-    pairs = zip(ends[source].tolist(), lengths, strict=True)
-    return [(end, int(length)) for end, length in pairs if end != NONE and length != MISSING]
+def enter(chains: Chains, way: Way, source: int) -> tuple[np.ndarray, np.ndarray]:
+    """The vertices of the core that the source's unit leads to, int32, and the lengths of these ways, uint64."""
+    lengths = _enter(chains.place, chains.sums, chains.unit, chains.last, chains.out, chains.missing, source, *way)
+    ends, lengths = chains.ends[source], np.array(lengths, np.uint64)
+    there = (ends != NONE) & (lengths != MISSING)
+    return ends[there], lengths[there]
 
 
 @njit(parallel=True, cache=True)
@@ -86,11 +87,10 @@ def _expand(ends, beyond, unit, place, sums, missing, entry, source, core, limit
     return too_long
 
 
-def expand(chains: Chains, way: Way, source: int, core: np.ndarray, limit, distances: np.ndarray) -> bool:
+def expand(chains: Chains, way: Way, source: int, core: np.ndarray, distances: np.ndarray) -> bool:
     """Distances [n] of all vertices from those of the core [k]; whether one of them does not fit their type.
 
-    limit: the type's number for what is not reached. After `enter` of the same source.
+    After `enter` of the same source.
     """
-    _, _, ends, beyond, unit, place, sums, _, _, missing = chains
-    too_long = _expand(ends, beyond, unit, place, sums, missing, way.entry, source, core, limit, distances)
-    return too_long > 0
+    arrays = (chains.ends, chains.beyond, chains.unit, chains.place, chains.sums, chains.missing)
+    return _expand(*arrays, way.entry, source, core, unreachable(core.dtype), distances) > 0

@@ -4,7 +4,7 @@ Returns distances of the weights' type, or of 64 bits once a sum did not fit. In
 relax the lowest bucket together, block by block; none is waited for that has not come. Before the step ends, each
 thread also relaxes what it pushed into that bucket itself, as long as that stays small (bucket fusion). A bucket is a
 chain of small blocks from the thread's own pool, so a push moves no other entry. An entry is (vertex, distance); it
-is stale once the vertex has a smaller distance.
+is stale once the vertex has a smaller distance. Long chains are taken out of the graph beforehand (chains.py).
 
 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
 2. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
@@ -23,7 +23,8 @@ from saitan.atomics import atomic_add, atomic_min
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
-from saitan.sssp.cpu import CpuSolver
+from saitan.sssp.chains import chains_of
+from saitan.sssp.cpu import CpuSolver, shared
 from saitan.sssp.cpu_buckets import (
     BLOCK,
     NEVER,
@@ -43,6 +44,7 @@ from saitan.sssp.cpu_buckets import (
     next_bucket,
     push,
 )
+from saitan.sssp.cpu_chains import enter, expand, no_way
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 from saitan.team import COMERS, OVER, WIDTH, comes, ended, entered, left, opened, reset, shut
 
@@ -122,12 +124,14 @@ def _drain(b, t, shared, count, control, current, scale, rows, distances, limit)
 
 
 @njit(cache=True)
-def _start(b, source, distances, limit, control):
-    """Only the source is reached, and waits in its bucket; the gate is shut."""
+def _start(b, vertices, lengths, scale, distances, limit, control):
+    """Only these vertices are reached, at these distances, and wait in their buckets; the gate is shut."""
     distances[:] = limit
-    distances[source] = 0
     empty(b)
-    push(b, np.int64(0), np.int32(source), distances[source], np.int64(0), np.int64(0))
+    for i in range(len(vertices)):
+        distance = distances.dtype.type(lengths[i])
+        distances[vertices[i]] = min(distances[vertices[i]], distance)
+        push(b, np.int64(0), vertices[i], distance, bucket_of(distance, scale), np.int64(0))
     control[:] = 0
     reset(control)
 
@@ -195,6 +199,11 @@ class Fast(CpuSolver):
 
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
+        begin = time.perf_counter()
+        self._chains = chains_of(graph)
+        self._prepare_s = time.perf_counter() - begin
+        if self._chains is not None:
+            self._way, graph = no_way(graph.n), self._chains.core
         if delta is None:
             # The median, because a few very large weights dominate the mean.
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
@@ -209,7 +218,10 @@ class Fast(CpuSolver):
 
     @property
     def memory(self) -> int:
-        return sum(array.nbytes for array in (*self._buckets, self._rows.arcs, self._shared, self.distances))
+        arrays = [*self._buckets, self._rows.arcs, self._shared, self.distances]
+        if self._chains is not None:
+            arrays += [self._found, *self._chains.arrays, *self._way]
+        return sum(array.nbytes for array in arrays)
 
     def _allocate(self, dtype: np.typing.DTypeLike, entries: int) -> None:
         """Distances of a type, and for each thread blocks for so many entries and one more for each of its buckets."""
@@ -226,15 +238,23 @@ class Fast(CpuSolver):
         )
         self._entries = entries
         self._shared, self._control = np.empty(blocks, np.int32), np.zeros(CONTROL_WIDTH, np.int64)
-        self.distances = np.empty(self.graph.n, dtype)
+        self._found = np.empty(len(self._rows.offsets) - 1, dtype)
+        self.distances = self._found if self._chains is None else np.empty(self.graph.n, dtype)
 
     def _arguments(self) -> tuple:
         """What every step is given."""
-        limit = unreachable(self.distances.dtype)
-        return 1 / self.delta, self._rows, self.distances, limit, self._shared, self._control
+        return 1 / self.delta, self._rows, self._found, unreachable(self._found.dtype), self._shared, self._control
 
-    def _start(self, source: int) -> None:
-        _start(self._buckets, source, self.distances, unreachable(self.distances.dtype), self._control)
+    def _start(self, source: int) -> bool:
+        """Whether the query can begin with distances of this type."""
+        vertices, lengths = np.array([source], np.int32), np.zeros(1, np.uint64)
+        if self._chains is not None:
+            vertices, lengths = enter(self._chains, self._way, source)
+        limit = unreachable(self._found.dtype)
+        if (lengths >= limit).any():
+            return False
+        _start(self._buckets, vertices, lengths, 1 / self.delta, self._found, limit, self._control)
+        return True
 
     def _steps(self, most: int, together: bool) -> bool:
         """Make so many steps at most, by all threads or by one; whether there was one."""
@@ -249,12 +269,13 @@ class Fast(CpuSolver):
     @property
     def _shared_out(self) -> bool:
         """Whether all threads are worth starting."""
-        return self.graph.m > SMALL and len(self._buckets.state) > 1
+        return len(self._rows.arcs) > SMALL and len(self._buckets.state) > 1
 
     def _attempt(self, source: int) -> tuple[int, int]:
         """How the query ended, and its number of steps."""
         begin, used = time.perf_counter(), time.process_time()
-        self._start(source)
+        if not self._start(source):
+            return TOO_LONG, 0
         together = self._shared_out and self._alone == 0
         self._steps(NEVER, together)
         if together:
@@ -266,6 +287,9 @@ class Fast(CpuSolver):
             self._alone -= 1
         state = self._buckets.state
         ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
+        if self._chains is not None and not ended:
+            with shared(together):
+                ended = TOO_LONG * expand(self._chains, self._way, source, self._found, self.distances)
         return ended, int(self._control[STEPS])
 
     def run(self, source: int) -> Run:
@@ -284,6 +308,8 @@ class Fast(CpuSolver):
             "delta": self.delta,
             "distance_bits": 8 * self.distances.itemsize,
         }
+        if self._chains is not None:
+            counters |= {"core": self._chains.core.n, "prepare_s": self._prepare_s}
         return Run(seconds, seconds, counters)
 
     def count(self, source: int) -> dict[str, np.ndarray]:

@@ -14,8 +14,8 @@ from saitan.sssp.cuda_graph import BLOCK, grid
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.ending import run_until_it_fits, widened_type
 
-# Structs of chains.cu: the arrays of Chains in its order, then `entry` and `missing`.
-CHAINS = ("ends", "beyond", "unit", "place", "sums", "last", "out")
+# Structs of chains.cu: Chains is the arrays of the host's in its order, then `entry` and `missing`.
+CHAINS = "PPPPPPPPQ"
 WAY = np.dtype([(name, np.uint32) for name in ("seeds", "list", "ended", "paths")] + [("first", np.int32, MOST_PATHS)])
 BYTES_A_VERTEX = 68  # of these arrays, with distances of 32 bits
 
@@ -29,8 +29,7 @@ class Contracted:
     def __init__(self, graph: Graph, chains: Chains, buffers: Buffers, *, delta: float | None = None) -> None:
         self.graph, self._buffers = graph, buffers
         self.core = Resident(chains.core, buffers, delta=delta)
-        self._arrays = [buffers.upload(getattr(chains, name)) for name in CHAINS]
-        self._entry = buffers.upload(np.full(graph.n, NONE, np.int32))
+        self._arrays = [buffers.upload(array) for array in (*chains.arrays, np.full(graph.n, NONE, np.int32))]
         self._missing = int(chains.missing)
         self._way = buffers.upload(np.zeros(1, WAY))
         self._typed = ()
@@ -49,9 +48,8 @@ class Contracted:
         self._typed = (self._buffers.empty(self.graph.n, dtype), self._buffers.empty(4, dtype))
         self.distances, self._seeds = self._typed
         suffix = np.dtype(dtype).str[1:]
-        chains = "P" * (len(CHAINS) + 1) + "Q"
-        self._enter = function("sssp", "chains", f"enter_{suffix}", f"{chains}iPPP")
-        self._expand = function("sssp", "chains", f"expand_{suffix}", f"I{chains}iPPP")
+        self._enter = function("sssp", "chains", f"enter_{suffix}", f"{CHAINS}iPPP")
+        self._expand = function("sssp", "chains", f"expand_{suffix}", f"I{CHAINS}iPPP")
 
     def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
         """Answer one source; returns seconds, counters, and no work: latencies bound the search of the core.
@@ -76,7 +74,7 @@ class Contracted:
     def _attempt(self, source: int, laps: Laps, traces) -> tuple[int, np.ndarray]:
         """How the query ended, and the record of the core's search."""
         core, way = pointer(self.core.answers), pointer(self._way)
-        chains = (*map(pointer, self._arrays), pointer(self._entry), self._missing)
+        chains = (*map(pointer, self._arrays), self._missing)
         with laps:
             self.core.start()
             self._enter.prepared_async_call((1, 1), (1, 1, 1), None, *chains, source, core, pointer(self._seeds), way)

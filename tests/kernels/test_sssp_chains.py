@@ -72,9 +72,9 @@ def check(graph, sources):
     chains = contracted(simplified(graph))
     way = no_way(graph.n)
     for source in sources:
-        core = dijkstra(chains.core, enter(chains, way, int(source)))
+        core = dijkstra(chains.core, zip(*(a.tolist() for a in enter(chains, way, int(source))), strict=True))
         distances = np.full(graph.n, 77, np.uint64)
-        assert not expand(chains, way, int(source), core, np.uint64(2**64 - 1), distances)
+        assert not expand(chains, way, int(source), core, distances)
         assert sssp.differs(sssp.reference(graph, int(source)), {"distances": distances}) is None
         # The core's own distances are the whole graph's.
         np.testing.assert_array_equal(core, distances[chains.kept])
@@ -85,6 +85,37 @@ def check(graph, sources):
 @given(long_graphs(), st.integers(0, 2**32))
 def test_distances_over_the_core(graph, seed):
     check(graph, np.random.default_rng(seed).integers(0, graph.n, 4))
+
+
+@settings(max_examples=100)
+@given(long_graphs(), st.integers(0, 2**32), st.sampled_from([None, 1.0, np.inf]))
+def test_fast_equals_dijkstra(graph, seed, delta):
+    from saitan.sssp.cpu_fast import Fast
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LEAST_LEVELS", 0)
+        patch.setattr(module, "MOST_VERTICES", 1)
+        solver = Fast(graph, delta=delta)
+    for source in np.random.default_rng(seed).integers(0, graph.n, 3):
+        solver.distances.fill(77)
+        counters = solver.run(int(source)).counters
+        solver.validate()
+        assert sssp.differs(sssp.reference(graph, int(source)), solver.answer()) is None
+        assert counters["core"] <= graph.n and counters["prepare_s"] > 0
+
+
+def test_fast_takes_few_steps_on_a_path_and_widens():
+    from saitan.sssp.cpu_fast import Fast
+
+    n = 3000
+    for weight, bits in ((5, 32), (2**21, 64), (TOP, 64)):
+        solver = Fast(edges(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight)))
+        for source in (0, 1234):
+            run = solver.run(source)
+            solver.validate()
+            assert run.counters["phases"] < 3 and run.counters["core"] == 1
+        assert run.counters["distance_bits"] == bits
+        assert len(solver.count(7)["seconds"]) == run.counters["phases"]
 
 
 def test_a_path_is_one_vertex():
