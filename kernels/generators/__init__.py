@@ -70,6 +70,8 @@ _FAMILIES: dict[str, dict[str, type]] = {
     "path": _VERTICES,
     "star": _VERTICES,
     "tree": _VERTICES,
+    "comb": {"teeth": int, "length": int},
+    "ladder": {"rungs": int},
     "grid3d": {"width": int, "height": int, "depth": int},
     "regular": {**_VERTICES, "degree": int},
     "preferential": {**_VERTICES, "edges": int},

@@ -1,6 +1,6 @@
 """Small families that differ in what slows a search: diameter, degrees, locality, components.
 
-Torus, path, star, binary tree, three-dimensional grid; random graphs of a given degree, by preferential attachment
+Torus, path, star, binary tree, comb, ladder, three-dimensional grid; random graphs of a given degree, by preferential attachment
 (Barabási and Albert 1999, drawn as by Batagelj and Brandes 2005), small worlds (Watts and Strogatz 1998), geometric,
 bipartite; hosts of a web with chains behind them, many small components, one vertex with half of all arcs.
 Undirected but for `web` and `hub`. `weights` names one of `draw.KINDS`; undirected edges weigh the same both ways.
@@ -43,6 +43,25 @@ def tree(vertices: int, weights: str, seed: int) -> Graph:
     draw.require("vertices", vertices, 1, MAX_VERTICES)
     heads = np.arange(1, vertices, dtype=np.int32)
     return _undirected(vertices, (heads - 1) // 2, heads, weights, np.random.default_rng(seed))
+
+
+def comb(teeth: int, length: int, weights: str, seed: int) -> Graph:
+    """A path of `teeth` vertices, behind each of which hangs a path of `length` more: v hangs on v - teeth."""
+    draw.require("teeth", teeth, 1, MAX_VERTICES)
+    draw.require("length", length, 0, MAX_VERTICES // teeth - 1)
+    vertex = np.arange(teeth * (length + 1), dtype=np.int32)
+    tails = np.concatenate([vertex[: teeth - 1], vertex[:-teeth]])
+    heads = np.concatenate([vertex[1:teeth], vertex[teeth:]])
+    return _undirected(vertex.size, tails, heads, weights, np.random.default_rng(seed))
+
+
+def ladder(rungs: int, weights: str, seed: int) -> Graph:
+    """Two paths of `rungs` vertices, v beside v + rungs."""
+    draw.require("rungs", rungs, 1, MAX_VERTICES // 2)
+    vertex = np.arange(2 * rungs, dtype=np.int32).reshape(2, rungs)
+    tails = np.concatenate([vertex[:, :-1].ravel(), vertex[0]])
+    heads = np.concatenate([vertex[:, 1:].ravel(), vertex[1]])
+    return _undirected(vertex.size, tails, heads, weights, np.random.default_rng(seed))
 
 
 def grid3d(width: int, height: int, depth: int, weights: str, seed: int) -> Graph:

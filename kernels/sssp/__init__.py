@@ -14,6 +14,8 @@ Read the files in this order:
     ending.py        how a query ends, and what is run again with 64 bits or more room
     cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
     cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
+    chains.py        long chains and hanging trees, taken out of what `fast` searches; cpu_chains.py, and cuda_chains.py,
+                     chains.cu lead from the source to what is left, and from there to all
     cuda_resident.py the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
     cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: rows.cuh,
@@ -155,7 +157,7 @@ METRICS = {
     "pulled": Metric("arcs into vertices that pulled, which are relaxations too"),
     "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
-    "core": Metric("vertices that are searched, where chains and hanging trees were taken out"),
+    "searched": Metric("vertices that are searched, where chains and hanging trees were taken out"),
     "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
     "distance_bits": Metric("bits of a distance: 64 where 32 overflowed"),
 }

@@ -309,7 +309,7 @@ class Fast(CpuSolver):
             "distance_bits": 8 * self.distances.itemsize,
         }
         if self._chains is not None:
-            counters |= {"core": self._chains.core.n, "prepare_s": self._prepare_s}
+            counters |= {"searched": self._chains.core.n, "prepare_s": self._prepare_s}
         return Run(seconds, seconds, counters)
 
     def count(self, source: int) -> dict[str, np.ndarray]:

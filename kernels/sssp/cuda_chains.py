@@ -57,7 +57,7 @@ class Contracted:
         Raises Unavailable when the query ends by its timeout.
         """
         records = self._launch(source, laps)
-        return sum(laps.seconds()), self.core.counters(records) | {"core": self.core.graph.n}, {}
+        return sum(laps.seconds()), self.core.counters(records) | {"searched": self.core.graph.n}, {}
 
     def trace(self, source: int) -> np.ndarray:
         """The core's rounds, as Resident's."""

@@ -17,6 +17,8 @@ SMALL = {
     "path": {"vertices": 30},
     "star": {"vertices": 30},
     "tree": {"vertices": 30},
+    "comb": {"teeth": 5, "length": 3},
+    "ladder": {"rungs": 9},
     "grid3d": {"width": 4, "height": 3, "depth": 2},
     "regular": {"vertices": 30, "degree": 4},
     "preferential": {"vertices": 30, "edges": 2},
@@ -28,7 +30,7 @@ SMALL = {
     "hub": {"vertices": 30, "arcs": 61},
 }
 # The defining property of these is that all but the draws of weights is fixed.
-FIXED = ("torus", "path", "star", "tree", "grid3d")
+FIXED = ("torus", "path", "star", "tree", "comb", "ladder", "grid3d")
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -69,6 +71,14 @@ def test_path_star_and_tree(vertices):
     assert edges(made("star", vertices=vertices)) == [(0, v) for v in range(1, vertices)]
     tree = [(v, w) for v in range(vertices) for w in (2 * v + 1, 2 * v + 2) if w < vertices]
     assert edges(made("tree", vertices=vertices)) == sorted(tree)
+
+
+@given(st.integers(1, 6), st.integers(0, 5))
+def test_comb_and_ladder(teeth, length):
+    comb = [(v, v + 1) for v in range(teeth - 1)] + [(v, v + teeth) for v in range(teeth * length)]
+    assert edges(made("comb", teeth=teeth, length=length)) == sorted(comb)
+    sides = [(v, v + 1) for v in range(2 * teeth - 1) if v != teeth - 1]
+    assert edges(made("ladder", rungs=teeth)) == sorted(sides + [(v, v + teeth) for v in range(teeth)])
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
