@@ -1,8 +1,8 @@
 """Small families that differ in what slows a search: diameter, degrees, locality, components.
 
-Torus, path, star, binary tree, comb, ladder, three-dimensional grid; random graphs of a given degree, by preferential attachment
-(Barabási and Albert 1999, drawn as by Batagelj and Brandes 2005), small worlds (Watts and Strogatz 1998), geometric,
-bipartite; hosts of a web with chains behind them, many small components, one vertex with half of all arcs.
+Torus, path, star, binary tree, comb, ladder, three-dimensional grid; random graphs of a given degree, by preferential
+attachment (Barabási and Albert 1999, drawn as by Batagelj and Brandes 2005), small worlds (Watts and Strogatz 1998),
+geometric, bipartite; hosts of a web with chains behind them, many small components, one vertex with half of all arcs.
 Undirected but for `web` and `hub`. `weights` names one of `draw.KINDS`; undirected edges weigh the same both ways.
 """
 

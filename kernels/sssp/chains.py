@@ -6,9 +6,9 @@ What is left is the *core*, whose distances stay the same. Of a path it is one v
 
 A *unit* is what hangs together once the core's vertices are cut out: a chain with its trees, between two vertices of
 the core, or a vertex of the core with its trees. A unit is a tree. The distance of a vertex of it is the least of
-three: over one end, over the other end, and, where the source lies in the same unit, within the tree. Ways within a tree
-are differences of sums from its root, by the lowest common ancestor of both, which is found over heavy paths (1): a way
-up passes at most log2(n) of them. So every distance is found by itself, however deep the tree.
+three: over one end, over the other end, and, where the source lies in the same unit, within the tree. Ways within a
+tree are differences of sums from its root, by the lowest common ancestor of both, which is found over heavy paths (1):
+a way up passes at most log2(n) of them. So every distance is found by itself, however deep the tree.
 
 The sums are taken in another order than along the path, so weights must be integers.
 
@@ -47,8 +47,8 @@ class Chains(NamedTuple):
     ends    int32 [n, 2]: the vertices of the core that bound a vertex's unit; NONE where there is no second one
     beyond  uint64 [n, 2]: the length of the way from each end to the vertex through its unit, MISSING where none leads
     unit    int32 [n]: the number of a vertex's unit
-    place   int32 [n, 4]: in the unit's tree the first vertex of the vertex's heavy path, the vertex above that one (NONE
-            at the root), the depth, and nothing
+    place   int32 [n, 4]: in the unit's tree the first vertex of the vertex's heavy path, the vertex above that one
+            (NONE at the root), the depth, and nothing
     sums    uint64 [n, 2]: the length of the way up to the root, and of the way down from it; `missing` is added for
             every arc that is not there
     last    int32 [units]: the unit's vertex next to the second end
@@ -88,17 +88,25 @@ def worth_contracting(graph: Graph, levels: int) -> Chains | None:
     """
     if graph.weights.dtype.kind != "u" or levels < LEAST_LEVELS:
         return None
-    chains = contracted(graph)
+    chains = contracted(graph, int((1 - MOST_LEVELS) * levels))
     if chains is None or chains.core.n <= MOST_VERTICES * graph.n:
         return chains
     return chains if len(level_sizes(chains.core)) <= MOST_LEVELS * levels else None
 
 
-def contracted(graph: Graph) -> Chains | None:
-    """The chains of a graph without loops and parallel arcs; None where sums with missing arcs do not fit 64 bits."""
+def contracted(graph: Graph, least: int = 0) -> Chains | None:
+    """The chains of a graph without loops and parallel arcs.
+
+    None where fewer than `least` vertices would be taken out, and where sums with missing arcs do not fit 64 bits.
+    """
     turned = graph.transposed()
-    rows = (graph.offsets, graph.targets, graph.weights)
-    found, peeled, count, units = _taken_out(rows, (turned.offsets, turned.targets, turned.weights))
+    rows, turned = ((g.offsets, g.targets, g.weights) for g in (graph, turned))
+    degrees, mixed = _neighbours(*rows[:2], *turned[:2])
+    found = _nothing_found(graph.n)
+    peeled = _peeled(degrees, mixed, found.state, found.parent, found.peel)
+    if peeled + int((degrees == 2).sum()) < least:
+        return None
+    count, units = _taken_out(rows, turned, degrees, mixed, found, peeled)
     kept = np.flatnonzero(found.state == _CORE).astype(np.int32)
     order = np.concatenate([kept, found.chain[:count], found.peel[:peeled][::-1]])  # parents first
     sums, misses, sizes = _summed(found.parent, found.lengths, order)
@@ -157,6 +165,12 @@ class _Found(NamedTuple):
     whole: np.ndarray
 
 
+def _nothing_found(n: int) -> _Found:
+    lengths = [np.empty((n, 2), np.uint64) for _ in range(4)]
+    state, parent, peel, chain, last = (np.zeros(n, kind) for kind in (np.int8, *4 * [np.int32]))
+    return _Found(state, parent, lengths[0], peel, chain, np.empty((n, 2), np.int32), last, *lengths[1:])
+
+
 @njit(cache=True)
 def _weight(rows, row, target):
     """Of the arc from `row` to `target`, MISSING where there is none."""
@@ -196,6 +210,7 @@ def _neighbours(offsets, targets, turned_offsets, turned_targets):
 def _peeled(degrees, mixed, state, parent, order):
     """Take vertices of one neighbour away, in `order`, until none is left; returns their number."""
     n = len(degrees)
+    parent[:] = NONE
     found = 0
     for v in range(n):
         if degrees[v] == 1:
@@ -220,25 +235,11 @@ def _peeled(degrees, mixed, state, parent, order):
 
 
 @njit(cache=True)
-def _taken_out(rows, turned):
-    """_Found, and the numbers of vertices of trees and of chains, and of chains. turned: the arcs turned round."""
+def _taken_out(rows, turned, degrees, mixed, found, peeled):
+    """Complete `found`; returns the numbers of chains' vertices and of chains. turned: the arcs turned round."""
     offsets, targets, _ = rows
     turned_offsets, turned_targets, _ = turned
     n = len(offsets) - 1
-    found = _Found(
-        np.zeros(n, np.int8),
-        np.full(n, NONE, np.int32),
-        np.zeros((n, 2), np.uint64),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.empty((n, 2), np.int32),
-        np.empty(n, np.int32),
-        np.empty((n, 2), np.uint64),
-        np.empty((n, 2), np.uint64),
-        np.empty((n, 2), np.uint64),
-    )
-    degrees, mixed = _neighbours(offsets, targets, turned_offsets, turned_targets)
-    peeled = _peeled(degrees, mixed, found.state, found.parent, found.peel)
     for i in range(peeled):
         v = found.peel[i]
         found.lengths[v, 0] = _weight(rows, v, found.parent[v])
@@ -254,7 +255,7 @@ def _taken_out(rows, turned):
                 count, units = _walked(rows, turned, start, targets[i], degrees, mixed, found, count, units)
             for i in range(turned_offsets[start], turned_offsets[start + 1]):
                 count, units = _walked(rows, turned, start, turned_targets[i], degrees, mixed, found, count, units)
-    return found, peeled, count, units
+    return count, units
 
 
 @njit(cache=True)

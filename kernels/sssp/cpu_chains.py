@@ -17,7 +17,7 @@ from saitan.sssp.chains import MISSING, MOST_PATHS, NONE, Chains, plus
 class Way(NamedTuple):
     """The heavy paths from the source up to the root of its unit.
 
-    entry  int32 [n]: of the first vertex of each of these paths, the vertex at which the way comes to it; NONE elsewhere
+    entry  int32 [n]: of the first vertex of each of these paths, the vertex at which the way comes to it; else NONE
     paths  int32 [MOST_PATHS + 1]: how many, and their first vertices
     """
 

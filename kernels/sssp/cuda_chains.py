@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pycuda.driver as driver
 
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function

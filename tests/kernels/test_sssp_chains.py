@@ -25,7 +25,7 @@ def edges(n, tails, heads, there, back=None):
 
 
 def long_drawn(random: np.random.Generator, n: int) -> Graph:
-    """Trees, paths, rings and a few edges across, some arcs there one way only; loops and parallel arcs; weights of any size."""
+    """Trees, paths, rings and a few edges across, some of one way only; loops and parallel arcs; any weights."""
     reach = int(random.choice([1, 1, 3, n]))
     tails = np.arange(1, n)
     heads = np.maximum(tails - random.integers(1, reach + 1, n - 1), 0)
@@ -132,15 +132,15 @@ def test_a_ring_is_one_vertex_whichever_way_is_shorter():
 
 def test_a_comb_is_one_vertex_however_deep():
     spine, teeth = np.arange(20), 20 + np.arange(400)
-    chains = check(edges(420, np.r_[spine[:-1], teeth - 20], np.r_[spine[1:], teeth], np.arange(419) % 11), range(0, 420, 13))
+    graph = edges(420, np.r_[spine[:-1], teeth - 20], np.r_[spine[1:], teeth], np.arange(419) % 11)
+    chains = check(graph, range(0, 420, 13))
     assert chains.core.n == 1 and chains.place[:, 2].max() > 20
 
 
 def test_chains_between_the_same_vertices_leave_the_shorter_one():
     # Two vertices of degree 5 with three chains, one arc and a tree each.
-    chains = check(
-        edges(9, [0, 2, 0, 3, 4, 0, 5, 0, 0, 1], [2, 1, 3, 4, 1, 5, 1, 1, 6, 7], [4, 4, 1, 1, 1, 9, 9, 5, 2, 2]), range(9)
-    )
+    tails, heads = [0, 2, 0, 3, 4, 0, 5, 0, 0, 1], [2, 1, 3, 4, 1, 5, 1, 1, 6, 7]
+    chains = check(edges(9, tails, heads, [4, 4, 1, 1, 1, 9, 9, 5, 2, 2]), range(9))
     assert chains.kept.tolist() == [0, 1, 8] and chains.core.m == 2 and set(chains.core.weights) == {3}
 
 
@@ -154,8 +154,8 @@ def test_a_chain_that_returns_to_its_vertex_leaves_no_arc():
 def test_a_chain_of_one_way_leads_one_way(gone):
     n, ends = 14, np.arange(10)
     tails, heads = np.r_[ends, 0, 11, 12, 10, 11, 13], np.r_[ends + 1, 11, 12, 0, 11, 13, 10]
-    weights = np.arange(1, 17, dtype=np.uint32)
-    chains = check(Graph.from_arcs(n, np.delete(tails, gone), np.delete(heads, gone), np.delete(weights, gone)), range(n))
+    arcs = (np.delete(array, gone) for array in (tails, heads, np.arange(1, 17, dtype=np.uint32)))
+    chains = check(Graph.from_arcs(n, *arcs), range(n))
     assert chains.core.n < 5
 
 
