@@ -239,28 +239,32 @@ def _taken_out(rows, turned, degrees, mixed, found, peeled):
     """Complete `found`; returns the numbers of chains' vertices and of chains. turned: the arcs turned round."""
     offsets, targets, _ = rows
     turned_offsets, turned_targets, _ = turned
-    n = len(offsets) - 1
+    state, parent, lengths, peel = found.state, found.parent, found.lengths, found.peel
     for i in range(peeled):
-        v = found.peel[i]
-        found.lengths[v, 0] = _weight(rows, v, found.parent[v])
-        found.lengths[v, 1] = _weight(turned, v, found.parent[v])
+        v = peel[i]
+        lengths[v, 0] = _weight(rows, v, parent[v])
+        lengths[v, 1] = _weight(turned, v, parent[v])
     count = units = 0
     # First from the vertices that are in no chain. What is left then are rings, which begin anywhere.
     for rings in range(2):
-        for start in range(n):
-            if found.state[start] != _CORE or (degrees[start] == 2) != (rings == 1):
+        for start in range(len(state)):
+            if state[start] != _CORE or (degrees[start] == 2) != (rings == 1):
                 continue
             degrees[start] = max(degrees[start], 3)
             for i in range(offsets[start], offsets[start + 1]):
-                count, units = _walked(rows, turned, start, targets[i], degrees, mixed, found, count, units)
+                v = targets[i]
+                if degrees[v] == 2 and state[v] == _CORE:
+                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units)
             for i in range(turned_offsets[start], turned_offsets[start + 1]):
-                count, units = _walked(rows, turned, start, turned_targets[i], degrees, mixed, found, count, units)
+                v = turned_targets[i]
+                if degrees[v] == 2 and state[v] == _CORE:
+                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units)
     return count, units
 
 
 @njit(cache=True)
 def _walked(rows, turned, start, v, degrees, mixed, found, count, units):
-    """Take out the chain that begins with the arc between `start`, in the core, and v, if any; returns the counts.
+    """Take out the chain that begins with the arc between `start`, in the core, and v; returns the counts.
 
     Where its length does not fit a weight, a vertex of it stays in the core, and another chain begins there.
     """
