@@ -77,7 +77,8 @@ class Contracted:
         with laps:
             self.core.start()
             self._enter.prepared_async_call((1, 1), (1, 1, 1), None, *chains, source, core, pointer(self._seeds), way)
-            self.core.go_on(pointer(self._seeds), way, 2, self.core.timeout_ms, traces)
+            if self.core.graph.m:  # else what is entered is final
+                self.core.go_on(pointer(self._seeds), way, 2, self.core.timeout_ms, traces)
             self._expand.prepared_async_call(
                 grid(self.graph.n), (BLOCK, 1, 1), None,
                 self.graph.n, *chains, source, core, pointer(self.distances), way,
