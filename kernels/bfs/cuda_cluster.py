@@ -44,7 +44,10 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the stream does not wait for the def
 
 
 class DevicePart(Part):
-    """Bitmaps, found parents and the slice on the device. `attach` gives it memory."""
+    """Bitmaps, found parents and the slice on the device. `attach` gives it memory.
+
+    answer: levels and parents of the slice, GPUArrays.
+    """
 
     def __init__(self, number: int, partition: Partition, members: Exchange, compress: bool) -> None:
         super().__init__(number, partition, members)
@@ -61,8 +64,8 @@ class DevicePart(Part):
         self.peers, self._nccl = peers, nccl
         self.following, self.found = following[place], found[place]
         self.visited, self.frontier = (pointer(buffers.empty(made.words, np.uint32)) for _ in range(2))
-        self._answer = [buffers.empty(made.slice, np.int32) for _ in range(2)]
-        self._slices = [pointer(array) for array in self._answer]
+        self.answer = [buffers.empty(made.slice, np.int32) for _ in range(2)]
+        self._slices = [pointer(array) for array in self.answer]
         self._degrees = pointer(buffers.upload(self.degrees.astype(np.uint64)))
         self._record_at = pointer(buffers.empty(1, EXCHANGED))
         self.record = driver.pagelocked_empty(1, EXCHANGED)

@@ -46,7 +46,8 @@ SHARED_BYTES = 128
 class Search:
     """The search of gpus.cu on this rank's device.
 
-    layout: of the whole graph, which is only read here; ids: the graph's vertices whose answer is here, ascending.
+    layout: of the whole graph, which is only read here; ids: the graph's vertices whose answer is here, ascending;
+    answer: their levels and parents, GPUArrays, padded.
     """
 
     def __init__(self, graph: Graph, layout: DeviceLayout, spread: Spread, buffers: Buffers) -> None:
@@ -59,7 +60,7 @@ class Search:
         self.place = layout.place.get()[: graph.n]
         self.ids, numbers = spread.vertices(self.place, me)
         place, old = buffers.upload(numbers), buffers.upload(spread.by_position(layout.old.get()[: layout.k]))
-        self._answer = [pointer(buffers.empty(padded(len(self.ids)), np.int32)) for _ in range(2)]
+        self.answer = [buffers.empty(padded(len(self.ids)), np.int32) for _ in range(2)]
         self._host = [driver.pagelocked_empty(len(self.ids), np.int32) for _ in range(2)]
         visited, gathered = (buffers.empty(words(spread.positions), np.uint32) for _ in range(2))
         pieces = buffers.empty((own + out.m // PIECE + 1, 2), np.uint64)
@@ -72,7 +73,8 @@ class Search:
         degrees = buffers.upload(spread.by_position(np.diff(layout.forward.offsets.get()).astype(np.uint32)))
         arrays = (out.offsets, out.ends, into.offsets, into.ends, first, degrees, visited, gathered, pieces)
         self._arrays = [*(pointer(array) for array in arrays), pointer(self._control)]
-        outside = (pointer(place), pointer(old), *self._answer, pointer(self._trace))
+        answer = [pointer(array) for array in self.answer]
+        outside = (pointer(place), pointer(old), *answer, pointer(self._trace))
         self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._patience_ms)
 
     def _rows(self, whole: Rows, first) -> Rows:
@@ -145,8 +147,8 @@ class Search:
 
     def deliver(self) -> tuple[np.ndarray, np.ndarray]:
         """Levels and parents of `ids`, in page-locked memory that the next answer reuses."""
-        for host, there in zip(self._host, self._answer, strict=True):
-            driver.memcpy_dtoh(host, there)
+        for host, there in zip(self._host, self.answer, strict=True):
+            driver.memcpy_dtoh(host, pointer(there))
         return self._host[0], self._host[1]
 
 
