@@ -299,12 +299,17 @@ def check_root(graph: Graph, root: Any) -> int:
     return number
 
 
-def reference(instance: Graph | Asked, query: int) -> Reference:
-    """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices."""
-    from saitan.bfs.peers import scipy_closeness, scipy_levels
+def reference(instance: Graph | Asked, query: int) -> Reference | None:
+    """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices.
+
+    None for a graph of more arcs than SciPy takes.
+    """
+    from saitan.bfs.peers import SCIPY_ARCS, scipy_closeness, scipy_levels
 
     by = "SciPy's breadth_first_order"
     graph = _graph(instance)
+    if graph.m > SCIPY_ARCS:
+        return None
     if _task(instance) != "closeness":
         return Reference(by, {"levels": scipy_levels(graph, query)})
     rows = np.unique(np.linspace(0, graph.n - 1, min(graph.n, 8)).astype(np.int64))

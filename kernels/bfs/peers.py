@@ -15,11 +15,16 @@ from saitan.bfs.many import Asked, closeness
 from saitan.bfs.validate import check_closeness
 from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
-from saitan.problem import Block, Checked, Run
+from saitan.problem import Block, Checked, Run, Unavailable
+
+# What SciPy's searches take: offsets of 32 bits.
+SCIPY_ARCS = 2**31 - 1
 
 
 def _matrix(graph: Graph) -> csr_array:
-    """The arcs as ones; float64, or SciPy converts them in every call."""
+    """The arcs as ones; float64, or SciPy converts them in every call. Raises Unavailable where they are too many."""
+    if graph.m > SCIPY_ARCS:
+        raise Unavailable(f"SciPy searches graphs of up to {SCIPY_ARCS:,} arcs, graph {graph.name} has {graph.m:,}")
     return csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
 
 

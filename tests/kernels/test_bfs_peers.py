@@ -165,3 +165,14 @@ def test_networkits_closeness_is_ours(networkit, make):
     assert solver.memory == graph.m * 24 and 0 < run.kernel <= run.total
     assert solver.validate().whole
     np.testing.assert_allclose(solver.answer()["closeness"], ours.answer()["closeness"], rtol=1e-12)
+
+
+def test_more_arcs_than_scipy_takes(monkeypatch):
+    """It refuses them, and then there is no reference; the validator needs none."""
+    graph = example(directed)
+    assert bfs.reference(graph, 5) is not None
+    monkeypatch.setattr("saitan.bfs.peers.SCIPY_ARCS", graph.m - 1)
+    with pytest.raises(Unavailable, match=f"graphs of up to {graph.m - 1} arcs, graph drawn has {graph.m}$"):
+        bfs.solve(graph, 5, "scipy", "cpu")
+    assert bfs.reference(graph, 5) is None
+    assert bfs.reference(bfs.instance({"graph": graph}, task="closeness"), 0) is None
