@@ -1,6 +1,7 @@
 """What all tests share: GPU tests skip with the reason where no GPU can be used; Hypothesis without deadlines."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from saitan.cuda import unusable
+from saitan.workflow.step import numba_cache, save_one_at_a_time
+
+ROOT = Path(__file__).parents[1]
 
 # A shell that starts the tests in the background ignores SIGINT, and so would what they start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,6 +20,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Waiting threads give the core away, sooner than in a measurement, which has all cores.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
+# What one test compiled, all others load, also in processes that they start. That of former code goes.
+if "NUMBA_CACHE_DIR" not in os.environ:
+    compiled = numba_cache(ROOT / ".pytest_cache/numba")
+    for former in {*compiled.parent.glob("*")} - {compiled}:
+        shutil.rmtree(former, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(compiled)
+save_one_at_a_time()
+
 # The first example of a test compiles Numba code, which takes seconds.
 settings.register_profile("saitan", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("saitan")
@@ -23,8 +35,6 @@ settings.load_profile("saitan")
 settings.register_profile(
     "mutants", settings.get_profile("saitan"), derandomize=True, phases=(Phase.explicit, Phase.generate)
 )
-
-ROOT = Path(__file__).parents[1]
 
 
 def pytest_collection_modifyitems(items):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from saitan.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, write_reference
-from saitan.workflow.step import run_step
+from saitan.workflow.step import load_numba, run_step
 
 
 def draw(arguments: argparse.Namespace) -> None:
     settings = json.loads(arguments.settings)
+    load_numba()
     package, instance = load_instance(settings, arguments)
     queries = package.queries(instance, settings["queries"], settings["seed"])
     write_reference(package.reference(instance, queries[0]), arguments.reference)

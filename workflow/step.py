@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import errno
 import fcntl
+import functools
 import hashlib
 import importlib.abc
 import os
@@ -14,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import saitan
 from saitan import ranks
@@ -78,16 +79,21 @@ def _join(arguments: argparse.Namespace) -> None:
 
 
 def _settle_numba(cores: int | None) -> None:
-    """Numba's cores, and a cache that no stale code survives in: its own keys miss changes in imported functions."""
+    """Numba's cores, and its cache."""
     # Waiting threads of OpenMP spin for milliseconds by default, and where another process has the core, for seconds.
     os.environ.setdefault("GOMP_SPINCOUNT", "100000")
     if cores:
         os.environ["NUMBA_NUM_THREADS"] = str(cores)
     if "NUMBA_CACHE_DIR" not in os.environ:
-        digest = hashlib.sha256()
-        for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):
-            digest.update(source.read_bytes())
-        os.environ["NUMBA_CACHE_DIR"] = str(Path("results/numba").resolve() / digest.hexdigest()[:16])
+        os.environ["NUMBA_CACHE_DIR"] = str(numba_cache(Path("results/numba").resolve()))
+
+
+def numba_cache(base: Path) -> Path:
+    """The folder of `base` for the package as it is: Numba's own keys miss changes in imported functions."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):
+        digest.update(source.read_bytes())
+    return base / digest.hexdigest()[:16]
 
 
 class _Absent(importlib.abc.MetaPathFinder):
@@ -121,6 +127,27 @@ def load_numba() -> None:
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()
+    save_one_at_a_time()
+
+
+def save_one_at_a_time() -> None:
+    """Between processes that share Numba's cache: it locks nothing itself.
+
+    Two that compile a function for different types would then write both to the file of the same number, and a third
+    would call one for the other.
+    """
+    from numba.core.caching import IndexDataCacheFile
+
+    save = IndexDataCacheFile.save
+
+    @functools.wraps(save)
+    def alone(self: Any, key: Any, data: Any) -> None:
+        with Path(self._cache_path, "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(self, key, data)
+
+    if not hasattr(save, "__wrapped__"):
+        IndexDataCacheFile.save = alone
 
 
 def say(log: Path | None, text: str) -> None:

@@ -1,10 +1,12 @@
 """The project fixture: a fresh copy to run Snakemake in."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from numba.core.caching import _CacheLocator
 from tiny import GRAPHS, ONE_POINT, ROOT, Project
 
 
@@ -36,12 +38,26 @@ def template(place) -> Path:
     (package / "__init__.py").write_text(f"{own}\n__path__ = [{str(place / 'kernels')!r}, {str(package)!r}]\n")
     (package / "workflow").symlink_to(place / "workflow")
     (made / "config/graphs.yaml").write_text(GRAPHS)
+    _share_compiled(place)
     # Compiled files stay true to sources whose times are the same.
     for compiled in (file for folder in ("kernels", "workflow") for file in (ROOT / folder).rglob("*.pyc")):
         copied = made / compiled.relative_to(ROOT)
         copied.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(compiled, copied)
     return made
+
+
+def _share_compiled(place: Path) -> None:
+    """The functions that Numba compiled of the project are those of its copy too, which a test changes by a word."""
+    cache = Path(os.environ["NUMBA_CACHE_DIR"])
+    for folder in {module.parent for module in (ROOT / "kernels").rglob("*.py")}:
+        ours, theirs = (
+            cache / _CacheLocator.get_suitable_cache_subpath(str(folder / "a.py"))
+            for folder in (folder, place / folder.relative_to(ROOT))
+        )
+        ours.mkdir(parents=True, exist_ok=True)
+        theirs.unlink(missing_ok=True)
+        theirs.symlink_to(ours)
 
 
 @pytest.fixture

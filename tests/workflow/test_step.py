@@ -1,15 +1,18 @@
 import argparse
 import errno
+import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.caching import IndexDataCacheFile
 
 import saitan
 from saitan.cuda import NvccError
@@ -17,7 +20,7 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.step import Failure, add_ranks, progress, run_step, say
+from saitan.workflow.step import Failure, add_ranks, progress, run_step, save_one_at_a_time, say
 
 
 @pytest.fixture
@@ -194,6 +197,25 @@ def test_another_code_is_another_cache(tmp_path, monkeypatch):
     assert cache_of(monkeypatch, code) == before
     (code / "a.py").write_text("x = 2\n")
     assert cache_of(monkeypatch, code) != before
+
+
+def test_two_signatures_saved_at_once_by_two_processes_keep_a_file_each(tmp_path, monkeypatch):
+    save_one_at_a_time()
+    cache = IndexDataCacheFile(str(tmp_path), "double", "stamp")
+    forks, read = multiprocessing.get_context("fork"), IndexDataCacheFile._load_index
+
+    def slowly(self):
+        found = read(self)
+        time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", slowly)
+    both = [forks.Process(target=cache.save, args=(kind, f"code for {kind}")) for kind in ("int64", "float32")]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert [cache.load(kind) for kind in ("int64", "float32")] == ["code for int64", "code for float32"]
 
 
 def test_messages_are_appended_to_the_log(tmp_path, capsys):

@@ -50,8 +50,7 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        cache = str(self.folder.parent / "numba")
-        return {**os.environ, "PYTHONPATH": str(self.folder / "site"), "COLUMNS": "200", "NUMBA_CACHE_DIR": cache}
+        return {**os.environ, "PYTHONPATH": str(self.folder / "site"), "COLUMNS": "200"}
 
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(

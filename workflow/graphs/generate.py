@@ -11,7 +11,7 @@ from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import finish
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.memory import keep_within_memory
-from saitan.workflow.step import Failure, run_step
+from saitan.workflow.step import Failure, load_numba, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
@@ -24,6 +24,7 @@ def generate(entry: Generated, name: str) -> Graph:
 
 def main(arguments: argparse.Namespace) -> None:
     entry, available = ENTRY.validate_json(arguments.entry), keep_within_memory()
+    load_numba()
     try:
         write_graph(generate(entry, arguments.name), arguments.output)
     except MemoryError as error:
