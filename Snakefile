@@ -1,5 +1,6 @@
 # saitan: fetch or generate graphs, compile kernels, measure, tabulate, draw, report. Targets: all (the default),
 # cubins, graphs, and every experiment of the configuration by its name.
+import shlex
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ ending = Ending(plan)
 shell.prefix(
     f'export PATH="{Path(sys.executable).parent}:$PATH" {plan.mirror_setting}; '
 )
+# Snakemake writes this path into shell commands of its own without quotes.
+sys.executable = shlex.quote(sys.executable)
 
 
 wildcard_constraints:

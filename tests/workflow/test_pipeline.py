@@ -4,13 +4,16 @@ import copy
 import functools
 import hashlib
 import http.server
+import json
 import os
 import resource
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
+import venv
 
 import pyarrow.parquet as pq
 import pytest
@@ -39,14 +42,15 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def test_run_again_and_change(project):
+def test_run_again_and_change(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     project.configure({"tiny": SWEEP})
     done = project.snakemake()
     assert done.returncode == 0, done.stderr
     results = project.folder / "results"
     assert len(state(project)) == 3
     # Both variants were compiled side by side.
-    assert len(list((project.folder.parent / "numba").glob("*.compiled"))) >= 2
+    assert len(list(tmp_path.glob("*.compiled"))) >= 2
     assert (results / "tiny/report.html").stat().st_size > 100_000
     said = done.stderr.splitlines()
     assert "report: results/tiny/report.html" in said[-4:]
@@ -98,6 +102,17 @@ def test_run_again_and_change(project):
 def with_toys(project):
     toy.put_into(project.folder)
     return project
+
+
+def test_an_environment_whose_path_has_spaces_and_quotes(project, tmp_path):
+    folder = tmp_path / "it's my ü folder"
+    venv.create(folder, symlinks=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    (packages / "theirs.pth").write_text("\n".join(path for path in sys.path if "site-packages" in path))
+    command = [str(folder / "bin/python"), *project.command("--until", "outline")[1:]]
+    done = subprocess.run(command, cwd=project.folder, env=project.environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((project.folder / "results/tiny/plan.json").read_text())
 
 
 def toy_experiment(*variants, **changes):
