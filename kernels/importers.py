@@ -48,9 +48,10 @@ def from_scipy(matrix: Any) -> Graph:
 def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     """The graph of a networkx graph; vertices are numbered in the order of its nodes, which become the labels.
 
-    weight: the attribute that holds the weights; a graph in which no edge has it has no weights. An undirected edge
-    becomes two arcs, a self-loop one; the edges of a multigraph are all kept.
-    Raises GraphError where only some edges have a weight, and for weights that are negative, not finite or too large.
+    weight: the attribute that holds the weights; a graph in which no edge has "weight" has no weights. An undirected
+    edge becomes two arcs, a self-loop one; the edges of a multigraph are all kept.
+    Raises GraphError where only some edges have a weight, where none has an attribute of another name, and for weights
+    that are negative, not finite or too large.
     """
     if not hasattr(graph, "is_directed"):
         raise GraphError(f"a networkx graph is right, not {type(graph).__name__}")
@@ -65,6 +66,8 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
             u, v, _ = edges[drawn.index(None)]
             raise GraphError(f"the edge ({u!r}, {v!r}) has no {weight!r}, others have: give it to all or to none")
         weights, metadata = _weights(drawn)
+    elif edges and weight != "weight":
+        raise GraphError(f"no edge has {weight!r}: the attribute that holds the weights is right")
     sources, targets = ends.T
     if not graph.is_directed():
         other = sources != targets

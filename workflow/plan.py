@@ -133,8 +133,12 @@ class Plan(GraphFiles, CubinFiles):
             for point in self.points
             if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
         ]
-        with beside(self.compiled_together) as path:
-            path.write_text(json.dumps(listed))
+        try:
+            with beside(self.compiled_together) as path:
+                path.write_text(json.dumps(listed))
+        except OSError as error:
+            # The first file of a run.
+            sys.exit(f"error: {error.filename or self.compiled_together} cannot be written: {error.strerror}")
 
     def launcher_of(self, point: Point) -> str | None:
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""

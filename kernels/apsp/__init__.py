@@ -197,6 +197,11 @@ def open(path: str | os.PathLike[str]) -> Matrix:
     return Matrix(path)
 
 
+def _said(value: Any) -> str:
+    """In one line: of other libraries' arrays their type."""
+    return str(value) if isinstance(value, range | list | int | str | slice) else type(value).__name__
+
+
 @contextmanager
 def _solver(graph, sources, answer, variant, backend, parameters):
     """A solver, the query for a range of sources, and the backend."""
@@ -205,7 +210,7 @@ def _solver(graph, sources, answer, variant, backend, parameters):
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     chosen = range(checked_graph(graph).n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
-        raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {chosen}")
+        raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {_said(chosen)}")
     solver = prepare(Instance(graph, len(chosen), answer=answer), variant, backend, **parameters)
     try:
         yield solver, [chosen.start, len(chosen)], backend

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
     """The bound, 0.0 for none. Raises ValueError for one that does not go with the type or with kept mantissa bits."""
     if bound is None:
         return 0.0
-    if not (0 < bound < np.inf):
+    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound < np.inf:
         raise ValueError(f"bound must be greater than 0 and finite, not {bound!r}")
     if dtype.kind != "f":
         raise ValueError(f"bound goes with floats: {dtype} is kept to the bit")

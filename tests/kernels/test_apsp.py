@@ -230,6 +230,8 @@ def test_bad_calls_say_what_would_be_right():
     for sources in (range(0), range(5, 21), range(0, 10, 2), range(-1, 3), [3]):
         with pytest.raises(ValueError, match=r"sources must be a range of step 1 within \[0, 20\)"):
             apsp.solve(graph, sources, "batched", "cpu")
+    with pytest.raises(ValueError, match=r"not ndarray$"):
+        apsp.solve(graph, np.arange(2).reshape(2, 1), "batched", "cpu")
     with pytest.raises(ValueError, match="tasks must be one of 8, 16, 32, 64, 128, not 33"):
         apsp.solve(graph, None, "batched", "cpu", tasks=33)
     with pytest.raises(Unavailable, match="has no weights"):

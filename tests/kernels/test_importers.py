@@ -142,6 +142,10 @@ def test_networkx_edges_that_lack_a_weight_are_named():
     theirs.edges[0, 1]["weight"] = 2
     with pytest.raises(GraphError, match=r"the edge \(1, 2\) has no 'weight', others have"):
         Graph.from_networkx(theirs)
+    # A name that no edge knows is a slip; the default is not.
+    with pytest.raises(GraphError, match=r"^no edge has 'lenght': the attribute that holds the weights is right$"):
+        Graph.from_networkx(theirs, weight="lenght")
+    assert Graph.from_networkx(nx.path_graph(3)).weights is None
 
 
 def test_a_frame_with_numbers_for_vertices():

@@ -115,6 +115,14 @@ def test_an_environment_whose_path_has_spaces_and_quotes(project, tmp_path):
     assert json.loads((project.folder / "results/tiny/plan.json").read_text())
 
 
+def test_results_that_cannot_be_written_are_one_line(project):
+    shutil.rmtree(project.folder / "results", ignore_errors=True)
+    (project.folder / "results").symlink_to("nowhere")
+    done = project.snakemake()
+    assert done.returncode and project.said(done) == ["error: results/tiny cannot be written: Not a directory"]
+    assert not list((project.folder / ".snakemake/locks").glob("*"))
+
+
 def toy_experiment(*variants, **changes):
     return {
         "title": "Sums of weights",
