@@ -44,6 +44,11 @@ class Counted:
         return self.bitmaps * self.processes + 4 * self.parents
 
     @property
+    def blocks(self) -> int:
+        """Blocks that a process holds."""
+        return len(Partition(self.n, self.processes).blocks(0))
+
+    @property
     def words(self) -> int:
         """Words of bitmaps that a process goes over in a level: its parts', once a member and twice more."""
         made = Partition(self.n, self.processes)

@@ -2,16 +2,18 @@
 
 A level takes what its slowest process computes, a message's latency for each of its collectives, and its bytes:
 
-    level + arc a + opened o + reached r + word w + latency c log2 P + bytes / rate
+    (level + call) b + arc a + probe p + opened o + reached r + word w + latency c log2 P + bytes / rate
 
-a arcs, o heads that are looked for, r heads that are found and w words of bitmaps of the process that has most, of P
-processes; counted by the partition itself on real searches (cluster_count.py). Seconds of each come from what every
-level of them computed, latency and rate from what its messages took, or from a network that is given.
-saitan.workflow.cluster_model measures and draws.
+b blocks of a process, one or two; a arcs that leave the frontier, p arcs looked at bottom-up, o heads that are looked
+for, r heads that are found and w words of bitmaps, of the process that has most of P; counted by the partition itself
+on real searches (cluster_count.py). Seconds of each come from what every level of them computed, call, latency and rate
+from what its messages took, or latency and rate from a network that is given. saitan.workflow.cluster_model measures
+and draws.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,43 +27,39 @@ COLLECTIVES = 5
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds a level, an arc, a head looked for, one found, and a word; latency: seconds of a collective a doubling
-    of the processes; rate: bytes a second that a process sends.
+    """Seconds a block of a level, an arc top-down, one bottom-up, a head looked for, one found, a word; call: seconds
+    that exchanging a block's heads takes even alone; latency: seconds of a collective a doubling of the processes;
+    rate: bytes a second that a process sends.
     """
 
     level: float
     arc: float
+    probe: float
     opened: float
     reached: float
     word: float
+    call: float
     latency: float
     rate: float
 
     @classmethod
     def fitted(cls, measured: list[tuple[Counted, np.ndarray, np.ndarray]]) -> Model:
         """measured: what was counted of a search, and of every level the seconds that the slowest process computed and
-        that messages moved. Without a search of several processes messages cost nothing.
+        that messages moved. Without a search of several processes messages have no latency and cost no bytes.
         """
-        rows, seconds, messages, moved = [], [], [], []
-        for counted, compute, communication in measured:
-            rows.append(_work(counted))
-            seconds.append(compute)
-            if counted.processes > 1:
-                steps = np.full(len(compute), COLLECTIVES * np.log2(counted.processes))
-                messages.append(np.stack([steps, counted.sent / counted.processes], axis=1))
-                moved.append(communication)
-        latency, slowness = _fit(messages, moved) if messages else (0.0, 0.0)
-        return cls(*_fit(rows, seconds), latency, 1 / slowness if slowness else np.inf)
+        searches, computed, moved = zip(*measured, strict=True)
+        call, latency, slowness = _fit([_messages(counted) for counted in searches], moved)
+        costs = _fit([_work(counted) for counted in searches], computed)
+        return cls(*costs, call, latency, 1 / slowness if slowness else np.inf)
 
     def compute(self, counted: Counted) -> float:
         """Seconds that the slowest process of a search computes."""
-        return float((_work(counted) @ [self.level, self.arc, self.opened, self.reached, self.word]).sum())
+        costs = [self.level, self.arc, self.probe, self.opened, self.reached, self.word]
+        return float((_work(counted) @ costs).sum())
 
     def communication(self, counted: Counted) -> float:
         """Seconds of a search's messages."""
-        sent = counted.sent / counted.processes
-        steps = self.latency * COLLECTIVES * np.log2(counted.processes)
-        return float((steps + sent / self.rate).sum()) if counted.processes > 1 else 0.0
+        return float((_messages(counted) @ [self.call, self.latency, 1 / self.rate]).sum())
 
     def seconds(self, counted: Counted) -> float:
         """Of a search."""
@@ -76,12 +74,22 @@ def enlarged(counted: Counted, times: int) -> Counted:
 
 def _work(counted: Counted) -> np.ndarray:
     """What a level's computation consists of, [levels, kinds]."""
+    every, upwards = np.ones(len(counted.largest)), counted.opened > 0
+    arcs = [counted.largest * ~upwards, counted.largest * upwards]
+    heads = [counted.opened, counted.reached]
+    return np.stack([every * counted.blocks, *arcs, *heads, every * counted.words], axis=1)
+
+
+def _messages(counted: Counted) -> np.ndarray:
+    """What a level's exchange consists of, [levels, kinds]."""
     every = np.ones(len(counted.largest))
-    return np.stack([every, counted.largest, counted.opened, counted.reached, every * counted.words], axis=1)
+    steps = COLLECTIVES * np.log2(counted.processes)
+    return np.stack([every * counted.blocks, every * steps, counted.sent / counted.processes], axis=1)
 
 
-def _fit(rows: list[np.ndarray], seconds: list[np.ndarray]) -> tuple[float, ...]:
-    """Non-negative costs of the columns. Relative errors count: a long level says as much as a short one."""
+def _fit(rows: Sequence[np.ndarray], seconds: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """Non-negative costs of the columns, of least squares: long levels say most, as they do in a search's time."""
     design, wanted = np.concatenate(rows), np.concatenate(seconds)
-    found, _ = nnls(design / wanted[:, None], np.ones(len(wanted)))
-    return tuple(float(value) for value in found)
+    scale = np.maximum(design.max(axis=0), 1e-300)
+    found, _ = nnls(design / scale, wanted)
+    return tuple(float(value) for value in found / scale)

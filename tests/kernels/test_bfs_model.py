@@ -44,26 +44,28 @@ def test_more_processes_look_at_more_bottom_up_and_send_more():
 
 
 def test_a_fit_finds_what_was_put_in():
-    model = Model(2e-5, 3e-9, 5e-9, 7e-9, 4e-10, 1e-6, 5e9)
+    model = Model(2e-5, 3e-9, 2e-9, 5e-9, 7e-9, 4e-10, 3e-5, 1e-6, 5e9)
     graph = GENERATORS["kronecker"](scale=10, seed=3)
     searches = [counted(graph, processes)[0] for processes in (1, 2, 8)]
     computed = [
-        model.level
-        + model.arc * made.largest
+        model.level * (1 if made.processes == 1 else 2)
+        + np.where(made.opened > 0, model.probe, model.arc) * made.largest
         + model.opened * made.opened
         + model.reached * made.reached
         + model.word * made.words
         for made in searches
     ]
-    moved = [5 * np.log2(made.processes) * model.latency + made.sent / made.processes / model.rate for made in searches]
+    moved = [
+        model.call * made.blocks + 5 * np.log2(made.processes) * model.latency + made.sent / made.processes / model.rate
+        for made in searches
+    ]
     again = Model.fitted(list(zip(searches, computed, moved, strict=True)))
     alone = Model.fitted([(searches[0], computed[0], moved[0])])
-    assert alone.communication(searches[2]) == 0
-    for name in ("level", "arc", "opened", "reached", "word", "latency", "rate"):
+    assert alone.communication(searches[2]) == pytest.approx(2 * len(searches[2].largest) * model.call)
+    for name in ("level", "arc", "probe", "opened", "reached", "word", "call", "latency", "rate"):
         assert getattr(again, name) == pytest.approx(getattr(model, name), rel=1e-6), name
     assert again.compute(searches[2]) == pytest.approx(computed[2].sum())
-    assert again.communication(searches[0]) == 0
-    expected = sum(5 * 3 * 1e-6 + sent / 8 / 5e9 for sent in searches[2].sent)
+    expected = sum(6e-5 + 5 * 3 * 1e-6 + sent / 8 / 5e9 for sent in searches[2].sent)
     assert again.communication(searches[2]) == pytest.approx(expected)
     larger = enlarged(searches[2], 4)
     assert larger.inspected.sum() == 4 * searches[2].inspected.sum() and larger.words == 4 * searches[2].words
