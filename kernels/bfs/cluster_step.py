@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from saitan.bfs.bits import lowest_bit
 from saitan.bfs.cpu_step import WORD
 
 
@@ -46,11 +47,10 @@ def pick(gathered, member, slice_words, parents, out, counts):
         begin = total
         for w in range(owner * slice_words, (owner + 1) * slice_words):
             bits = _sent_by(gathered, owner, member, w)
-            if bits:
-                for b in range(WORD):
-                    if (bits >> b) & 1:
-                        out[total] = parents[w * WORD + b]
-                        total += 1
+            while bits:
+                out[total] = parents[w * WORD + lowest_bit(bits)]
+                total += 1
+                bits &= bits - np.uint32(1)
         counts[owner] = total - begin
     return total
 
@@ -77,13 +77,12 @@ def write(gathered, owner, slice_words, arrived, level, levels, parents, degrees
     for member in range(gathered.shape[0]):
         for w in range(slice_words):
             bits = _sent_by(gathered, owner, member, owner * slice_words + w)
-            if bits:
-                for b in range(WORD):
-                    if (bits >> b) & 1:
-                        v = w * WORD + b
-                        levels[v], parents[v] = level, arrived[place]
-                        arcs += degrees[v]
-                        place += 1
+            while bits:
+                v = w * WORD + lowest_bit(bits)
+                levels[v], parents[v] = level, arrived[place]
+                arcs += degrees[v]
+                place += 1
+                bits &= bits - np.uint32(1)
     return place, arcs
 
 

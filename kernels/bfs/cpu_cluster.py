@@ -72,12 +72,18 @@ class HostPart(Part):
         return cluster_step.write(self.gathered, place, words, arrived, level, *slices)
 
 
+def _barren(block: Block) -> np.ndarray:
+    """Heads without a tail in the block, a bitmap: there is nothing to look for."""
+    return np.packbits(np.diff(block.backward.offsets) == 0, bitorder="little").view(np.uint32)
+
+
 class HostLevels(ClusterLevels):
     """Levels by Numba's threads."""
 
     def __init__(self, blocks: list[Block], parts: dict[int, Part], world: Exchange, spent: Spent) -> None:
         super().__init__(blocks, parts, world, spent)
         self._ticket = np.zeros(1, np.int64)
+        self._barren = {(block.row, block.column): _barren(block) for block in blocks}
 
     def compute(self, direction: str) -> None:
         self.inspected = sum(self._block(block, direction) for block in self.blocks)
@@ -85,10 +91,11 @@ class HostLevels(ClusterLevels):
     def _block(self, block: Block, direction: str) -> int:
         """Returns arcs looked at."""
         row, column, threads = self.parts[block.row], self.parts[block.column], get_num_threads()
-        sets = (column.frontier, row.visited, row.following, row.found)
         part = (block.column * row.partition.part, 0, row.partition.words, self._ticket)
         if direction == BOTTOM_UP:
+            sets = (column.frontier, row.visited | self._barren[block.row, block.column], row.following, row.found)
             return cpu_step.bottom_up(block.backward.offsets, block.backward.ends, *sets, *part, threads)
+        sets = (column.frontier, row.visited, row.following, row.found)
         row.following.fill(0)
         if self.arcs < SMALL_ARCS:
             self._ticket[0] = 0

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.atomics import atomic_or
+from saitan.bfs.bits import lowest_bit
 from saitan.team import pieces
 
 WORD = 32
@@ -71,17 +72,16 @@ def _bottom_up(offsets, sources, frontier, visited, following, parents, first_ta
         for w in range(first + low, first + high):
             found = np.uint32(0)
             wanted = ~visited[w]
-            if wanted != 0:
-                for b in range(WORD):
-                    if (wanted >> b) & 1:
-                        v = w * WORD + b
-                        for i in range(offsets[v], offsets[v + 1]):
-                            inspected += 1
-                            u = sources[i]
-                            if (frontier[u >> 5] >> (u & 31)) & 1:
-                                parents[v] = u + first_tail
-                                found |= np.uint32(1 << b)
-                                break
+            while wanted:
+                v = w * WORD + lowest_bit(wanted)
+                for i in range(offsets[v], offsets[v + 1]):
+                    inspected += 1
+                    u = sources[i]
+                    if (frontier[u >> 5] >> (u & 31)) & 1:
+                        parents[v] = u + first_tail
+                        found |= wanted & ~(wanted - np.uint32(1))
+                        break
+                wanted &= wanted - np.uint32(1)
             following[w] = found
     return inspected
 
