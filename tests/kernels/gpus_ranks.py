@@ -1,8 +1,8 @@
 """Run under a launcher by test_bfs_gpus_gpu.py: `fast` over the GPUs of several ranks against SciPy and the validator.
 
-    mpirun -n 2 python gpus_ranks.py 2 10
+    mpirun -n 2 python gpus_ranks.py 2 11
 
-on two ranks, with ten graphs. Where ranks share a GPU, every barrier waits for the driver to change between them.
+on two ranks, with eleven graphs. Where ranks share a GPU, every barrier waits for the driver to change between them.
 """
 
 import numpy as np
@@ -14,7 +14,19 @@ from saitan.bfs.cuda_gpus import FastGpus
 from saitan.generators import GENERATORS
 
 
+def broad(branches, clique):
+    """A star of branches of two arcs, one of which ends in a clique, whose arcs keep the star's levels top-down."""
+    leaves = np.arange(1, branches + 1)
+    members = np.arange(2 * branches + 1, 2 * branches + 1 + clique)
+    tails, heads = np.triu_indices(clique, 1)
+    ends = [(np.zeros_like(leaves), leaves), (leaves, leaves + branches), (members[tails], members[heads])]
+    joined = np.concatenate([np.column_stack(pair) for pair in ends])
+    return undirected(int(members[-1]) + 1, np.vstack([joined, [[2 * branches, members[0]]]]))
+
+
 def more_graphs():
+    # More pieces a GPU than gpus.cu's MANY, top-down.
+    yield broad(600, 300)
     yield GENERATORS["kronecker"](scale=13, seed=6)
     yield star(3)
     yield from graphs()

@@ -14,6 +14,6 @@ SCRIPT = Path(__file__).with_name("gpus_ranks.py")
 @pytest.mark.gpu
 @needs_ranks
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(("number", "graphs"), [(1, 10), (2, 10), (3, 3)])
+@pytest.mark.parametrize(("number", "graphs"), [(1, 11), (2, 11), (3, 3)])
 def test_ranks_equal_scipy(card_alone, number, graphs):
     on_ranks(number, SCRIPT, str(graphs))
