@@ -21,7 +21,9 @@ PACKAGES = (
     "pycuda",
     "networkit",
     "pylibcugraph-cu13",
+    "blosc2",
     "zfpy",
+    "zstandard",
     "nvidia-nvcomp-cu13",
 )
 

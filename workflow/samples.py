@@ -106,7 +106,7 @@ def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
 
 def _first(table: pa.Table, name: str) -> dict[str, Any]:
     """The first row of a struct; empty where there is no such column."""
-    return (table[name][0].as_py() or {}) if name in table.column_names else {}
+    return table[name][0].as_py() if name in table.column_names else {}
 
 
 def _fields(table: pa.Table, name: str) -> pd.DataFrame:

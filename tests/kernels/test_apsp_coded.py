@@ -192,6 +192,23 @@ def test_a_coder_that_is_wrong_is_found(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("row", [0, 15, 29])
+def test_a_solver_that_is_wrong_is_found(tmp_path, row):
+    class Wrong(NearFar):
+        """One entry of the matrix is one too large."""
+
+        def produce(self, query):
+            run = super().produce(query)
+            if 0 <= row - query[0] < query[1]:
+                self.distances[row - query[0], 7] += 1
+            return run
+
+    with pytest.raises(Invalid, match=rf"from source {row}, vertex \d+ is at distance"):
+        written(grid(6, 5), tmp_path / "m", make=Wrong)
+    assert list(tmp_path.iterdir()) == []
+    assert written(grid(6, 5), tmp_path / "m", make=Wrong, check=False)["entries"] == 900
+
+
 def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(stored.Writer, "append", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):

@@ -77,6 +77,13 @@ def test_a_layout_fits_the_machine(dtype, machine):
         else:
             offsets = made.shared - 4 * n - 8 * -(-n // 32) - 2 * made.capacity
             assert (made.arcs == "fours" and offsets == 2 * (n + 1)) or (made.arcs == "packed" and offsets == 0)
+    for n in (1, 40, 600):
+        fixed = near_far.row_bytes(n, dtype)
+        least = fixed + OWN + 2 * min(n, LEAST)
+        there, without = (
+            near_far.placed(n, fixed, n, room, whole, processors, 4, "arcs") for room in (least, least - 1)
+        )
+        assert there.shared + OWN == least and without is None
     heavy = Graph.from_arcs(2, [0, 1], [1, 0], np.array([2**16 - 1, 2**16], np.uint32))
     assert layout(heavy, 2, np.uint32, *machine).arcs == "arcs"
 

@@ -62,3 +62,15 @@ def test_blocks_in_any_order_from_several_threads():
         thread.join()
     assert Digest.of(parts) == whole
     assert whole.sums["x"] == by_definition(array, 0)
+
+
+def test_answers_of_other_outputs_or_sizes_differ():
+    def told(**changes):
+        digest = Digest()
+        digest.sums, digest.entries = {"x": 5}, {"x": 3}
+        vars(digest).update(changes)
+        return digest
+
+    assert told() == told() and told() != 5
+    assert told() != told(entries={"x": 4}) and told() != told(sums={"x": 6})
+    assert told() != told(sums={"y": 5}, entries={"y": 3})

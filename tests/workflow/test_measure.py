@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from saitan.blocks import Block
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid, Unavailable
+from saitan.problem import Invalid, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
@@ -98,6 +99,15 @@ def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
     told = about(tmp_path / "a.parquet")
     assert told["identity"] == "abc" and told["unavailable"] is None
     assert told["settled"] is False and told["spread"] is None
+
+
+def test_the_packages_of_all_peers_are_in_the_provenance():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    variants = (variant for name in names() for variant in problem(name).VARIANTS.values())
+    wanted = {package for variant in variants if variant.peer for package in extras[variant.peer[1]]}
+    wanted |= {package for package in extras["cuda"] if "pycuda" in package}
+    assert {re.match(r"[\w-]+", package)[0] for package in wanted} <= set(provenances.PACKAGES)
+    assert {"saitan", "numpy", "scipy", "numba", "pyarrow"} <= set(provenances.PACKAGES)
 
 
 def test_parameters_and_counters_are_columns_of_their_own(inputs, tmp_path):

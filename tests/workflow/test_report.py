@@ -236,9 +236,11 @@ def test_solvers_of_others_are_quoted_and_ranked(plan):
 
 def test_code_that_is_not_committed_is_said_beside_its_commit(plan, tmp_path):
     assert "with changes not committed" not in text_of(shown(plan))
+    assert "Measured with changes that are not committed" not in text_of(shown(plan))
     samples = tmp_path / plan["points"][0]["samples"]
     write_samples(samples, seconds(1.0), provenance={"dirty": True}, identity=plan["points"][0]["identity"])
     assert text_of(shown(plan)).count("0123456789ab, with changes not committed") == 1
+    assert "Measured with changes that are not committed" in text_of(shown(plan))
 
 
 def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
