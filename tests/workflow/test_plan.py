@@ -517,6 +517,14 @@ def test_another_kept_answer_is_another_identity_of_what_reads_it(reads_arrays, 
     assert before.samples == after.samples and before.identity != after.identity
 
 
+def test_another_content_of_the_graph_of_a_kept_answer_is_another_identity_of_what_reads_it(reads_arrays):
+    kept = {**KEPT, "graphs": ["road"]}
+    config = load({"name": "run", "experiments": {"tiny": reads_arrays, "kept": kept}}, ENTRIES)
+    made = [make(config, WITHOUT, ENTRIES, contents={"road": content}) for content in "aba"]
+    one, other, again = (plan.points_of("tiny")[0].identity for plan in made)
+    assert one == again != other
+
+
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):
     tiny = {**reads_arrays, "arrays": ["zeros", "ones"]}
     arrays = {

@@ -22,6 +22,13 @@ QUOTED = Quoted.model_validate(
                 "quantity": "time",
                 "values": [{"graph": "map", "value": 0.004}, {"graph": "map", "n": 7, "value": 1.0}],
             },
+            "Small": {
+                "title": "Of another quantity",
+                "problem": "sssp",
+                "backend": "cuda",
+                "quantity": "memory",
+                "values": [{"graph": "map", "value": 0.003}],
+            },
             "Product": {
                 "title": "Product",
                 "problem": "tropical",
