@@ -1,5 +1,8 @@
 """Threads that share the steps of a leader; bits of words."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from numba import njit, prange
@@ -50,6 +53,32 @@ def test_every_part_of_every_step_is_done_once(threads):
         team.reset(control)
         _steps(done, control, threads)
         assert (done[:, 1:] == 1).all() and (done[:, 0] == 11).all()
+
+
+@njit(nogil=True)
+def _comes(control):
+    return team.entered(control, 0)
+
+
+@njit
+def _ends(control):
+    team.ended(control)
+
+
+def test_who_comes_when_a_step_is_shut_takes_no_part():
+    control = np.zeros(team.WIDTH, np.int64)
+    team.reset(control)
+    _ends(control)
+    assert _comes(control) == 0
+    team.reset(control)
+    # A step was opened and is shut.
+    control[team.STEPS] = 1
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(_comes, control)
+        time.sleep(0.05)
+        _ends(control)
+        assert late.result() == 0
+    assert control[team.GATE] == team.SHUT
 
 
 @njit

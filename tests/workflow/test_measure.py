@@ -101,6 +101,17 @@ def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
     assert told["settled"] is False and told["spread"] is None
 
 
+def test_what_cannot_be_written_whole_leaves_nothing(inputs, tmp_path, monkeypatch):
+    def half(rows, about, path):
+        path.write_bytes(b"PAR1")
+        raise OSError("full")
+
+    monkeypatch.setattr("saitan.workflow.measure.write_samples", half)
+    with pytest.raises(OSError, match="full"):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1, min_rounds=1, warmup=0)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_packages_of_all_peers_are_in_the_provenance():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     variants = (variant for name in names() for variant in problem(name).VARIANTS.values())

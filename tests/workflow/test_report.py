@@ -430,7 +430,9 @@ def test_no_star_beside_a_number_that_had_not_settled(said, slow):
     assert not best.sure and best.doubt == (slow < 2)
     assert str(best) == ("a 1 s (not settled)" if slow < 2 else "b 2 s (not all settled)")
     (alone,) = bests(pd.DataFrame(rows[1:]), "sssp", [])
-    assert str(alone) == "b 2 s"
+    assert str(alone) == "b 2 s" and not alone.sure
+    # Nobody is the best alone.
+    assert keys_and(layout(pd.DataFrame(rows[1:]), "sssp", []), "best") == [("map", "cpu", False)]
 
 
 def test_what_validation_covered_is_said_by_variant_where_it_differs():
@@ -451,6 +453,8 @@ def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
     assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["fast", "tiled"]
     assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", [])] == ["fast"]
     assert [best.where for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["map size=1", "map size=2"]
+    rows += [point(variant, size=None) | quantity("time", "s", value) for variant, value in (("a", 6.0), ("b", 5.0))]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["fast", "tiled", "b"]
 
 
 def test_an_experiment_without_graphs_names_its_instances_instead():
