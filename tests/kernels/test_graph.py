@@ -107,6 +107,13 @@ def test_symmetry_of_parallel_arcs(arcs, symmetric):
     assert Graph.from_arcs(3, sources, targets, weights).is_symmetric() is symmetric
 
 
+def test_a_later_change_of_the_metadata_given_does_not_reach_the_graph():
+    metadata = {"name": "a"}
+    graph = Graph.from_arcs(2, [0], [1], metadata=metadata)
+    metadata["name"] = "b"
+    assert graph.name == "a"
+
+
 def test_with_metadata_shares_the_arrays():
     graph = Graph.from_arcs(2, [0], [1], metadata={"name": "a", "directed": True})
     renamed = graph.with_metadata(name="b", directed=False)

@@ -76,6 +76,20 @@ def test_arrays_are_not_copied_out_of_arrow(tmp_path):
     assert not any(array.flags.owndata for array in (graph.offsets, graph.targets, graph.weights))
 
 
+def test_arrays_can_be_written_also_where_arrow_says_otherwise(tmp_path, monkeypatch):
+    decoded = parquet._values
+
+    def frozen(column):
+        values = decoded(column)
+        values.flags.writeable = False
+        return values
+
+    monkeypatch.setattr(parquet, "_values", frozen)
+    write_graph(GENERATORS["ring"](vertices=10, seed=1), tmp_path)
+    graph = read_graph(tmp_path)
+    assert all(array.flags.writeable for array in (graph.offsets, graph.targets, graph.weights))
+
+
 def test_files_of_different_graphs_are_refused(tmp_path):
     for vertices in (4, 5):
         write_graph(GENERATORS["ring"](vertices=vertices, seed=1), tmp_path / str(vertices))
