@@ -1,0 +1,49 @@
+"""Files are written beside their place: whole or not at all."""
+
+import os
+
+import pytest
+
+from saitan.files import beside
+
+
+def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
+    place = tmp_path / "folder" / "file"
+    for content in ("old", "new"):
+        before = place.open() if place.exists() else None
+        with beside(str(place)) as part:
+            assert part.parent == place.parent and part.name.startswith(".file.")
+            part.write_text(content)
+            assert not place.exists() or place.read_text() == "old"
+        assert place.read_text() == content and place.stat().st_mode & 0o777 == 0o644
+        assert list(place.parent.iterdir()) == [place]
+    # Who reads the old one reads it to its end.
+    with before:
+        assert before.read() == "old"
+
+
+def test_an_error_leaves_what_was_there(tmp_path):
+    place = tmp_path / "file"
+    place.write_text("old")
+    with pytest.raises(KeyError), beside(place) as part:
+        part.write_text("half")
+        raise KeyError
+    assert place.read_text() == "old" and list(tmp_path.iterdir()) == [place]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IsADirectoryError) as folder, beside(tmp_path):
+        pass
+    assert folder.value.filename == str(tmp_path)
+    with pytest.raises(NotADirectoryError) as below, beside(tmp_path / "file" / "a"):
+        pass
+    assert below.value.filename == str(tmp_path / "file")
+
+    def refused(*_, **__):
+        raise PermissionError(13, os.strerror(13), ".a.x.part")
+
+    monkeypatch.setattr("tempfile.mkstemp", refused)
+    with pytest.raises(PermissionError) as denied, beside(tmp_path / "a"):
+        pass
+    assert denied.value.filename == str(tmp_path / "a")
