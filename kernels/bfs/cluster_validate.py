@@ -43,8 +43,8 @@ def _check_slice(levels, parents, hangs, first, n, root):
         v, level, parent = first + i, levels[i], parents[i]
         if v == root:
             right = level == 0 and parent == v
-        elif level == -1 or v >= n:
-            right = level == -1 and parent == -1
+        elif level == -1:
+            right = parent == -1
         else:
             right = level > 0 and 0 <= parent < n and hangs[i] == 1
         if not right:

@@ -67,12 +67,13 @@ def searches(graph):
     solver.close()
 
 
-def refused_by_all(solver, what):
-    """Every rank refuses what the solver holds, in the same words."""
+def refused_by_all(solver, what, begins=""):
+    """Every rank refuses what the solver holds, in the same words, which begin so."""
     try:
         solver.validate()
     except Invalid as error:
         assert len(set(ranks.current().each(str(error)))) == 1
+        assert str(error).startswith(begins), error
     else:
         raise AssertionError(f"{what} passed")
 
@@ -89,6 +90,24 @@ def wrong_answers():
             part.levels[:size] = levels[part.first : part.first + size]
             part.parents[:size] = parents[part.first : part.first + size]
         refused_by_all(solver, what)
+
+
+def ends_of_slices():
+    """The first and the last vertex of every slice are looked at by their owner, and the message names them."""
+    graph = undirected(512, [(v, (v + 1) % 512) for v in range(512)])
+    solver = cluster(graph)
+    solver.run(5)
+    size = solver.partition.slice
+    assert graph.n % size == 0
+    for v in [v for v in range(graph.n) if v % size in (0, size - 1)]:
+        owned = [(part, v - part.first) for part in solver.parts.values() if part.first <= v < part.first + size]
+        before = [part.parents[i] for part, i in owned]
+        for part, i in owned:
+            part.parents[i] = -1
+        refused_by_all(solver, f"vertex {v} without a parent", f"vertex {v} is on level ")
+        for (part, i), parent in zip(owned, before, strict=True):
+            part.parents[i] = parent
+    solver.validate()
 
 
 def generated_in_parts():
@@ -149,4 +168,4 @@ def on_all_ranks(graphs, searches, *checks):
 
 
 if __name__ == "__main__":
-    on_all_ranks(graphs(), searches, wrong_answers, generated_in_parts, one_lacks, short_messages)
+    on_all_ranks(graphs(), searches, wrong_answers, ends_of_slices, generated_in_parts, one_lacks, short_messages)
