@@ -110,6 +110,24 @@ def ends_of_slices():
     solver.validate()
 
 
+def one_arc():
+    """It is looked at whatever its tail's place in a block is."""
+    n = 512
+    size = cluster(path(n)).partition.part
+    for tail in sorted({0, size - 1, size % n, n - 1}):
+        head = (tail + 7) % n
+        solver = cluster(directed(n, [(tail, head)]))
+        solver.run(tail)
+        solver.validate()
+        for part in solver.parts.values():
+            if part.first <= head < part.first + solver.partition.slice:
+                part.levels[head - part.first] = part.parents[head - part.first] = -1
+        refused_by_all(
+            solver, "an unreached head", f"an arc leads from vertex {tail}, on level 0, to vertex {head}, not"
+        )
+        solver.close()
+
+
 def generated_in_parts():
     whole = GENERATORS["kronecker"](scale=10, seed=4)
     solver = cluster(KroneckerArcs(10, 4))
@@ -168,4 +186,6 @@ def on_all_ranks(graphs, searches, *checks):
 
 
 if __name__ == "__main__":
-    on_all_ranks(graphs(), searches, wrong_answers, ends_of_slices, generated_in_parts, one_lacks, short_messages)
+    on_all_ranks(
+        graphs(), searches, wrong_answers, ends_of_slices, one_arc, generated_in_parts, one_lacks, short_messages
+    )
