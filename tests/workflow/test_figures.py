@@ -122,6 +122,13 @@ def test_what_is_printed_is_on_white_and_a_dark_page_shows_through():
     assert theme(dark=True)["background"] == "transparent"
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"), [(["a", "b"], "O"), ([True, False], "O"), ([1, 2], "Q"), ([0.5, None], "Q")]
+)
+def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(values, kind):
+    assert axis_of("x", pd.Series(values), "X", log=False, bars=False, unit="").kind == kind
+
+
 def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     drawn = specification(figure(y=["updated"], y_log=True), phases(), interactive=False)
     assert scale(drawn, "y")["type"] == "symlog"
