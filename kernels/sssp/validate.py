@@ -33,7 +33,7 @@ def _relaxable(offsets, targets, weights, distances, limit, first):
             for i in range(offsets[v], offsets[v + 1]):
                 t = targets[i]
                 candidate = distances[v] + weights[i]
-                if candidate < distances[t] or (candidate >= limit and distances[t] == limit):
+                if candidate < distances[t] or distances[t] == limit:
                     atomic_min(first, 0, i)
 
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from saitan.workflow import figure_data
 from saitan.workflow.axes import axis_of
+from saitan.workflow.figure_data import FEW_MARKERS
 from saitan.workflow.figures import Drawn, draw, specification
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of, theme
@@ -162,6 +164,15 @@ def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
     drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)
     assert next(of_kind(drawn, "xOffset"))["sort"] == ["selection", "adaptive"]
+
+
+def test_of_a_long_series_in_doubt_the_last_bears_the_circle_and_of_a_short_one_all():
+    lengths = {"long": FEW_MARKERS + 1, "short": FEW_MARKERS, "sure": FEW_MARKERS + 1}
+    rows = [
+        {"color": name, "source": "saitan", "doubt": name != "sure"} for name, n in lengths.items() for _ in range(n)
+    ]
+    marked = figure_data._marked(pd.DataFrame(rows)).tolist()
+    assert marked == [False] * FEW_MARKERS + [True] + [True] * FEW_MARKERS + [False] * (FEW_MARKERS + 1)
 
 
 @pytest.mark.parametrize(("least", "foot"), [(1.07e-3, 1e-4), (2.1e-3, 1e-3), (9e-3, 1e-3)])
