@@ -139,6 +139,12 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         if variant not in package.VARIANTS:
             raise ConfigError(f"{key}.variants: unknown variant{_suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
+    if experiment.ranks and not any(package.VARIANTS[variant].ranks for variant in experiment.variants):
+        able = [name for name, variant in package.VARIANTS.items() if variant.ranks]
+        raise ConfigError(
+            f"{key}.ranks: none of its variants runs on several ranks (those of {experiment.problem} that do:"
+            f" {', '.join(able) or 'none'})"
+        )
     _check_parameters(f"{key}.instance", experiment.instance, package.INSTANCE, experiment.problem)
     for output in experiment.keep:
         if output not in package.OUTPUTS:

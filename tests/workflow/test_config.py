@@ -179,6 +179,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"graphs": [], "arrays": ["fied"]}, ".arrays: unknown array 'fied'; did you mean 'field'?"),
         ({"keep": ["distance"]}, ".keep: unknown output 'distance'; did you mean 'distances'?"),
         ({"keep": ["distances", "distances"]}, ".keep: 'distances' is there twice"),
+        ({"ranks": [2]}, ".ranks: none of its variants runs on several ranks (those of sssp that do: none)"),
         ({"queries": 0}, ".queries: input should be greater than or equal to 1, not 0"),
         ({"queries": 10**20}, ".queries: input should be less than or equal to 1000000, not 1000000000"),
         ({"seed": -1}, ".seed: input should be greater than or equal to 0, not -1"),
