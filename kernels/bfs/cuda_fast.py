@@ -16,8 +16,8 @@ from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Hops
 from saitan.bfs.cuda_step import words
-from saitan.bfs.layout import Layout, rows_of_four, small_world
-from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
+from saitan.bfs.layout import LONGEST_ROW, Layout, rows_of_four, small_world
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, fastest
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
@@ -38,8 +38,7 @@ CONTROL = np.dtype(
 )
 LEVEL = np.dtype([("ns", np.uint64), ("inspected", np.uint64), ("frontier", np.uint32), ("bottom_up", np.uint32)])
 
-# One block: rows longer than this are chains of loads.
-LONGEST_ROW = 64
+# One block.
 ROAD_THREADS, MOST_QUEUED, LEAST_QUEUED = 1024, 8192, 1024
 RECORD = np.dtype([("levels", np.uint64), ("inspected", np.uint64), ("reached", np.uint64)])
 
@@ -185,16 +184,7 @@ class Fast(CudaSolver):
         self.transfer = self.checker.transfer + self.buffers.upload_time
 
     def _fastest(self) -> Grid | Hops | Road:
-        """By the second searches from a few roots, that of most arcs among them."""
-        if len(self.engines) == 1 or self.graph.m == 0:
-            return self.engines[0]
-        drawn = np.random.default_rng(1).choice(np.flatnonzero(self.graph.degrees), 2)
-        roots = [int(self.graph.degrees.argmax()), *drawn.tolist()]
-        took = []
-        for engine in self.engines:
-            engine.run(roots[0], self._gated)
-            took.append(sum(engine.run(root, self._gated)[0] for root in roots))
-        return self.engines[int(np.argmin(took))]
+        return fastest(self.graph, self.engines, lambda engine, root: engine.run(root, self._gated)[0])
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""

@@ -19,6 +19,8 @@ from saitan.team import pieces
 
 # Graphs of at least so many arcs a vertex are taken for small worlds.
 WIDE_DEGREE = 8
+# A longer row stands out: it is worth an order by degree, and too much for one thread of a GPU.
+LONGEST_ROW = 64
 PIECE = 64  # rows that a ticket stands for
 
 

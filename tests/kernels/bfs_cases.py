@@ -52,6 +52,19 @@ def expander(n, half, tail, seed):
     return undirected(n + tail, np.concatenate([ends, _path_from(n, tail)]))
 
 
+def layered(layers, width):
+    """Every vertex of a layer leads to all of the next one."""
+    vertex = np.arange(layers * width).reshape(layers, width)
+    return directed(layers * width, np.stack([np.repeat(vertex[:-1], width, axis=1), np.tile(vertex[1:], width)], 2))
+
+
+def alike(parts, size, seed):
+    """Parts that no edge joins, each a random graph of 16 arcs a vertex."""
+    rng = np.random.default_rng(seed)
+    part = np.arange(parts * size).reshape(parts, size, 1)
+    return undirected(parts * size, np.stack([part.repeat(8, 2), rng.permuted(part.repeat(8, 2), axis=1)], 3))
+
+
 def _path_from(first, tail):
     """Edges from first - 1 along `tail` more vertices."""
     return np.stack([np.arange(first, first + tail), np.arange(first - 1, first + tail - 1)], 1)

@@ -2,14 +2,29 @@
 
 import numpy as np
 import pytest
-from bfs_cases import cases, directed, expander, hypercube, lollipop, path, spoiled, star, triangle, undirected
+from bfs_cases import (
+    alike,
+    cases,
+    directed,
+    expander,
+    hypercube,
+    layered,
+    lollipop,
+    path,
+    spoiled,
+    star,
+    triangle,
+    undirected,
+)
 from hypothesis import example, given
 
 from saitan import bfs
 from saitan.bfs import cpu_step
 from saitan.bfs.cpu import CpuLevels, Hybrid
+from saitan.bfs.cpu_fast import Queue
+from saitan.bfs.cpu_levels import Levels, Search, _pull_needs
 from saitan.bfs.layout import Layout, rows_of_four, small_world
-from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, fastest, reverse
 from saitan.bfs.validate import check
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
@@ -341,13 +356,13 @@ def test_the_layout_is_the_graph_by_falling_degree(case):
 @given(case=cases())
 def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
     """Levels of the leader alone, or all shared; threads that are started, or none."""
-    from saitan.bfs import cpu_fast, layout
+    from saitan.bfs import cpu_levels, layout
 
     graph, root = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "WIDE_DEGREE", 0)
-        patch.setattr(cpu_fast, "ALONE", alone)
-        patch.setattr(cpu_fast, "SMALL", -1 if threads > 1 else graph.m)
+        patch.setattr(cpu_levels, "ALONE", alone)
+        patch.setattr(cpu_levels, "SMALL", -1 if threads > 1 else graph.m)
         solver = bfs.prepare(graph, "fast", "cpu")
         for _ in range(2):
             solver.levels.fill(77)
@@ -360,11 +375,12 @@ def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
 
 @pytest.mark.parametrize("alpha", [1e-9, 20.0, 1e9])
 def test_fast_each_way(alpha, kronecker, monkeypatch):
-    from saitan.bfs import cpu_fast, layout
+    from saitan.bfs import cpu_levels, layout
 
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
-    monkeypatch.setattr(cpu_fast, "ALPHA", alpha)
-    monkeypatch.setattr(cpu_fast, "SMALL", 0)
+    monkeypatch.setattr(cpu_levels, "ALPHA", alpha)
+    monkeypatch.setattr(cpu_levels, "PAYS", 1e12)
+    monkeypatch.setattr(cpu_levels, "SMALL", 0)
     # The star's row is more than one share.
     for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1), star(5000)):
         solver, made = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph)
@@ -385,6 +401,99 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
                 down = np.append(True, trace["direction"][:-1] == TOP_DOWN)
                 wanted = np.where(20 * np.array(arcs) > made.forward.m, BOTTOM_UP, TOP_DOWN)
                 assert (trace["direction"][down] == wanted[down]).all()
+
+
+@pytest.mark.parametrize("make", [lambda: layered(15, 150), lambda: alike(6, 400, 6)])
+def test_fast_looks_at_little_beyond_what_it_reaches(make):
+    """What a level leads to is a small part of what is not reached, all of which a bottom-up level would look at."""
+    graph = make()
+    for root in range(3):
+        result = bfs.solve(graph, root, "fast", "cpu")
+        assert result.run.counters["inspected"] < 1.5 * graph.degrees[result.levels >= 0].sum()
+
+
+def test_fast_goes_bottom_up_where_it_looks_at_less(monkeypatch):
+    """All vertices are sampled, as there are few."""
+    from saitan.bfs import layout
+
+    monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
+    ways = set()
+    for graph in (layered(5, 10), alike(3, 60, 2), hypercube(7), lollipop(30, 40), lollipop(90, 99), layered(3, 70)):
+        made = Layout.of(graph)
+        offsets, k, m = made.forward.offsets, graph.n, made.forward.m
+        for root in bfs.queries(graph, 3, 2):
+            trace = bfs.solve(graph, root, "fast", "cpu").run.phases["direction"].tolist()
+            levels = bfs.reference(graph, root).arrays["levels"][made.old]
+            up = False
+            for level, way in enumerate(trace):
+                count, arcs = (levels == level).sum(), made.forward.degrees[levels == level].sum()
+                needs = pulled(made.backward, (levels >= 0) & (levels <= level), levels == level)
+                up = 14 * count * m >= k * k if up else 20 * offsets[count] > m
+                up = up and needs <= 3 * count * m / k
+                up = up or (20 * arcs > m and needs <= 3 * arcs)
+                assert way == (BOTTOM_UP if up else TOP_DOWN)
+                ways.add((way, 20 * arcs > m))
+    assert len(ways) == 4
+
+
+def pulled(rows, visited, frontier):
+    """Arcs that a bottom-up level looks at; all of a row of which the first 64 lead elsewhere."""
+    total = 0
+    for v in np.flatnonzero(~visited):
+        hits = np.flatnonzero(frontier[rows.targets[rows.offsets[v] : rows.offsets[v + 1]]])
+        total += hits[0] + 1 if len(hits) and hits[0] < 64 else rows.degrees[v]
+    return total
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.3])
+def test_what_a_bottom_up_level_looks_at(share):
+    rng = np.random.default_rng(7)
+    for graph in [lollipop(100, 20)] + 30 * [layered(2, 120)]:
+        made = Layout.of(graph)
+        search = Search.over(made, graph.n)
+        visited, frontier = rng.random(graph.n) < 0.3, rng.random(graph.n) < share
+        for bits, flags in ((search.sets[0], visited), (search.sets[1], frontier)):
+            padded = np.zeros(32 * len(bits), np.uint8)
+            padded[: graph.n] = flags
+            bits[:] = np.packbits(padded, bitorder="little").view(np.uint32)
+        assert _pull_needs(search, search.sets[1]) == pulled(made.backward, visited, frontier)
+
+
+@pytest.mark.parametrize("taken", [Queue, Levels])
+@pytest.mark.parametrize("longest", [0, 64])
+def test_fast_by_what_is_faster_on_few_arcs_a_vertex(taken, longest, monkeypatch):
+    """What both engines answer, in the graph's order and by degree."""
+    from saitan.bfs import cpu_fast, cpu_levels
+
+    monkeypatch.setattr(cpu_levels, "SMALL", 100)
+    monkeypatch.setattr(cpu_fast, "LONGEST_ROW", longest)
+    monkeypatch.setattr(
+        cpu_fast, "fastest", lambda graph, engines, seconds: next(e for e in engines if isinstance(e, taken))
+    )
+    rng = np.random.default_rng(4)
+    for make in (directed, undirected):
+        graph = make(700, rng.integers(0, 700, (1500, 2)))
+        for root in bfs.queries(graph, 3, 2):
+            result = bfs.solve(graph, root, "fast", "cpu")
+            check(graph, root, result.levels, result.parents)
+            assert bfs.differs(bfs.reference(graph, root), {"levels": result.levels}) is None
+            assert (result.run.phases == {}) == (taken is Queue)
+
+
+def test_the_fastest_engine_is_that_of_the_second_searches():
+    """A root whose only arc is a loop is none; neither is one without arcs."""
+    graph = undirected(9, [(0, 0), (0, 0), (0, 0), (3, 4), (3, 5), (3, 6)])
+    calls = []
+
+    def seconds(engine, root):
+        calls.append((engine, root))
+        return 100 if len(calls) == 1 else {"a": 1, "b": 2}[engine]
+
+    assert fastest(graph, ["a", "b"], seconds) == "a"
+    assert [engine for engine, _ in calls] == 4 * ["a"] + 4 * ["b"]
+    assert [root for _, root in calls[:2]] == [3, 3] and {root for _, root in calls} <= {3, 4, 5, 6}
+    assert fastest(graph, ["b", "a"], seconds) == "a"
+    assert fastest(undirected(2, [(0, 0)]), ["b", "a"], seconds) == "b"
 
 
 def test_fast_takes_the_way_for_the_graph(kronecker):
