@@ -177,7 +177,7 @@ class CpuEngine:
 class CpuSolver(Blockwise):
     """What all CPU variants share: the last answer as host arrays, its certificate and predecessors.
 
-    A subclass sets self.source and self.distances in `run`.
+    A subclass sets self.memory, and in `run` self.source and self.distances.
     """
 
     transfer = 0.0

@@ -51,7 +51,10 @@ def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
 
 
 class Peer(CpuSolver):
-    """Somebody else's solver: a subclass leaves its own numbers in self.distances, inf where not reached."""
+    """Somebody else's solver: a subclass leaves its own numbers in self.distances, inf where not reached.
+
+    It sets self.memory and self.source too.
+    """
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)

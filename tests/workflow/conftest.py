@@ -1,4 +1,4 @@
-"""The project fixture: a fresh copy to run Snakemake in."""
+"""Fixtures: a fresh copy of the project to run Snakemake in, and files of graphs."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from graph_files import COMPRESS
 from numba.core.caching import _CacheLocator
 from tiny import GRAPHS, ONE_POINT, ROOT, Project
 
@@ -72,3 +73,16 @@ def project(place, template) -> Project:
     made = Project(place)
     made.configure({"tiny": ONE_POINT})
     return made
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory):
+    """Writes content, compressed as the suffix says, and returns the path."""
+    folder = tmp_path_factory.mktemp("files")
+
+    def write(content, name="graph.gr"):
+        path = folder / name
+        path.write_bytes(COMPRESS.get(path.suffix, bytes)(content.encode()))
+        return path
+
+    return write
