@@ -487,6 +487,12 @@ def test_what_is_not_finite_is_never_the_best():
     assert keys_and(laid_out, "ours") == [("map", "cpu", "-∞", "–", "3")]
 
 
+def test_values_below_the_least_unit_have_it():
+    rows = [point("a") | quantity("time", "s", 2.5e-10)]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.columns[0].unit == "ns" and keys_and(laid_out, "ours") == [("map", "cpu", "0.2500")]
+
+
 def test_values_of_very_different_size_have_a_unit_each():
     rows = [point("a", graph=g) | quantity("time", "s", t) for g, t in (("small", 1e-6), ("large", 10.0))]
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
@@ -823,6 +829,8 @@ def test_the_index_lists_the_runs_the_latest_first(plan, tmp_path):
     text = text_of(html)
     assert "Run &lt;default&gt; default 20" in text and "Example CPU, Example GPU" in text
     assert "3 points, 1 failed, 2 left out incomplete" in text and "graphs" not in text
+    # Of the one that left no report.json nothing is known.
+    assert text.count("incomplete") == 2 and "not settled" not in text
 
 
 def test_an_index_without_runs_says_so(tmp_path):
