@@ -1,7 +1,17 @@
+from types import SimpleNamespace
+
+import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not loaded)
 import pytest
 from test_plan import plan
 
-from saitan.workflow.terminal import Ending
+from saitan.workflow.terminal import Ending, show
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
+    workflow = SimpleNamespace(is_main_process=leads, output_settings=SimpleNamespace(quiet=None))
+    show(plan(settings={"backend": "auto"}), workflow)
+    assert capsys.readouterr().err == ("skipped: backend cuda: no driver\n" if leads else "")
 
 
 @pytest.mark.parametrize(
