@@ -105,7 +105,7 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
         rows = file.read(columns=["backend", "cores", "provenance"]).slice(0, 1).to_pylist()
         if not rows:
             continue
-        told = (rows[0]["provenance"] or {}) | {"cores": rows[0]["cores"]}
+        told = rows[0]["provenance"] | {"cores": rows[0]["cores"]}
         facts, software = ({name: told.get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
         backend, when = rows[0]["backend"], told.get("measured_at") or ""
         machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))

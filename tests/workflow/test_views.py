@@ -2,6 +2,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -454,6 +456,9 @@ def test_a_file_of_another_kind_is_one_line(tmp_path):
     pd.DataFrame({"seconds": [1.0]}).to_parquet(tmp_path / "y.parquet")
     with pytest.raises(Failure, match=r"y\.parquet: was not written by this workflow"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "y.parquet"])
+    pq.write_table(pa.table({"seconds": [1.0]}), tmp_path / "z.parquet")
+    with pytest.raises(Failure, match=r"z\.parquet: was not written by this workflow"):
+        shown("summary", {"variants": ["fast"]}, [tmp_path / "z.parquet"])
 
 
 def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write):
