@@ -37,6 +37,7 @@ def test_is_what_it_is_said_to_be(monkeypatch, dtype, threads):
         found(Block("x", first, array))
         place = first * int(np.prod(shape[1:]))
         assert found.sums == {"x": by_definition(array, place)} and found.entries == {"x": array.size}
+        assert host_digest.digest(array, place) == by_definition(array, place)
 
 
 def test_columns_are_taken_in_the_order_of_rows():

@@ -131,6 +131,15 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
     assert axis_of("x", pd.Series(values), "X", log=False, bars=False, unit="").kind == kind
 
 
+@pytest.mark.parametrize(
+    ("values", "log", "form"),
+    [([1, 2e4], True, ".3~s"), ([0.5, 2e4], True, "~g"), ([0.5, 2e4], False, ".3~s"), ([1e-5, 1], True, ".0~e")],
+)
+def test_large_counts_have_prefixes_and_nobody_writes_10m(values, log, form):
+    axis = axis_of("y", pd.Series(values), "Y", log=log, bars=False, unit="").axis
+    assert f"'{form}'" in axis.labelExpr
+
+
 def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     drawn = specification(figure(y=["updated"], y_log=True), phases(), interactive=False)
     assert scale(drawn, "y")["type"] == "symlog"

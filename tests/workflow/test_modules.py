@@ -140,3 +140,8 @@ def test_a_module_that_is_not_there_is_another_code_than_one_that_is(tmp_path):
     there = modules.digest(["saitan.graph"])
     assert modules.source("saitan.no_such_module") is None
     assert len({there, modules.digest(["saitan.graph", "saitan.no_such_module"]), modules.digest([])}) == 3
+
+
+def test_a_module_that_is_not_there_imports_nothing():
+    assert modules.imports("saitan.nothing") == frozenset()
+    assert modules.closure(["saitan.nothing"]) == sorted([*modules.closure(["saitan"]), "saitan.nothing"])
