@@ -17,7 +17,7 @@ MAX_VERTICES = 2**31 - 1
 MAX_WEIGHT = 2**32 - 1
 _BLOCK = 1 << 20
 # Bytes that rows take while arcs are sorted into them, a vertex and an arc (with a weight); below the least that is
-# forecast nobody runs out of memory.
+# forecast no process runs out of memory.
 _VERTEX, _ARC, _LEAST = 13, 8, 1 << 26
 
 

@@ -88,7 +88,7 @@ def _counts(point: dict[str, Any], processes: int) -> list[Counted]:
 
 
 def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | None) -> list[dict[str, Any]]:
-    """Rows of the table: every point measured and modelled, then what nobody measured. All points of one backend."""
+    """Rows of the table, of one backend: every point measured and modelled, then those that are only modelled."""
     counts = [_counts(point, point["ranks"]) for point in points]
     fitted = [
         (counted, *(np.array(search[name]) for name in ("compute", "communication")))

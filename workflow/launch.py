@@ -20,7 +20,7 @@ from pathlib import Path
 from saitan.workflow.step import BEGAN, ERROR, STOPPED, say, say_to_log
 
 # Seconds that a launcher has to end its ranks before it is killed with them.
-PATIENCE = 5
+TIMEOUT = 5
 _KILLED = (
     re.compile(r"process rank (?P<rank>\d+) .*on node (?P<host>\S+) exited on signal (?P<how>\d+)"),
     re.compile(r"error: (?P<host>\S+): task (?P<rank>\d+): (?P<how>.+)"),
@@ -70,7 +70,7 @@ def _stop(made: subprocess.Popen, log: Path) -> None:
     """Ctrl-C, or Snakemake ends its jobs: so do the ranks."""
     made.terminate()
     try:
-        made.wait(PATIENCE)
+        made.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(made.pid, signal.SIGKILL)

@@ -259,7 +259,7 @@ def _scan(begin, count, positions, values, ends, low, j):
         position = np.int64(positions[_U(first + e)])
         if position > j:
             break
-        # Always read: that costs less than a branch that nobody can foresee.
+        # Always read: a mispredicted branch costs more.
         found += np.int64(values[_U(value + e)]) if j < ends[_U(low + position)] else 0
     return _U(found)
 

@@ -76,7 +76,7 @@ def _reductions_differ(reference: Reference, answer: dict[str, np.ndarray]) -> s
 
 
 def _infinite(dtype: np.dtype):
-    """What stands where a source does not lead: in matrices of int32 and uint16 the infinity of `tropical`."""
+    """The entry of a vertex that is not reached: in matrices of int32 and uint16 the infinity of `tropical`."""
     from saitan.sssp import unreachable
     from saitan.tropical.semiring import INFINITE
 

@@ -88,7 +88,7 @@ class ClusterLevels:
         raise NotImplementedError
 
     def exchange(self, level: int) -> list[tuple[int, int]]:
-        """Agree on what was found, send parents to their owners. Of each own slice new vertices and their arcs."""
+        """Agree on what was found, send parents. Returns each own slice's new vertices and arcs."""
         raise NotImplementedError
 
     def start(self, root: int) -> Found:

@@ -28,7 +28,7 @@ from saitan.problem import Run, Unavailable
 THREADS, RESIDENT, PIECE = 1024, 1, 128  # as in fast.cu
 # To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m); see NOTES.md.
 ALPHA, BETA = 20.0, 50.0
-PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
+TIMEOUT_MS, TIMEOUT_US_A_VERTEX = 10_000, 20
 TRACED = 4096  # levels
 COUNTS = [("inspected", np.uint64), ("begun", np.uint64), ("searched", np.uint64)]
 CONTROL = np.dtype(
@@ -58,7 +58,7 @@ class Grid:
         self.levels, self.parents = (array[: graph.n] for array in answer)
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
-        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * k // 1000
+        self._timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_VERTEX * k // 1000
         self._kernel = function("bfs", "fast", f"search_{out.suffix}", "IQI" + 11 * "P" + "II" + 5 * "P" + "IddI")
         sets = [buffers.empty(width, np.uint32) for _ in range(3)]
         found, pieces = buffers.empty(k, np.uint64), buffers.empty((k + out.m // PIECE + 1, 2), np.uint64)
@@ -66,7 +66,7 @@ class Grid:
         self._head = (k, out.m)
         self._arrays = [pointer(array) for array in arrays]
         outside = (layout.place, layout.old, *answer, self._trace)
-        self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._patience_ms)
+        self._tail = (graph.n, *(pointer(array) for array in outside), TRACED, ALPHA, BETA, self._timeout_ms)
         self._blocks = RESIDENT * _attribute("MULTIPROCESSOR_COUNT")
         # The first entries, the answers written and read, the places, levels and parents.
         self.work = {"bytes": 4 * k + 16 * k + 12 * graph.n}
@@ -95,7 +95,7 @@ class Grid:
         seen = self._read[0]
         if seen["late"]:
             self._reset()
-            raise Unavailable(f"fast gave up on {self.graph.name} after {self._patience_ms / 1000:g} s")
+            raise Unavailable(f"fast gave up on {self.graph.name} after {self._timeout_ms / 1000:g} s")
         self._arrived = int(seen["arrived"])
         counters = {name: int(seen[name]) for name in ("levels", "switches", "inspected")}
         counters["search_s"] = int(seen["searched"] - seen["begun"]) * 1e-9

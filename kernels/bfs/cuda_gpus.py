@@ -18,7 +18,7 @@ import pycuda.driver as driver
 from saitan.bfs import check_root
 from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, described
-from saitan.bfs.cuda_fast import ALPHA, BETA, LEVEL, PATIENCE_MS, PATIENCE_US_A_VERTEX, PIECE, THREADS, TRACED
+from saitan.bfs.cuda_fast import ALPHA, BETA, LEVEL, PIECE, THREADS, TIMEOUT_MS, TIMEOUT_US_A_VERTEX, TRACED
 from saitan.bfs.cuda_step import Rows, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount
 from saitan.bfs.spread import Spread
@@ -66,7 +66,7 @@ class Search:
         pieces = buffers.empty((own + out.m // PIECE + 1, 2), np.uint64)
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
-        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * layout.k // 1000
+        self._timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_VERTEX * layout.k // 1000
         self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 10 * "P" + "II" + 5 * "P" + "IddI")
         self._meet = function("bfs", "gpus", "meet", "IIIPQQII")
         self._size = (layout.k, layout.forward.m)
@@ -75,7 +75,7 @@ class Search:
         self._arrays = [*(pointer(array) for array in arrays), pointer(self._control)]
         answer = [pointer(array) for array in self.answer]
         outside = (pointer(place), pointer(old), *answer, pointer(self._trace))
-        self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._patience_ms)
+        self._tail = (len(self.ids), *outside, TRACED, ALPHA, BETA, self._timeout_ms)
 
     def _rows(self, whole: Rows, first) -> Rows:
         """This rank's rows of the layout's; their first entries where asked for."""
@@ -124,7 +124,7 @@ class Search:
         met = (self._target + self._blocks * self.spread.gpus) % 2**32
         with laps:
             self._meet.prepared_async_call(
-                grid, block, None, *self._world, self.shared.nbytes, self._target, self._patience_ms
+                grid, block, None, *self._world, self.shared.nbytes, self._target, self._timeout_ms
             )
             laps.mark()
             self._kernel.prepared_async_call(
@@ -135,7 +135,7 @@ class Search:
         seen = self._read[0]
         if max(self._ranks.each(int(seen["late"]))):
             self.reset()
-            raise Unavailable(f"fast-gpus gave up on {self._name} after {self._patience_ms / 1000:g} s")
+            raise Unavailable(f"fast-gpus gave up on {self._name} after {self._timeout_ms / 1000:g} s")
         self._target = int(seen["target"])
         return seen
 

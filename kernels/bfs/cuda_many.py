@@ -32,7 +32,7 @@ _MANY, _ANSWER = constants("bfs", "many.cu"), constants("bfs", "planes.cuh")
 THREADS, MOST, PIECE = _MANY["THREADS"], constants("bfs", "sets.cuh")["MOST"], constants("bfs", "pieces.cuh")["PIECE"]
 # Top-down only where the arcs of all searches that would go there are no more than m / ALPHA; see NOTES.md.
 ALPHA = 4.0
-PATIENCE_MS, PATIENCE_US_A_VERTEX = 10_000, 20
+TIMEOUT_MS, TIMEOUT_US_A_VERTEX = 10_000, 20
 CONTROL = np.dtype(
     [(name, np.uint32) for name in ("arrived", "late", "deep", "levels")]
     + [("inspected", np.uint64), ("leaving", np.uint64, 3), ("pieces", np.uint32, 3), ("unused", np.uint32)]
@@ -85,7 +85,7 @@ class Many:
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         self._blocks = (_MANY["RESIDENT"] * processors, 1)
         self._wide = (8 * processors, 1), (_ANSWER["THREADS"], 1, 1), None
-        self._patience_ms = PATIENCE_MS + PATIENCE_US_A_VERTEX * k // 1000
+        self._timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_VERTEX * k // 1000
         self._typed, self._depth = (), -1
         self._deepen()
         self._reset()
@@ -139,7 +139,7 @@ class Many:
         seen = self._read[0]
         if seen["late"]:
             self._reset()
-            raise Unavailable(f"fast-many gave up on {self.graph.name} after {self._patience_ms / 1000:g} s")
+            raise Unavailable(f"fast-many gave up on {self.graph.name} after {self._timeout_ms / 1000:g} s")
         self._arrived = int(seen["arrived"])
         return seen
 
@@ -148,7 +148,7 @@ class Many:
         self._search.prepared_async_call(
             self._blocks, (THREADS, 1, 1), None,
             *self._head, self._arrays[0], count, *self._arrays[1:], pointer(self._planes), self._plane_count,
-            *self._tail, self._arrived, ALPHA, self._patience_ms, shared_size=self._shared,
+            *self._tail, self._arrived, ALPHA, self._timeout_ms, shared_size=self._shared,
         )  # fmt: skip
         found, n = self._found(count), self.graph.n
         if self.wanted:

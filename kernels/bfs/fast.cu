@@ -71,9 +71,9 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                               uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, Piece *pieces,
                               Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old,
                               int4 *levels, int4 *parents, Level *trace, uint32_t traced, double alpha, double beta,
-                              uint32_t patience_ms) {
+                              uint32_t timeout_ms) {
     __shared__ ulonglong2 room[THREADS / 32];
-    const unsigned long long begun = now_ns(), deadline = begun + patience_ms * 1000000ull;
+    const unsigned long long begun = now_ns(), deadline = begun + timeout_ms * 1000000ull;
     const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
     for (uint32_t w = thread; w < words; w += threads) {
@@ -158,9 +158,9 @@ late:
         uint32_t k, Count m, uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, \
         const int *first, uint32_t *visited, uint32_t *frontier, uint32_t *following, int2 *answer, Piece *pieces,    \
         Control *control, uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, \
-        Level *trace, uint32_t traced, double alpha, double beta, uint32_t patience_ms) {                             \
+        Level *trace, uint32_t traced, double alpha, double beta, uint32_t timeout_ms) {                              \
         search<O>(k, m, root, {offsets, ends}, {in_offsets, in_ends}, first, visited, frontier, following, answer,    \
-                  pieces, control, target, n, place, old, levels, parents, trace, traced, alpha, beta, patience_ms);  \
+                  pieces, control, target, n, place, old, levels, parents, trace, traced, alpha, beta, timeout_ms);   \
     }
 
 KERNEL(uint32_t, u4)

@@ -104,9 +104,9 @@ static __device__ void add(World world, uint32_t slot, Count found, Count leavin
 // and leave together.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     meet(uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, Count bytes,
-         uint32_t target, uint32_t patience_ms) {
+         uint32_t target, uint32_t timeout_ms) {
     const World world = {me, gpus, segment, shared, set_bytes};
-    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    const unsigned long long deadline = now_ns() + timeout_ms * 1000000ull;
     uint32_t word, all = 0;
     for (uint32_t gpu = 0; gpu < gpus; gpu++)
         for (Count at = (blockIdx.x * THREADS + threadIdx.x) * TOUCHED; gpu != me && at < bytes;
@@ -146,9 +146,9 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
                               const int *first, const uint32_t *degrees, uint32_t *visited, uint32_t *gathered,
                               Piece *pieces, Control *control, uint32_t target, uint32_t n, const int4 *place,
                               const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced,
-                              double alpha, double beta, uint32_t patience_ms) {
+                              double alpha, double beta, uint32_t timeout_ms) {
     __shared__ Count room[THREADS / 32][3];
-    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    const unsigned long long deadline = now_ns() + timeout_ms * 1000000ull;
     const uint32_t words = world.words(), all = words * world.gpus, before = world.me * words;
     const uint32_t thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
@@ -285,10 +285,10 @@ static __device__ void spread(uint32_t own, uint32_t me, uint32_t gpus, uint32_t
         uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first,  \
         const uint32_t *degrees, uint32_t *visited, uint32_t *gathered, Piece *pieces, Control *control,              \
         uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace,    \
-        uint32_t traced, double alpha, double beta, uint32_t patience_ms) {                                           \
+        uint32_t traced, double alpha, double beta, uint32_t timeout_ms) {                                            \
         search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first,  \
                   degrees, visited, gathered, pieces, control, target, n, place, old, levels, parents, trace, traced, \
-                  alpha, beta, patience_ms);                                                                          \
+                  alpha, beta, timeout_ms);                                                                           \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                             \
         spread_##SUFFIX(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,                   \

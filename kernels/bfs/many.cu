@@ -40,13 +40,13 @@ template <int SEARCHES, typename O>
 static __device__ void search(uint32_t k, Count m, Rows<O> out, Rows<O> in, const uint32_t *roots, uint32_t count,
                               uint32_t *bitmaps, uint32_t *sets, uint32_t *planes, uint32_t plane_count, Piece *pieces,
                               const Piece *hubs, uint32_t hub_count, Control *control, uint32_t target, double alpha,
-                              uint32_t patience_ms) {
+                              uint32_t timeout_ms) {
     using S = Sets<SEARCHES>;
     using Mine = typename S::Mine;
     __shared__ Ways ways;
     extern __shared__ __align__(16) unsigned char dynamic[];
     Mine *staged = (Mine *)dynamic;
-    const unsigned long long deadline = now_ns() + patience_ms * 1000000ull;
+    const unsigned long long deadline = now_ns() + timeout_ms * 1000000ull;
     const uint32_t words = (k + 31) / 32, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     const Place at = {threadIdx.x % 32, threadIdx.x / 32 * gridDim.x + blockIdx.x, threads / 32};
     const size_t parts = size_t(k) * S::LANES;
@@ -147,9 +147,9 @@ late:
         uint32_t k, Count m, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends,               \
         const uint32_t *roots, uint32_t count, uint32_t *bitmaps, uint32_t *sets, uint32_t *planes, uint32_t plane_count, \
         Piece *pieces, const Piece *hubs, uint32_t hub_count, Control *control, uint32_t target, double alpha,         \
-        uint32_t patience_ms) {                                                                                        \
+        uint32_t timeout_ms) {                                                                                         \
         search<SEARCHES, O>(k, m, {offsets, ends}, {in_offsets, in_ends}, roots, count, bitmaps, sets, planes,         \
-                            plane_count, pieces, hubs, hub_count, control, target, alpha, patience_ms);                \
+                            plane_count, pieces, hubs, hub_count, control, target, alpha, timeout_ms);                 \
     }
 #define KERNELS(SEARCHES) KERNEL(SEARCHES, uint32_t, u4) KERNEL(SEARCHES, uint64_t, u8)
 

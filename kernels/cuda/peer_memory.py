@@ -11,7 +11,7 @@ from saitan.ranks import Ranks
 # What shares an allocation of less than this with others is mapped with them.
 GRAIN = 1 << 21
 # Seconds that a rank waits at the end for others that have its memory mapped; one that failed never comes.
-PATIENCE_S = 2.0
+TIMEOUT_S = 2.0
 
 
 class PeerMemory:
@@ -63,7 +63,7 @@ class PeerMemory:
             mapped.close()
         self._mapped = {}
         if self._ranks.size > 1:
-            others, deadline = self._ranks.world.Ibarrier(), time.perf_counter() + PATIENCE_S
+            others, deadline = self._ranks.world.Ibarrier(), time.perf_counter() + TIMEOUT_S
             while not others.Test() and time.perf_counter() < deadline:
                 time.sleep(0.001)
         if self._memory is not None:

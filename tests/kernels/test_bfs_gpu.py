@@ -342,7 +342,7 @@ def test_a_grid_that_is_not_resident_gives_up(monkeypatch):
     from saitan.bfs import cuda_fast
 
     monkeypatch.setattr(cuda_fast, "RESIDENT", 5)
-    monkeypatch.setattr(cuda_fast, "PATIENCE_MS", 50)
+    monkeypatch.setattr(cuda_fast, "TIMEOUT_MS", 50)
     graph = kronecker(10)
     solver = bfs.prepare(graph, "fast", "cuda")
     with pytest.raises(Unavailable, match="fast gave up on"):
