@@ -14,8 +14,8 @@ Read the files in this order:
     ending.py        how a query ends, and what is run again with 64 bits or more room
     cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
     cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
-    chains.py        long chains and hanging trees, taken out of what `fast` searches; cpu_chains.py (and
-                     cuda_chains.py, chains.cu) leads from the source to what is left, and from there to all
+    chains.py        long chains and hanging trees, found by peeling.py and taken out of what `fast` searches;
+                     cpu_chains.py (cuda_chains.py, chains.cu) leads from the source to what is left and back to all
     cuda_resident.py the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
     cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: rows.cuh,

@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.sssp import unreachable
-from saitan.sssp.chains import MISSING, MOST_PATHS, NONE, Chains, plus
+from saitan.sssp.chains import MOST_PATHS, Chains
+from saitan.sssp.peeling import MISSING, NONE, plus
 
 
 class Way(NamedTuple):

@@ -8,10 +8,11 @@ from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
-from saitan.sssp.chains import MOST_PATHS, NONE, Chains
+from saitan.sssp.chains import MOST_PATHS, Chains
 from saitan.sssp.cuda_graph import BLOCK, grid
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.ending import run_until_it_fits, widened_type
+from saitan.sssp.peeling import NONE
 
 # Structs of chains.cu: Chains is the arrays of the host's in its order, then `entry` and `missing`.
 CHAINS = "PPPPPPPPQ"

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from saitan import sssp
 from saitan.graph import Graph
 from saitan.sssp import chains as module
-from saitan.sssp.chains import NONE, contracted, worth_contracting
+from saitan.sssp.chains import contracted, worth_contracting
 from saitan.sssp.choice import level_sizes
 from saitan.sssp.cpu_chains import enter, expand, no_way
+from saitan.sssp.peeling import NONE
 from saitan.sssp.simplify import simplified
 
 TOP = 2**32 - 1
@@ -95,6 +96,7 @@ def test_fast_equals_dijkstra(graph, seed, delta):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LEAST_LEVELS", 0)
         patch.setattr(module, "MOST_VERTICES", 1)
+        patch.setattr(module, "MOST_LEVELS", 1)
         solver = Fast(graph, delta=delta)
     for source in np.random.default_rng(seed).integers(0, graph.n, 3):
         solver.distances.fill(77)

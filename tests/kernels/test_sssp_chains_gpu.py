@@ -6,7 +6,7 @@ from test_sssp_chains import TOP, edges, long_drawn
 
 from saitan import sssp
 from saitan.graph import Graph
-from saitan.sssp import chains
+from saitan.sssp import chains, choice
 
 pytestmark = pytest.mark.gpu
 
@@ -32,6 +32,8 @@ def check(graph, sources):
 def always(monkeypatch):
     monkeypatch.setattr(chains, "LEAST_LEVELS", 0)
     monkeypatch.setattr(chains, "MOST_VERTICES", 1)
+    monkeypatch.setattr(chains, "MOST_LEVELS", 1)
+    monkeypatch.setattr(choice, "BROAD_DEGREE", 1 << 40)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 120, 3000])
