@@ -238,7 +238,8 @@ def test_a_step_over_a_block_gives_parents_in_the_whole_graphs_numbers():
     frontier, ticket = np.array([2], np.uint32), np.zeros(1, np.int64)
     for step, *rows in ((cpu_step.top_down, offsets, heads, 1), (cpu_step.bottom_up, turned, tails, 2)):
         *rows, last = rows
-        visited, following, parents = np.array([0, ~np.uint32(3)]), np.zeros(2, np.uint32), np.full(34, -1, np.int32)
+        visited = np.array([0, ~np.uint32(3)], np.uint32)
+        following, parents = np.zeros(2, np.uint32), np.full(34, -1, np.int32)
         assert step(*rows, frontier, visited, following, parents, 40, 0, last, ticket, 2) == 1
         assert following.tolist() == [0, 2] and parents[33] == 41 and (parents[:33] == -1).all()
 
