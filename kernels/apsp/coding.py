@@ -47,19 +47,22 @@ def write_coded(
     coder = None
     try:
         coder = _coder(order, width, backend)
-        dtype = solver.settle([0, graph.n])
+        everything = [0, graph.n]
+        dtype, certify = solver.settle(everything), solver.checker(everything)
         about = {"graph": graph.name, "arcs": graph.m, "checked": check}
         with writing(path, order, group, width, dtype, about) as writer:
 
             def sink(block: Block) -> None:
                 if check:
-                    solver.solver.validate()
+                    certify(block)
                 words, sizes = coder.code(block.array, block.first)
                 if check and (wrong := coder.differs(block.array, block.first)):
                     raise Invalid(f"row {block.first + wrong[0]:,}, block {wrong[1]}: not the distances when decoded")
                 writer.append(words, sizes)
 
-            run = solver.run([0, graph.n], sink)
+            run = solver.run(everything, sink)
+            if check:
+                certify.finish()
         size = Path(path).stat().st_size
     finally:
         solver.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pycuda.driver as driver
 
@@ -30,6 +32,14 @@ class DeviceCertificate(Certificate):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._buffers: Buffers | None = None
+
+    def check(self, first: int, distances: Any) -> None:
+        """Of rows on the host, or on the device one after the other (with __cuda_array_interface__), where they lie."""
+        if isinstance(distances, np.ndarray):
+            super().check(first, distances)
+            return
+        self.check_width(distances.shape[1])
+        self.check_device(first, distances.__cuda_array_interface__["data"][0], len(distances), distances.dtype)
 
     def _upload(self) -> None:
         graph = self.graph

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saitan.apsp.instances import Instance
-from saitan.apsp.validate import CERTIFIED
+from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.blocks import Blockwise, Sink, chosen, on_host
 from saitan.problem import Block, Checked, Invalid, Run
 from saitan.ranks import Ranks, current
@@ -139,30 +139,32 @@ class Slabs:
         return Run(seconds, time.perf_counter() - begin, counted, work=work)
 
     def checker(self, query: list[int]) -> SlabChecker:
-        """A sink for `run` that certifies every slab while the solver holds it."""
-        return SlabChecker(self.solver, self.slabs(query[1]), self._ranks)
+        """A sink for `run` that certifies every slab as it is handed out."""
+        return SlabChecker(self.solver.certificate, query[0], self.slabs(query[1]), self._ranks)
 
     def close(self) -> None:
         self.solver.close()
 
 
 class SlabChecker:
-    """Certifies the slab that a solver holds whenever it is handed on. Raises Invalid.
+    """Certifies every slab that it is handed, whatever the solver holds. Raises Invalid.
 
-    slabs: first row of each that is expected, from some rank, and its rows; of a single rank in their order.
+    certificate: of the graph, for slabs where they lie; first: the source of row 0; slabs: first row of each that is
+    expected, from some rank, and its rows; of a single rank in their order.
     """
 
-    def __init__(self, solver: Any, slabs: dict[int, int], ranks: Ranks) -> None:
-        self._solver, self._left, self._expected, self._ranks = solver, dict(slabs), sum(slabs.values()), ranks
+    def __init__(self, certificate: Certificate, first: int, slabs: dict[int, int], ranks: Ranks) -> None:
+        self._certificate, self._first, self._ranks = certificate, first, ranks
+        self._left, self._expected = dict(slabs), sum(slabs.values())
         self._rows = 0
 
     def __call__(self, block: Block) -> None:
-        self._solver.validate()
         following = min(self._left, default=None)
         if block.first not in self._left or (self._ranks.size == 1 and block.first != following):
             raise Invalid(
                 f"a slab begins at row {block.first:,}, not {following if following is None else f'{following:,}'}"
             )
+        self._certificate.check(self._first + block.first, block.array)
         del self._left[block.first]
         self._rows += len(block.array)
 

@@ -102,8 +102,7 @@ class Certificate:
     def check(self, first: int, distances: np.ndarray) -> None:
         """Whether distances [sources, n] are those from first, first + 1, ... Raises Invalid naming an entry."""
         graph, turned, limit = self.graph, self.turned, unreachable(distances.dtype)
-        if distances.shape[1] != graph.n:
-            raise Invalid(f"a row has {distances.shape[1]:,} entries, not {graph.n:,}")
+        self.check_width(distances.shape[1])
         into = (turned.offsets, turned.targets, turned.weights)
         wrong, hanging = np.empty(len(distances), np.int64), np.empty(len(distances), np.int64)
         _rows(*into, distances, first, limit, wrong, hanging)
@@ -114,6 +113,11 @@ class Certificate:
             vertex = _unrooted(*out, *into, distances[row], first + row, limit)
             if vertex != RIGHT:
                 raise Invalid(tree_message(first + int(row), vertex, distances[row]))
+
+    def check_width(self, entries: int) -> None:
+        """Whether a row has an entry for every vertex. Raises Invalid."""
+        if entries != self.graph.n:
+            raise Invalid(f"a row has {entries:,} entries, not {self.graph.n:,}")
 
     def entry_message(self, source: int, vertex: int, row: np.ndarray) -> str:
         """One line on an entry that breaks condition (1) or (2)."""

@@ -6,9 +6,12 @@ from apsp_sweeps import grid
 from test_apsp import random_graph
 from test_apsp_slabs import VARIANTS, prepared, short_slabs  # noqa: F401
 
+pytest.importorskip("pycuda.driver", exc_type=ImportError)
+from pycuda import gpuarray
+
 from saitan import apsp
 from saitan.blocks import Digest, Rows
-from saitan.problem import Block, Unavailable
+from saitan.problem import Block, Invalid, Unavailable
 
 pytestmark = pytest.mark.gpu
 
@@ -28,6 +31,16 @@ def test_slabs_and_reductions_are_the_cpus(variant, dtype):
     assert digest == expected
     solver.run([0, 300], check)
     assert check.finish().whole
+
+    # What is handed out counts, not what the solver holds.
+    def spoils(block):
+        spoilt = block.array.get()
+        spoilt[len(spoilt) - 1, 5] += 1
+        check(block._replace(array=gpuarray.to_gpu(spoilt)))
+
+    check = solver.checker([3, 290])
+    with pytest.raises(Invalid, match="from source 9, vertex 5 "):
+        solver.run([3, 290], spoils)
     solver.close()
     solver = prepared(graph, "reductions", variant, backend="cuda")
     solver.run([0, 300])
