@@ -107,9 +107,10 @@ class Rows:
 class Digest:
     """A sink that adds up a 64-bit hash of every entry with its place; equal answers have equal digests.
 
-    The sum does not depend on the order or the size of the blocks. An entry's hash is mix(bits ^ mix(place)), where
-    `place` is its number in the whole output counted row by row, `bits` its bit pattern, zero-extended, and mix the
-    finaliser of splitmix64; sums wrap at 2^64. Floats that compare equal but differ in bits (0 and -0) differ.
+    The sum does not depend on the order or the size of the blocks. An entry's hash is the number `place` of splitmix64
+    from the seed `bits` on: mix(bits + place * 0x9E3779B97F4A7C15), where `place` is its number in the whole output
+    counted row by row, `bits` its bit pattern, zero-extended, and mix the finaliser. Sums wrap at 2^64. Floats that
+    compare equal but differ in bits (0 and -0) differ.
     """
 
     def __init__(self) -> None:

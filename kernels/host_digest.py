@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import config, get_num_threads, njit, prange
 
 from saitan.atomics import atomic_add
 
@@ -19,7 +18,6 @@ _U = np.uint64
 @njit(cache=True)
 def _mix(x):
     """The finaliser of splitmix64."""
-    x += _U(0x9E3779B97F4A7C15)
     x = (x ^ (x >> _U(30))) * _U(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> _U(27))) * _U(0x94D049BB133111EB)
     return x ^ (x >> _U(31))
@@ -31,14 +29,28 @@ def _sum(bits, place, taken):
     total, low = _U(0), atomic_add(taken, 0, STEP)
     while low < len(bits):
         for i in range(low, min(low + STEP, len(bits))):
-            total += _mix(_U(bits[_U(i)]) ^ _mix(_U(place) + _U(i)))
+            total += _mix(_U(bits[_U(i)]) + (_U(place) + _U(i)) * _U(0x9E3779B97F4A7C15))
         low = atomic_add(taken, 0, STEP)
     return total
 
 
+@njit(parallel=True, nogil=True, cache=True)
+def _shared_sum(bits, place, taken, parts):
+    """`_sum` by all threads; parts uint64 [threads]."""
+    for k in prange(len(parts)):
+        parts[k] = _sum(bits, place, taken)
+
+
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, "digest")
+def _together() -> bool:
+    """Whether several threads may start parallel loops at once; with Numba's own pool that ends the process."""
+    if config.THREADING_LAYER == "workqueue":
+        return False
+    try:
+        from numba.np.ufunc import omppool  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def digest(array: np.ndarray, place: int) -> int:
@@ -46,7 +58,8 @@ def digest(array: np.ndarray, place: int) -> int:
     flat = np.ascontiguousarray(array).reshape(-1)
     bits = flat.view(f"u{flat.itemsize}")
     threads, taken = get_num_threads(), np.zeros(1, np.int64)
-    if threads == 1 or len(bits) <= STEP:
+    if threads == 1 or len(bits) <= STEP or not _together():
         return int(_sum(bits, place, taken))
-    parts = [_pool(threads).submit(_sum, bits, place, taken) for _ in range(threads)]
-    return sum(int(part.result()) for part in parts) % 2**64
+    parts = np.zeros(threads, np.uint64)
+    _shared_sum(bits, place, taken, parts)
+    return int(parts.sum())

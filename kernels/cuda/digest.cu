@@ -3,7 +3,6 @@
 
 // The finaliser of splitmix64.
 static __device__ uint64_t mix(uint64_t x) {
-    x += 0x9E3779B97F4A7C15ull;
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ x >> 27) * 0x94D049BB133111EBull;
     return x ^ x >> 31;
@@ -14,7 +13,7 @@ template <typename T>
 static __device__ void digest(const T *entries, uint64_t count, uint64_t place, unsigned long long *sum) {
     uint64_t total = 0, step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; i < count; i += step)
-        total += mix(entries[i] ^ mix(place + i));
+        total += mix(entries[i] + (place + i) * 0x9E3779B97F4A7C15ull);
     for (int other = 16; other; other /= 2) total += __shfl_xor_sync(0xFFFFFFFFu, total, other);
     if (threadIdx.x % 32 == 0) atomicAdd(sum, (unsigned long long)total);
 }

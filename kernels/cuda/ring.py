@@ -11,8 +11,9 @@ import numpy as np
 from saitan.blocks import Block, Sink
 from saitan.cuda import device
 
-# Bytes of a buffer, where a row is no longer, and how many there are at most: page-locking takes 0.8 s a GB.
-BUFFER, BUFFERS = 1 << 26, 4
+# Bytes of a buffer, where a row is no longer, and how many there are at most. Together they fit a server's last cache,
+# so that what the host reads has not gone to memory and back; page-locking takes 0.8 s a GB.
+BUFFER, BUFFERS = 1 << 24, 4
 
 
 class HostRing:

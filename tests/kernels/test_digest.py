@@ -12,7 +12,6 @@ TOP = 2**64
 
 
 def mix(x):
-    x = (x + 0x9E3779B97F4A7C15) % TOP
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % TOP
     x = (x ^ x >> 27) * 0x94D049BB133111EB % TOP
     return x ^ x >> 31
@@ -20,7 +19,7 @@ def mix(x):
 
 def by_definition(array, place):
     bits = array.reshape(-1).view(f"u{array.itemsize}").tolist()
-    return sum(mix(x ^ mix(place + i)) for i, x in enumerate(bits)) % TOP
+    return sum(mix((x + (place + i) * 0x9E3779B97F4A7C15) % TOP) for i, x in enumerate(bits)) % TOP
 
 
 def drawn(shape, dtype):
