@@ -16,13 +16,13 @@ import numba
 import numpy as np
 from numba import njit, prange
 
+from saitan.apsp import sweep
 from saitan.apsp.batches import counters, widening
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.cpu_dense import FloydWarshallBlocked
 from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
-from saitan.apsp.sweep import hierarchy_of_map
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.phases import Overflow
@@ -158,5 +158,5 @@ class Fast(NearFar):
     def __new__(cls, instance: Instance) -> CpuSolver:
         if instance.graph is None:
             return FloydWarshallBlocked(instance)
-        hierarchy = hierarchy_of_map(instance.graph)
+        hierarchy = sweep.hierarchy_of_map(instance.graph, sweep.LEAST)
         return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

@@ -1,7 +1,8 @@
 """`fast` on the GPU: host side of fast.cu, where a block holds all distances from one source in shared memory.
 
-Matrices and dense graphs are closed by cuda_few_arcs.py, maps of integer weights are swept (cuda_sweep.py); other
-graphs whose distances do not fit shared memory are left to the batched tasks of paper O.
+Matrices and dense graphs are closed by cuda_few_arcs.py, maps of integer weights are swept (cuda_sweep.py), and small
+graphs of long paths are left to what rivals.py finds quicker. Other graphs whose distances do not fit shared memory are
+left to the batched tasks of paper O.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 import pycuda.driver as driver
 
+from saitan.apsp import sweep
 from saitan.apsp.batches import run_batches
 from saitan.apsp.cuda import CudaSolver, DeviceRows, Engine
 from saitan.apsp.cuda_few_arcs import FewArcs, room, suits_matrix
 from saitan.apsp.cuda_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import Layout, arcs_in_fours, fours_of, layout, packed_arcs, step
-from saitan.apsp.sweep import hierarchy_of_map
+from saitan.apsp.rivals import rival
 from saitan.cuda.buffers import pointer
 from saitan.cuda.module import function
 from saitan.sssp.phases import Overflow
@@ -95,11 +97,13 @@ class NearFar(CudaSolver):
 
 class Fast(NearFar):
     """The solver that suits the instance, which is what is made: `FewArcs` for a matrix or a dense graph, `Swept` for a
-    map, and this for any other.
+    map, what is quicker (rivals.py) for a small graph, and this for any other.
     """
 
     def __new__(cls, instance: Instance) -> DeviceRows:
         if instance.graph is None or suits_matrix(instance):
             return FewArcs(instance)
-        hierarchy = hierarchy_of_map(instance.graph)
-        return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)
+        if hierarchy := sweep.hierarchy_of_map(instance.graph, sweep.LEAST):
+            return Swept(instance, hierarchy)
+        quicker = rival(instance, NearFar)
+        return quicker(instance) if quicker else super().__new__(cls)

@@ -3,8 +3,9 @@
 A row's k least arcs are taken, and that sparse graph is solved (fast.cu). The arcs that are shorter than the distances
 found are listed and added, and it is solved again, until there is none. Then the distances are those of the whole: none
 is shorter than a path, and no arc is shorter than a distance. On random weights k = 24 leaves none, or few. Where
-weights are nearly metric, nearly all arcs are needed, and where most are infinite, paths may be long: blocked
-Floyd-Warshall then closes the matrix. Some rows show it first.
+weights are nearly metric, nearly all arcs are needed: more of them than may be listed are shorter than any way of two
+or three. Where most are infinite, paths may be long. Some rows show both in preparation, since a look takes as long as
+a tenth of closing a small matrix; blocked Floyd-Warshall then closes it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from saitan.cuda.timing import Laps
 from saitan.tropical.cuda_common import ENTRY
 from saitan.tropical.semiring import SumOverflow, infinity
 
-THREADS = constants("apsp", "few_arcs.cu")["THREADS"]
+_SIZES = constants("apsp", "few_arcs.cu")
+THREADS, SAMPLED, ACROSS, SLICES = (_SIZES[name] for name in ("THREADS", "SAMPLED", "ACROSS", "SLICES"))
 # Blocks that go through a matrix: more than are resident at once.
 GRID = 4096
 # Arcs of a row at first, and lanes that share a vertex's.
@@ -35,10 +37,16 @@ LEAST, LANES = 24, 8
 SMALL, FEW = 512, 4096
 # Arcs a row, on average, that are listed in all; more is no sparse graph.
 LISTED = 64
+# Columns of the rows that are looked at, and parts that all arcs into them are cut into. Of ways of two arcs alone
+# random weights leave sqrt(pi n / 2) arcs a row undercut by none, of ways of three too 1.6 times the cube root of n.
+COLUMNS, PARTS = 2048, 8
+# Vertices from which a second search pays, and arcs a row for which one is enough.
+AGAIN, ONCE = 640, 16
 # Words of an arc, and of one with its row, which begins at a multiple of an arc's eight bytes.
 ARC, FOUND = 2, 4
-# Sum and number of the least arcs, arcs listed (or more, where there was no room), whether a distance is no entry.
-TOLD = np.dtype([("total", "f8"), ("number", "u4"), ("listed", "u4"), ("lost", "u4"), ("", "u4")])
+# Sum and number of the least arcs, arcs listed (or more, where there was no room), whether a distance is no entry, arcs
+# of some rows that no way of a few arcs undercuts.
+TOLD = np.dtype([("total", "f8"), ("number", "u4"), ("listed", "u4"), ("lost", "u4"), ("direct", "u4")])
 # What fast.cu reports, and the numbers of these.
 REPORT, OVERFLOW, RELAXED, ROUNDS = 4, 1, 2, 3
 
@@ -87,7 +95,7 @@ class FewArcs(FloydWarshallBlocked):
         self.layout = placed(n, row_bytes(n, np.uint32), n, *room(), LANES, "arcs") if fits else None
         if self.layout is None:
             return super().workspace()
-        words = n * (2 * ARC * LEAST + (ARC + FOUND) * LISTED + 3) + 1 + 2 * REPORT
+        words = n * (2 * ARC * LEAST + (ARC + FOUND) * LISTED + 3 + 2 * SAMPLED) + 1 + 2 * REPORT
         return super().workspace() + 4 * words + TOLD.itemsize + (4 * n * n if self.entries.itemsize < 4 else 0)
 
     def prepare_work(self) -> None:
@@ -100,8 +108,11 @@ class FewArcs(FloydWarshallBlocked):
         self._offsets = own.empty(n + 1, np.int32)
         self._extra, self._filled = (own.empty(n, np.uint32) for _ in range(2))
         self._report, self._told = own.empty(REPORT, np.uint64), own.empty(TOLD.itemsize // 4, np.uint32)
+        self._ways = [own.empty(SAMPLED * n, np.uint32) for _ in range(2)]
         self._found = self.matrix if self.entries.itemsize == 4 else own.empty((n, n), np.uint32)
         kind = self.entries.name
+        self._detours = function("apsp", "few_arcs", f"detours_{kind}", f"Pii{ENTRY[kind]}PP").prepared_async_call
+        self._direct = function("apsp", "few_arcs", f"direct_{kind}", f"Pii{ENTRY[kind]}PP").prepared_async_call
         self._take = function("apsp", "few_arcs", f"least_{kind}", f"Pii{ENTRY[kind]}PPP").prepared_async_call
         about = f"PPqii{ENTRY[kind]}PPIPPP"
         self._compare = function("apsp", "few_arcs", f"compare_{kind}", about).prepared_async_call
@@ -109,10 +120,11 @@ class FewArcs(FloydWarshallBlocked):
         number, suffix = ("f", "f4_f4_i4") if self.entries.kind == "f" else ("I", "u4_u4_i4")
         self._search = function("apsp", "fast", f"fast_{LANES}_arcs_{suffix}", f"iiPP{number}iiPP")
         self._search.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.layout.shared)
+        self._pays = self._looks_sparse()
 
     def close_matrix(self) -> tuple[float, dict[str, float]]:
         spent = 0.0
-        if self.layout is not None:
+        if self.layout is not None and self._pays:
             laps = Laps(2)
             laps.mark()
             counted = self._close_sparse()
@@ -120,25 +132,14 @@ class FewArcs(FloydWarshallBlocked):
             spent = laps.seconds()[0]
             if counted is not None:
                 return spent, counted
+            self._pays = False
         seconds, counted = super().close_matrix()
         return spent + seconds, counted | {"arcs_row": 0}
 
     def _close_sparse(self) -> dict[str, float] | None:
         """Counters; None where too many arcs are needed, or a sum does not fit."""
-        n, taken = self.n, self._take_least()
-        mean, arcs_row = float(taken["total"]) / max(1, taken["number"]), taken["number"] / n
-        rows, listed, arcs, phases, relaxations = self.layout.blocks, 0, self._least, 0, 0
-        if n < FEW and arcs_row < LEAST / 2:
-            return None
-        if n >= max(FEW, 2 * rows):
-            start = time.perf_counter()
-            self._solve(arcs, mean, arcs_row, n // 2, rows)
-            seconds = (time.perf_counter() - start) * n / rows
-            # What some rows list is thrown away: it only says whether to go on.
-            crowded = self._list(n // 2, rows)["listed"] > rows * LISTED
-            if crowded or seconds > closing_seconds(n, self.entries.itemsize):
-                return None
-            zero(self._told, self._extra)
+        n, (mean, arcs_row) = self.n, self._take_least()
+        listed, arcs, phases, relaxations = 0, self._least, 0, 0
         while True:
             report = self._solve(arcs, mean, arcs_row + listed / n, 0, n)
             phases, relaxations = phases + int(report[ROUNDS]), relaxations + int(report[RELAXED])
@@ -153,8 +154,38 @@ class FewArcs(FloydWarshallBlocked):
             raise SumOverflow(self.entries)
         return {"phases": phases, "relaxations": relaxations, "arcs_row": LEAST + listed / n}
 
-    def _take_least(self) -> np.void:
-        """Takes the least arcs of every row; returns their sum and number."""
+    def _looks_sparse(self) -> bool:
+        """Whether few arcs will do, by some rows."""
+        n, rows = self.n, self.layout.blocks
+        if self._direct_arcs() > (LEAST + LISTED if n >= AGAIN else ONCE):
+            return False
+        mean, arcs_row = self._take_least()
+        if n < max(FEW, 2 * rows):
+            return arcs_row >= LEAST / 2
+        # The first one loads the kernel.
+        for count in (1, rows):
+            start = time.perf_counter()
+            self._solve(self._least, mean, arcs_row, n // 2, count)
+            seconds = (time.perf_counter() - start) * n / rows
+        crowded = self._list(n // 2, rows)["listed"] > rows * LISTED
+        return not crowded and seconds < closing_seconds(n, self.entries.itemsize)
+
+    def _direct_arcs(self) -> float:
+        """How many arcs of a row are shorter than all ways of two or three arcs, the mean of some rows."""
+        n, infinite = self.n, infinity(self.entries)
+        about, columns, threads = (pointer(self.a), n), min(n, COLUMNS), (ACROSS * SLICES, 1, 1)
+        zero(self._told)
+        from_, wide = 0, n
+        for to in self._ways:
+            driver.memset_d32_async(pointer(to), int(infinite.view(f"u{infinite.itemsize}")), to.size, None)
+            self._detours((-(-wide // ACROSS), PARTS), threads, None, *about, wide, infinite, from_, pointer(to))
+            from_, wide = pointer(to), columns
+        grid, [direct] = (-(-columns // THREADS), SAMPLED), self._where("direct")
+        self._direct(grid, (THREADS, 1, 1), None, *about, columns, infinite, from_, direct)
+        return int(self._told.get().view(TOLD)[0]["direct"]) * n / (columns * SAMPLED)
+
+    def _take_least(self) -> tuple[float, float]:
+        """Takes the least arcs of every row; returns their mean weight and how many a row has."""
         zero(self._told, self._extra)
         self._take(
             (self.n, 1), (THREADS, 1, 1), None,
@@ -162,7 +193,8 @@ class FewArcs(FloydWarshallBlocked):
             *self._where("total", "number"),
         )  # fmt: skip
         self._offsets.set(np.arange(self.n + 1, dtype=np.int32) * np.int32(LEAST))
-        return self._told.get().view(TOLD)[0]
+        taken = self._told.get().view(TOLD)[0]
+        return float(taken["total"]) / max(1, taken["number"]), taken["number"] / self.n
 
     def _where(self, *names: str) -> list[int]:
         """Device addresses of fields of TOLD."""

@@ -3,6 +3,9 @@
 #include <cstdint>
 
 constexpr int THREADS = 256, DIGITS = 256;
+// Rows on which is looked whether few arcs may suffice. A block of `detours` has ACROSS columns and SLICES of the arcs
+// into each; TILE: arcs of whose tails it holds the distances at a time.
+constexpr int SAMPLED = 8, ACROSS = 64, SLICES = 16, TILE = 256;
 
 // An arc of fast.cu; length: the bits of the weight.
 struct alignas(8) Arc {
@@ -21,6 +24,63 @@ __device__ uint32_t bits(uint16_t x) { return x; }
 __device__ double value(uint32_t bits, float) { return __uint_as_float(bits); }
 __device__ double value(uint32_t bits, int) { return bits; }
 __device__ double value(uint32_t bits, uint16_t) { return bits; }
+
+// The row of a sample.
+__device__ int sampled(int s, int n) { return int((2 * s + 1) * (long long)n / (2 * SAMPLED)); }
+__device__ float from_bits(uint32_t bits, float) { return __uint_as_float(bits); }
+__device__ uint32_t from_bits(uint32_t bits, int) { return bits; }
+__device__ uint32_t from_bits(uint32_t bits, uint16_t) { return bits; }
+
+// Lowers to [SAMPLED][n] to the shortest ways from the sampled rows to the first `columns` columns by an arc more than
+// the row's own arcs, or than these and the ways `from`. As bits; infinite ones add up to no less than infinite.
+template <class Entry>
+__device__ void detours(const Entry *a, int n, int columns, Entry infinite, const uint32_t *from, uint32_t *to) {
+    using D = decltype(from_bits(0, Entry()));
+    __shared__ D held[TILE][SAMPLED], bests[SLICES][SAMPLED][ACROSS];
+    const int across = threadIdx.x % ACROSS, slice = threadIdx.x / ACROSS, j = blockIdx.x * ACROSS + across;
+    const int span = (n + gridDim.y - 1) / gridDim.y, low = blockIdx.y * span, high = min(n, low + span);
+    const uint32_t none = bits(infinite);
+    D best[SAMPLED];
+    for (int s = 0; s < SAMPLED; s++) best[s] = from_bits(none, Entry());
+    for (int base = low; base < high; base += TILE) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < TILE * SAMPLED; i += ACROSS * SLICES) {
+            const int s = i / TILE, k = base + i % TILE, row = sampled(s, n);
+            uint32_t x = none;
+            if (k < high && k != row) {
+                x = bits(a[size_t(row) * n + k]);
+                if (from) x = min(x, from[size_t(s) * n + k]);
+            }
+            held[i % TILE][s] = from_bits(x, Entry());
+        }
+        __syncthreads();
+        if (j >= columns) continue;
+        for (int k = base + slice; k < min(base + TILE, high); k += SLICES) {
+            const D x = from_bits(k == j ? none : bits(a[size_t(k) * n + j]), Entry());
+            for (int s = 0; s < SAMPLED; s++) best[s] = min(best[s], held[k - base][s] + x);
+        }
+    }
+    for (int s = 0; s < SAMPLED; s++) bests[slice][s][across] = best[s];
+    __syncthreads();
+    if (slice >= SAMPLED || j >= columns) return;
+    D least = bests[0][slice][across];
+    for (int other = 1; other < SLICES; other++) least = min(least, bests[other][slice][across]);
+    atomicMin(&to[size_t(slice) * n + j], *reinterpret_cast<uint32_t *>(&least));
+}
+
+// Counts the sampled rows' arcs to the first `columns` columns that are shorter than the ways `to`: none but they leads
+// there as quickly, if no longer way does.
+template <class Entry>
+__device__ void direct(const Entry *a, int n, int columns, Entry infinite, const uint32_t *to, unsigned *count) {
+    const int j = blockIdx.x * THREADS + threadIdx.x, s = blockIdx.y, row = sampled(s, n);
+    bool shortest = false;
+    if (j < columns && j != row) {
+        const uint32_t x = bits(a[size_t(row) * n + j]);
+        shortest = x < bits(infinite) && x < to[size_t(s) * n + j];
+    }
+    const int found = __syncthreads_count(shortest);
+    if (threadIdx.x == 0) atomicAdd(count, unsigned(found));
+}
 
 // A block a row: its k least finite entries off the diagonal as arcs, filled up by loops of 0. The k-th least is found
 // eight bits at a time. total, number: of the weights without these loops.
@@ -130,6 +190,14 @@ extern "C" __global__ void join(int n, int k, const int *offsets, const Arc *arc
 }
 
 #define KERNELS(NAME, Entry, D)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(ACROSS * SLICES)                                                      \
+        detours_##NAME(const Entry *a, int n, int columns, Entry infinite, const uint32_t *from, uint32_t *to) {       \
+        detours(a, n, columns, infinite, from, to);                                                                    \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+        direct_##NAME(const Entry *a, int n, int columns, Entry infinite, const uint32_t *to, unsigned *count) {       \
+        direct(a, n, columns, infinite, to, count);                                                                    \
+    }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
         least_##NAME(const Entry *a, int n, int k, Entry infinite, Arc *arcs, double *total, unsigned *number) {       \
         least(a, n, k, infinite, arcs, total, number);                                                                 \

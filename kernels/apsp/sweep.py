@@ -17,15 +17,16 @@ from saitan.sssp.hierarchy import Hierarchy, contract
 
 # Most vertices of the core: its table is read once a batch, and a level fewer saves little.
 CORE = 1024
-# Vertices from which `fast` looks whether a hierarchy pays.
-LEAST = 8192
+# Vertices from which `fast` sweeps a map, and from which it tries on a GPU whether a sweep is quicker; of fewer
+# vertices the core is nearly all.
+LEAST, TRIED = 8192, 2048
 # Distances inside a sweep are shorter, so that the sum of two fits their type (FAR of sweep.cu).
 FAR = {np.dtype(np.uint32): np.uint32(0x7FFFFFFF), np.dtype(np.uint64): np.uint64(0x3FFFFFFF3FFFFFFF)}
 
 
-def hierarchy_of_map(graph: Graph) -> Hierarchy | None:
-    """The hierarchy of a graph that `fast` had better sweep; None for any other."""
-    if not looks_like_map(graph):
+def hierarchy_of_map(graph: Graph, least: int) -> Hierarchy | None:
+    """The hierarchy of a map of at least so many vertices; None for any other graph."""
+    if graph.n < least or not looks_like_map(graph):
         return None
     try:
         return contract(graph, CORE)
@@ -38,7 +39,7 @@ def looks_like_map(graph: Graph) -> bool:
 
     Road networks, grids and rings are. Random graphs and small worlds, whose hierarchies are dense, are not.
     """
-    if graph.weights.dtype != np.uint32 or graph.n < LEAST or graph.m > 8 * graph.n:
+    if graph.weights.dtype != np.uint32 or graph.m > 8 * graph.n:
         return False
     hub = int(np.argmax(graph.degrees))
     return bool(_levels(graph.offsets, graph.targets, hub) ** 2 >= graph.n / 4)

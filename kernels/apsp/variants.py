@@ -94,7 +94,7 @@ VARIANTS = {
         instance=_WHOLE,
     ),
     "fast": Variant(
-        "sweep on maps, few arcs of dense matrices; else near-far from one source a block (a core), or batched",
+        "sweep on maps, few arcs of dense matrices, the quickest on small graphs; else near-far, a source a block",
         cpu="saitan.apsp.cpu_fast:Fast",
         cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "sweep", "batched", "few_arcs", *_DENSE),

@@ -135,3 +135,49 @@ def test_a_graph_whose_paths_may_not_fit_is_searched():
     assert cuda_few_arcs.suits_matrix(Instance(complete(1800, np.uint32), 1800))
     few = GENERATORS["random"](vertices=1800, arcs=7200, weight_low=1, weight_high=9, seed=1)
     assert not cuda_few_arcs.suits_matrix(Instance(few, 1800))
+
+
+def undercut(a, rows):
+    """Of some rows of a float matrix: the shortest ways of two or three arcs, loops left out."""
+    a = a.astype(np.float64)
+    np.fill_diagonal(a, np.inf)
+    ways, shortest = np.full((len(rows), len(a)), np.inf), a[rows]
+    for _ in range(2):
+        ways = np.minimum(shortest, ways)
+        ways[np.arange(len(rows)), rows] = np.inf
+        ways = np.array([(way[:, None] + a).min(axis=0) for way in ways])
+    return ways
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+@pytest.mark.parametrize(("n", "kind"), [(513, "sparse"), (1100, "uniform"), (1100, "zeros"), (2100, "more arcs")])
+def test_arcs_that_no_way_undercuts_are_counted(n, kind, dtype):
+    a = matrix(kind, n, dtype)
+    solver = closing("fast", "cuda", matrix=a)
+    mean = solver._direct_arcs()
+    infinite = np.isinf(a) if dtype == "float32" else a == INFINITE[dtype]
+    rows = (2 * np.arange(cuda_few_arcs.SAMPLED) + 1) * n // (2 * cuda_few_arcs.SAMPLED)
+    ways = undercut(np.where(infinite, np.inf, a), rows)
+    columns = np.arange(n) < cuda_few_arcs.COLUMNS
+    shorter = (a[rows] < ways * (1 - 1e-6)) & ~infinite[rows] & columns
+    shorter[np.arange(len(rows)), rows] = False
+    told = int(solver._told.get().view(cuda_few_arcs.TOLD)[0]["direct"])
+    assert abs(told - shorter.sum()) <= (shorter.sum() // 500 if dtype == "float32" else 0)
+    assert mean == pytest.approx(told / cuda_few_arcs.SAMPLED * n / columns.sum())
+    assert solver._pays
+    solver.close()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+@pytest.mark.parametrize("n", [513, 1100, 2100, 4200])
+def test_what_is_nearly_metric_is_not_searched(n, dtype, monkeypatch):
+    for a in (matrix("metric", n, dtype), matrix("equal", n, dtype)):
+        take = cuda_few_arcs.FewArcs._take_least
+        monkeypatch.setattr(cuda_few_arcs.FewArcs, "_take_least", lambda self: pytest.fail("it is searched"))
+        solver = closing("fast", "cuda", matrix=a)
+        assert solver.run([0, n]).counters["arcs_row"] == 0 and solver.validate().whole
+        # A search that was in vain is not made again.
+        monkeypatch.setattr(cuda_few_arcs.FewArcs, "_take_least", take)
+        solver._pays = True
+        assert solver.run([0, n]).counters["arcs_row"] == 0 and solver.validate().whole and not solver._pays
+        solver.close()

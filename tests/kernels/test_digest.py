@@ -39,6 +39,17 @@ def test_is_what_it_is_said_to_be(monkeypatch, dtype, threads):
         assert host_digest.digest(array, place) == by_definition(array, place)
 
 
+def test_one_thread_does_where_parallel_loops_exclude_each_other(monkeypatch):
+    array, found, alone = drawn((3, 65_537), np.uint32), Digest(), Digest()
+    found(Block("x", 0, array))
+    monkeypatch.setattr(host_digest.config, "THREADING_LAYER", "workqueue")
+    assert not host_digest._together.__wrapped__()
+    monkeypatch.setattr(host_digest, "_together", lambda: False)
+    monkeypatch.setattr(host_digest, "_shared_sum", None)
+    alone(Block("x", 0, array))
+    assert alone == found
+
+
 def test_columns_are_taken_in_the_order_of_rows():
     array, found, turned = drawn((12, 5), np.uint32), Digest(), Digest()
     found(Block("x", 0, np.ascontiguousarray(array.T)))
