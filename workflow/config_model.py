@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 Scalar = bool | int | float | str
 
@@ -42,6 +42,14 @@ Architecture = Annotated[str, BeforeValidator(_architecture)]
 
 class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        # `yes` and `on` are true in YAML, and true is 1.
+        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation in (int, float, int | None):
+            raise ValueError(f"a number is right, not {str(value).lower()}")
+        return value
 
 
 class Measure(Model):

@@ -180,6 +180,8 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"keep": ["distance"]}, ".keep: unknown output 'distance'; did you mean 'distances'?"),
         ({"keep": ["distances", "distances"]}, ".keep: 'distances' is there twice"),
         ({"ranks": [2]}, ".ranks: none of its variants runs on several ranks (those of sssp that do: none)"),
+        ({"queries": True}, ".queries: a number is right, not true"),
+        ({"seed": False}, ".seed: a number is right, not false"),
         ({"queries": 0}, ".queries: input should be greater than or equal to 1, not 0"),
         ({"queries": 10**20}, ".queries: input should be less than or equal to 1000000, not 1000000000"),
         ({"seed": -1}, ".seed: input should be greater than or equal to 0, not -1"),
