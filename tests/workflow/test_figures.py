@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from saitan.workflow import figure_data
+from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
 from saitan.workflow.figure_data import FEW_MARKERS
 from saitan.workflow.figures import Drawn, draw, specification
@@ -117,6 +117,14 @@ def test_only_the_chart_for_the_screen_answers_the_pointer():
     plain = specification(figure(), phases(), interactive=True)
     assert {param["bind"] for param in plain["params"]} == {"scales"}
     assert not list(of_kind(printed, "tooltip"))
+
+
+def test_the_script_is_of_the_version_that_charts_are_written_in(tmp_path, monkeypatch):
+    monkeypatch.setattr("vl_convert.javascript_bundle", lambda vl_version: f"for {vl_version}")
+    vega.charts_script.cache_clear()
+    vega.write_script(SimpleNamespace(output=tmp_path / "vega.js"))
+    vega.charts_script.cache_clear()
+    assert (tmp_path / "vega.js").read_text() == f"for {vega.vega_lite_version()}"
 
 
 def test_what_is_printed_is_on_white_and_a_dark_page_shows_through():
