@@ -221,7 +221,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
 
     instance = make(plain_array(array, "array"))
     bound = checked_bound(instance.dtype, kept, bound)
-    return cpu_fast.compress(instance.host(), kept, instance.row, bound, progress=progress)
+    return cpu_fast.compress(instance.host(), kept, instance.row, bound, instance.components == 2, progress=progress)
 
 
 def decompress(stream, start: int = 0, stop: int | None = None):

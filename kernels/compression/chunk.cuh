@@ -5,6 +5,8 @@
 
 constexpr int CHUNK = 2048, THREADS = 256, WARPS = THREADS / 32;
 constexpr unsigned ALL = ~0u;
+// Chunks of a section of the table, and the relative base of a group in which all is zero.
+constexpr int SECTION = 32, NOTHING = 255;
 enum { CONSTANT, RAW, PACKED, DIGITS = 4, NEIGHBOUR, ROW };
 // What is wrong with a chunk (format.py: REASONS).
 enum { BAD_PLACE = 1, BAD_MODE, BAD_LENGTH, BAD_CHECKSUM };
@@ -22,9 +24,36 @@ struct Float32 {
 };
 template <class Type> constexpr int WIDTH = 8 * sizeof(typename Type::Bits);
 
+// Bits of a value below its upper word.
+template <class Type> constexpr int LOW = WIDTH<Type> - 32;
+
 // Two neighbouring values as one access.
 template <class Bits> struct alignas(2 * sizeof(Bits)) Two {
     Bits a, b;
+};
+
+// The table of a stream of so many chunks. Where sections begin comes first, the words of chunks lie behind it.
+struct Table {
+    long long *sections;
+    unsigned short *lengths;
+    u64 chunks;
+
+    __device__ Table(long long *table, u64 chunks)
+        : sections(table), lengths((unsigned short *)(table + (chunks + SECTION - 1) / SECTION + 1)), chunks(chunks) {}
+
+    // A chunk begins at a word and has so many; one thread of the block calls it.
+    __device__ void put(u64 chunk, long long place, int words) const {
+        if (chunk % SECTION == 0) {
+            sections[chunk / SECTION] = place;
+        }
+        lengths[chunk] = words;
+        if (chunk == chunks - 1) {
+            sections[chunk / SECTION + 1] = place + words;
+            for (u64 behind = chunks; behind % 4; behind++) {
+                lengths[behind] = 0;
+            }
+        }
+    }
 };
 
 // FORMAT.md's checksum: the factor of the word at a place, and what becomes of the sum of all.

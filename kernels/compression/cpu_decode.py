@@ -33,15 +33,24 @@ def _wide(words, i):
     return _U(words[i]) | (_U(words[i + 1]) << _U(32))
 
 
+@njit(cache=True, inline="always")
+def _width(head):
+    """Of a group, its symbols' bits: those of a group of one sign lack it, those of others are counted from 1."""
+    return np.int64(head & _U(63)) + (0 if head & _U(128) else 1)
+
+
 @njit(cache=True)
-def _chunk(words, number, n, below, itemsize, out):
+def _chunk(words, number, n, below, pairs, itemsize, out):
     """Decode a chunk of n floats into `out` (unsigned numbers); returns 0 or what is wrong."""
     if len(words) == 0:
-        return PLACE
+        out[:] = out.dtype.type(0)
+        return 0
     if len(words) < 4 and not (len(words) == 3 and n * itemsize <= 4):
         return LENGTH
-    mode, shift = np.int64(words[0] & _W(7)), _U(words[0] >> _W(8))
-    if mode > 2 or words[0] & _W(0xF8) or shift > below or (mode < 2 and shift != 0):
+    mode, shift, fine = np.int64(words[0] & _W(7)), _U(words[0] >> _W(8) & _W(63)), _U(words[0] >> _W(16))
+    if mode > 2 or words[0] & _W(0xC0F8) or (mode < 2 and words[0] > 1):
+        return MODE
+    if mode == 2 and (fine > below or fine < shift or (itemsize == 8 and fine < 32)):
         return MODE
     groups = 2 * ((n + 63) // 64)
     if mode == 0:
@@ -53,10 +62,11 @@ def _chunk(words, number, n, below, itemsize, out):
         if len(words) < expected:
             return LENGTH
         for g in range(groups):
-            width = (words[4 + g // 2] >> _W(16 * (g & 1))) & _W(127)
-            if width > 8 * itemsize:
+            head = _U(words[4 + g // 2] >> _W(16 * (g & 1)))
+            width = _width(head)
+            if width + (1 if head & _U(128) else 0) > 8 * itemsize:
                 return LENGTH
-            expected += np.int64(width)
+            expected += width
     if len(words) != expected:
         return LENGTH
     if _U(words[1]) != _checksum(words, number):
@@ -67,24 +77,26 @@ def _chunk(words, number, n, below, itemsize, out):
     elif mode == 1:
         _raw(words, n, out)
     else:
-        _groups(words, n, groups, below, shift, itemsize, out)
+        _groups(words, n, groups, shift, fine, pairs, itemsize, out)
     return 0
 
 
 @njit(cache=True)
-def _groups(words, n, groups, below, shift, itemsize, out):
+def _groups(words, n, groups, shift, fine, pairs, itemsize, out):
     kind = out.dtype.type
     base, top = _wide(words, 2), _U(8 * itemsize - 1)
     at = 4 + groups // 2
     for g in range(groups):
         head = _U(words[4 + g // 2] >> _W(16 * (g & 1))) & _U(0xFFFF)
-        width = np.int64(head & _U(127))
-        zeros = (head >> _U(7)) & _ONE
-        offset = ((base + (head >> _U(8))) << (below - shift)) - zeros
+        width, alone, mark = _width(head), (head >> _U(7)) & _ONE, (head >> _U(6)) & _ONE
+        zeros, sign = mark & ~alone, mark & alone
+        if alone and width == 0 and head >> _U(8) == 255:
+            zeros = _ONE
+        offset = ((base + (head >> _U(8))) << fine) - (zeros << shift)
         mask = ~_ZERO if width == 64 else (_ONE << _U(width)) - _ONE
-        first = 64 * (g >> 1) + (g & 1)
+        first, step = (64 * (g >> 1) + (g & 1), 2) if pairs else (32 * g, 1)
         place = 0
-        for i in range(first, min(first + 64, n), 2):
+        for i in range(first, min(first + 32 * step, n), step):
             symbol = _ZERO
             if width > 0:
                 word, low = at + (place >> 5), _U(place & 31)
@@ -95,18 +107,23 @@ def _groups(words, n, groups, below, shift, itemsize, out):
                         symbol |= _U(words[word + 2]) << (_U(64) - low)
                 symbol &= mask
             place += width
+            # As that of a mixed group.
+            symbol = (symbol << alone) | sign
             m = symbol >> _ONE
             if zeros == 0 or m != 0:
-                m += offset
-            out[i] = kind((m << shift) + (symbol << top))
+                m = (m << shift) + offset
+            out[i] = kind(m + (symbol << top))
         at += width
 
 
 @njit(cache=True)
 def _level_chunk(words, number, n, row, wide, step, kind, bits, values):
     """Decode a chunk of n whole numbers into `bits` (unsigned), for floats also by `values`; returns what is wrong."""
+    if len(words) == 0:
+        bits[:] = kind(0)
+        return 0
     if len(words) < 3:
-        return PLACE if len(words) == 0 else LENGTH
+        return LENGTH
     mode = words[0] & _W(7)
     widths, more = np.empty(CHUNK // 16, np.int64), whole.padded(words)
     if mode == 1:
@@ -153,14 +170,12 @@ def _raw(words, n, out):
 
 
 @njit(cache=True)
-def _words(payload, table, number):
-    """The words of a chunk; none where its place is off."""
-    low, high = table[number], table[number + 1]
-    return payload[low:high] if 0 <= low <= high <= len(payload) else payload[:0]
+def _words(payload, places, c):
+    return payload[places[c, 0] : places[c, 1]]
 
 
 @njit(parallel=True, cache=True)
-def decode_levels(payload, table, first, begin, count, row, bands, step, bits, values, wrong):
+def decode_levels(payload, places, first, begin, count, row, bands, step, bits, values, wrong):
     """As `decode`, of levels. begin: the value that bits[0] is; bits: the output, unsigned; values: the same, as floats
     where step is not 0; bands: as format.Head has them."""
     across = (row + TILE[1] - 1) // TILE[1]
@@ -168,7 +183,10 @@ def decode_levels(payload, table, first, begin, count, row, bands, step, bits, v
     wide = bits.itemsize == 8 and step == 0
     for c in prange(len(wrong)):
         number = first + c
-        words, kind = _words(payload, table, number), bits.dtype.type
+        if places[c, 0] < 0:
+            wrong[c] = PLACE
+            continue
+        words, kind = _words(payload, places, c), bits.dtype.type
         if number < tiles:
             column = number % across * TILE[1]
             width, low = min(TILE[1], row - column), number // across * (TILE[0] * row) + column - begin
@@ -186,13 +204,17 @@ def decode_levels(payload, table, first, begin, count, row, bands, step, bits, v
 
 
 @njit(parallel=True, cache=True)
-def decode(payload, table, first, count, below, itemsize, out, wrong):
+def decode(payload, places, first, count, below, pairs, itemsize, out, wrong):
     """Chunks first, first + 1, ... into `out`; wrong[c] is 0 or what is wrong with the c-th of them.
 
-    count: values of the whole stream; payload: all words after the table.
+    count: values of the whole stream; payload: all words after the table; places: int64 [chunks, 2], the first word of
+    each chunk and the one after its last, -1 where they are off.
     """
     for c in prange(len(wrong)):
         number = first + c
         n = min(CHUNK, count - number * CHUNK)
-        words = _words(payload, table, number)
-        wrong[c] = _chunk(words, number, n, below, itemsize, out[c * CHUNK : c * CHUNK + n])
+        if places[c, 0] < 0:
+            wrong[c] = PLACE
+            continue
+        words = _words(payload, places, c)
+        wrong[c] = _chunk(words, number, n, below, pairs, itemsize, out[c * CHUNK : c * CHUNK + n])

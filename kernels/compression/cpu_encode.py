@@ -40,53 +40,80 @@ def length(x):
     return count
 
 
+@njit(cache=True, inline="always")
+def _group(i, pairs):
+    """The group of a chunk's value i."""
+    return 2 * (i >> 6) + (i & 1) if pairs else i >> 5
+
+
 @njit(cache=True)
-def _bases(m, n, high, least):
-    """The least m >> high of what is not zero, by group into `least` (NONE where all is zero). It fits 32 bits."""
+def _bases(m, n, pairs, low, least):
+    """The least m >> low of what is not zero, by group into `least` (NONE where all is zero); their least and greatest.
+
+    They fit 31 bits.
+    """
     least[:] = NONE
     for i in range(n):
         if m[i] != 0:
-            group = 2 * (i >> 6) + (i & 1)
-            least[group] = min(least[group], m[i] >> high)
-    base = least.min()
-    return _ZERO if base == NONE else base
+            group = _group(i, pairs)
+            least[group] = min(least[group], m[i] >> low)
+    lowest, highest = NONE, _ZERO
+    for g in range(GROUPS):
+        if least[g] != NONE:
+            lowest, highest = min(lowest, least[g]), max(highest, least[g])
+    return (_ZERO, _ZERO) if lowest == NONE else (lowest, highest)
 
 
 @njit(cache=True)
-def _symbols(m, signs, n, high, base, least, heads, widths):
-    """Symbols in place of m; heads and widths by group; returns the sum of the widths."""
-    widths[:] = 0
-    total = 0
+def _symbols(m, signs, n, pairs, shift, fine, low, base, least, heads, widths):
+    """Symbols in place of m; heads and widths by group; returns the sum of the widths.
+
+    fine: where the bases begin.
+    """
+    alone, zeros, every = np.ones(GROUPS, np.bool_), np.zeros(GROUPS, np.bool_), np.zeros(GROUPS, np.uint64)
+    bias, sign = np.zeros(GROUPS, np.uint64), np.zeros(GROUPS, np.uint64)
     for g in range(GROUPS):
-        relative = _ZERO if least[g] == NONE else min(least[g] - base, _U(255))
+        # 255 says that all is zero.
+        relative = _U(255) if least[g] == NONE else min((least[g] >> (fine - low)) - base, _U(254))
         heads[g] = relative << _U(8)
+        bias[g] = (base + relative) << fine
+        first = 64 * (g >> 1) + (g & 1) if pairs else 32 * g
+        sign[g] = signs[first] if first < n else _ZERO
     for i in range(n):
-        group = 2 * (i >> 6) + (i & 1)
-        if m[i] == 0 and base + (heads[group] >> _U(8)) != 0:
-            heads[group] |= _U(128)
+        group = _group(i, pairs)
+        alone[group] &= signs[i] == sign[group]
+        zeros[group] |= m[i] == 0 and bias[group] != 0
+    # Places beyond the last value count as +0.
+    for i in range(n, (n + 63) // 64 * 64):
+        alone[_group(i, pairs)] &= sign[_group(i, pairs)] == 0
+    for g in range(GROUPS):
+        alone[g] &= least[g] == NONE or not zeros[g]
     for i in range(n):
-        group = 2 * (i >> 6) + (i & 1)
-        b = base + (heads[group] >> _U(8))
+        group = _group(i, pairs)
         code = m[i]
         if code != 0:
-            code = code - (b << high) + ((heads[group] >> _U(7)) & _ONE)
-        m[i] = (code << _ONE) | signs[i]
-        widths[group] |= m[i]
+            code = ((code - bias[group]) >> shift) + _U(zeros[group])
+        m[i] = code if alone[group] else (code << _ONE) | signs[i]
+        every[group] |= m[i]
+    total = 0
     for g in range(2 * ((n + 63) // 64)):
-        width = length(widths[g])
-        heads[g] |= _U(width)
-        total += width
+        widths[g] = length(every[g])
+        if alone[g]:
+            heads[g] |= _U(128) | sign[g] << _U(6) | widths[g]
+        else:
+            heads[g] |= _U(zeros[g]) << _U(6) | (widths[g] - _ONE)
+        total += np.int64(widths[g])
     return total
 
 
 @njit(cache=True)
-def _pack(m, n, heads, at, out):
+def _pack(m, n, pairs, widths, at, out):
     """The groups' words at out[at:]."""
     for g in range(2 * ((n + 63) // 64)):
-        width = np.int64(heads[g] & _U(127))
+        width = np.int64(widths[g])
         out[at : at + width] = 0
-        place, first = 0, 64 * (g >> 1) + (g & 1)
-        for i in range(first, min(first + 64, n), 2):
+        place, first, step = 0, 64 * (g >> 1) + (g & 1) if pairs else 32 * g, 2 if pairs else 1
+        for i in range(first, min(first + 32 * step, n), step):
             word, shift = at + (place >> 5), place & 31
             rest = m[i]
             left = width
@@ -102,8 +129,11 @@ def _pack(m, n, heads, at, out):
 
 
 @njit(cache=True)
-def _encode(chunk, number, drop, below, itemsize, out):
-    """One chunk into `out`; returns its words. chunk: unsigned numbers of the type's width."""
+def _encode(chunk, number, drop, below, pairs, itemsize, out):
+    """One chunk into `out`; returns its words.
+
+    chunk: unsigned numbers of the type's width; pairs: as in format.Head.
+    """
     n = len(chunk)
     bits = _U(8 * itemsize)
     values, signs = np.empty(CHUNK, np.uint64), np.zeros(CHUNK, np.uint64)
@@ -117,6 +147,8 @@ def _encode(chunk, number, drop, below, itemsize, out):
         values[i] = x
         same = same and x == values[0]
         every |= x
+    if same and every == 0:
+        return 0
     if same:
         out[0] = 0
         out[2], out[3] = _W(values[0] & _U(0xFFFFFFFF)), _W(values[0] >> _U(32))
@@ -129,17 +161,20 @@ def _encode(chunk, number, drop, below, itemsize, out):
     m = np.empty(CHUNK, np.uint64)
     for i in range(n):
         signs[i] = values[i] >> (bits - _ONE)
-        m[i] = (values[i] & magnitude) >> shift
-    base = _bases(m, n, below - shift, least)
-    words = _symbols(m, signs, n, below - shift, base, least, heads, widths)
+        m[i] = values[i] & magnitude
+    low = _U(32) if itemsize == 8 else _ZERO
+    lowest, highest = _bases(m, n, pairs, low, least)
+    fine = min(max(low + _U(max(length(highest - lowest) - 8, 0)), shift), below)
+    base = lowest >> (fine - low)
+    words = _symbols(m, signs, n, pairs, shift, fine, low, base, least, heads, widths)
     front = 4 + groups // 2
     if front + words >= 2 + (n * itemsize + 3) // 4:
         return raw(values, n, itemsize, number, out)
-    out[0] = _W(PACKED) | _W(shift << _U(8))
+    out[0] = _W(PACKED) | _W(shift << _U(8)) | _W(fine << _U(16))
     out[2], out[3] = _W(base & _U(0xFFFFFFFF)), _W(base >> _U(32))
     for g in range(0, groups, 2):
         out[4 + g // 2] = _W(heads[g] | heads[g + 1] << _U(16))
-    return finish(out, _pack(m, n, heads, front, out), number)
+    return finish(out, _pack(m, n, pairs, widths, front, out), number)
 
 
 @njit(cache=True)
@@ -170,11 +205,11 @@ def finish(out, words, number):
 
 
 @njit(parallel=True, cache=True)
-def encode(values, first, drop, below, work, lengths):
+def encode(values, first, drop, below, pairs, work, lengths):
     """Chunks first, first + 1, ... of unsigned numbers, each into its row of `work`; their words into `lengths`."""
     for c in prange(len(lengths)):
         chunk = values[c * CHUNK : (c + 1) * CHUNK]
-        lengths[c] = _encode(chunk, first + c, drop, below, values.itemsize, work[c])
+        lengths[c] = _encode(chunk, first + c, drop, below, pairs, values.itemsize, work[c])
 
 
 @njit(parallel=True, cache=True)

@@ -9,68 +9,94 @@ import numpy as np
 from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
-from saitan.compression.format import CHUNK, HEAD, Head, StreamError, checked_bound, damaged, longest, parse
+from saitan.compression.format import CHUNK, HEAD, SECTION, Head, StreamError, checked_bound, damaged, longest, parse
 from saitan.compression.shorten import mantissa_bits
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
 STEP = 4096
 
 
-def compress(values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, work=None, progress=None) -> np.ndarray:
+def compress(
+    values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, pairs: bool = False, work=None, progress=None
+) -> np.ndarray:
     """The stream of a flat array, uint8.
 
-    kept: mantissa bits, any number for integers; row, bound: as in format.Head.
+    kept: mantissa bits, any number for integers; row, bound, pairs: as in format.Head.
     work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
     progress: called with the values done, now and then.
     """
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
-    head = Head.of(dtype, min(kept, mantissa), values.size, row, bound)
+    head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
     if work is None:
         work = np.empty((min(head.chunks, STEP), longest(dtype)), np.uint32)
-    table = np.zeros(head.chunks + 1, np.int64)
+    # In whole sections and words of 64 bits.
+    every = np.zeros((head.sections, SECTION), np.int64)
     unsigned = values.view(f"u{dtype.itemsize}")
     # Integers of 32 and 64 bits are signed numbers: what stands for infinity, all ones, is beside 0.
     numbers = values if bound or dtype.itemsize < 4 else values.view(f"i{dtype.itemsize}")
     closed = []
     for first in range(0, head.chunks, STEP):
         last = min(first + STEP, head.chunks)
-        lengths = table[first + 1 : last + 1]
+        lengths = every.reshape(-1)[first:last]
         if head.levels:
             cpu_levels.encode(numbers, unsigned, first, bound, head.row, head.bands, work, lengths)
         else:
             some = unsigned[first * CHUNK : last * CHUNK]
-            cpu_encode.encode(some, first, np.uint64(mantissa - head.kept), np.uint64(mantissa), work, lengths)
+            below = np.uint64(mantissa)
+            cpu_encode.encode(some, first, below - np.uint64(head.kept), below, head.pairs, work, lengths)
         places = np.concatenate([[0], np.cumsum(lengths)])
         closed.append(np.empty(places[-1], np.uint32))
         cpu_encode.close_up(work, places, closed[-1])
-        lengths[:] = table[first] + places[1:]
         if progress:
             progress(last * values.size // head.chunks)
-    head = replace(head, nbytes=head.payload + 4 * int(table[-1]))
-    return np.concatenate([head.bytes(), table.view(np.uint8), *(part.view(np.uint8) for part in closed)])
+    sections = np.concatenate([[0], np.cumsum(every.sum(axis=1))])
+    head = replace(head, nbytes=head.payload + 4 * int(sections[-1]))
+    short = every.reshape(-1)[: -(-head.chunks // 4) * 4].astype(np.uint16)
+    return np.concatenate([part.view(np.uint8) for part in (head.bytes(), sections, short, *closed)])
 
 
-def parts(stream: np.ndarray) -> tuple[Head, np.ndarray, np.ndarray]:
-    """Head, table (int64) and payload (uint32) of a stream, uint8. Raises StreamError."""
+def parts(stream: np.ndarray) -> tuple[Head, np.ndarray, np.ndarray, np.ndarray]:
+    """Head, sections (int64) and lengths (uint16) of the table, payload (uint32) of a stream, uint8.
+
+    Raises StreamError.
+    """
     head = parse(stream[:HEAD], len(stream))
     stream = np.require(stream, requirements=["C", "A"])
     if stream.ctypes.data % 8:
         stream = stream.copy()
-    table = stream[HEAD : head.payload].view(np.int64)
-    if table[0] != 0 or head.payload + 4 * int(table[-1]) != head.nbytes:
-        raise StreamError(f"the table runs from {int(table[0])} to {int(table[-1])}, not over the whole stream")
-    return head, table, stream[head.payload :].view(np.uint32)
+    middle = HEAD + 8 * (head.sections + 1)
+    sections = stream[HEAD:middle].view(np.int64)
+    if sections[0] != 0 or head.payload + 4 * int(sections[-1]) != head.nbytes:
+        raise StreamError(f"the table runs from {int(sections[0])} to {int(sections[-1])}, not over the whole stream")
+    return head, sections, stream[middle : head.payload].view(np.uint16), stream[head.payload :].view(np.uint32)
+
+
+def places(sections: np.ndarray, lengths: np.ndarray, words: int, first: int, last: int) -> np.ndarray:
+    """Where chunks first to last - 1 begin and end, int64 [chunks, 2]; -1 for those whose place is off.
+
+    words: of the payload. A chunk of no words has no checksum either: its section must end where the next begins.
+    """
+    low, high = first // SECTION, -(-last // SECTION)
+    some = lengths[low * SECTION : high * SECTION].astype(np.int64)
+    some = np.concatenate([some, np.zeros((high - low) * SECTION - some.size, np.int64)]).reshape(-1, SECTION)
+    after = sections[low:high, None] + np.cumsum(some, axis=1)
+    before = after - some
+    loose = after[:, -1:] != sections[low + 1 : high + 1, None]
+    out = np.stack([before, after], axis=-1)
+    out[(before < 0) | (after > words) | (some == 0) & loose] = -1
+    return out.reshape(-1, 2)[first - low * SECTION : last - low * SECTION]
 
 
 def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> np.ndarray:
     """Values start to stop - 1 of a stream (uint8), flat; only their chunks are read. Raises StreamError."""
-    head, table, payload = parts(stream)
+    head, sections, lengths, payload = parts(stream)
     stop = head.count if stop is None else stop
     if not 0 <= start <= stop <= head.count:
         raise ValueError(f"values {start} to {stop} are not in a stream of {head.count:,}")
     first, last, begin, end = head.covering(start, stop)
     wrong = np.zeros(last - first, np.uint8)
+    where = places(sections, lengths, len(payload), first, last)
     out = np.empty(end - begin, head.dtype)
     size = head.dtype.itemsize
     unsigned = out.view(f"u{size}")
@@ -78,10 +104,10 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
         values = out if head.bound else unsigned
         step = 2 * head.bound
         extent = (first, begin, head.count, head.row, head.bands)
-        cpu_decode.decode_levels(payload, table, *extent, step, unsigned, values, wrong)
+        cpu_decode.decode_levels(payload, where, *extent, step, unsigned, values, wrong)
     else:
         below = np.uint64(mantissa_bits(head.dtype))
-        cpu_decode.decode(payload, table, first, head.count, below, size, unsigned, wrong)
+        cpu_decode.decode(payload, where, first, head.count, below, head.pairs, size, unsigned, wrong)
     if wrong.any():
         chunk = int(np.flatnonzero(wrong)[0])
         raise damaged(first + chunk, int(wrong[chunk]))
@@ -94,7 +120,7 @@ class Fast(RoundTrip):
     def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
         bound = checked_bound(instance.dtype, keep_bits, bound)
         super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)), bound)
-        chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound).chunks
+        chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound, False).chunks
         self.work = np.empty((min(chunks, STEP), longest(instance.dtype)), np.uint32)
         self.memory = self.workspace = self.work.nbytes
 
@@ -102,7 +128,8 @@ class Fast(RoundTrip):
         self.values = np.empty(0, self.instance.dtype)
 
     def compress(self) -> None:
-        self.stream = compress(self.source, self.kept, self.instance.row, self.bound, self.work)
+        i = self.instance
+        self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work)
 
     def decompress(self) -> None:
         self.values = decompress(self.stream)

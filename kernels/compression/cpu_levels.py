@@ -101,6 +101,8 @@ def _encode(levels, n, row, wide, strays, bits, itemsize, number, out):
         if groups * other_head + GROUP * total < amount:
             mode, amount = ROW, groups * other_head + GROUP * total
             folded, widths, least, head = other, other_widths, other_least, other_head
+    if low == 0 and high == 0 and len(strays) == 0:
+        return 0
     words = 4 + (amount + 31) // 32
     total = words + len(strays) * (1 + itemsize // 4)
     if total >= 2 + (n * itemsize + 3) // 4:

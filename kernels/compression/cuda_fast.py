@@ -44,10 +44,10 @@ class Encoder:
     space, 8 bytes a block.
     """
 
-    def __init__(self, dtype: np.dtype, count: int, kept: int, row: int, bound: float, empty) -> None:
-        """row, bound: as in Head; empty(count, dtype): makes a GPUArray."""
+    def __init__(self, dtype: np.dtype, count: int, kept: int, row: int, bound: float, pairs: bool, empty) -> None:
+        """row, bound, pairs: as in Head; empty(count, dtype): makes a GPUArray."""
         mantissa = mantissa_bits(dtype)
-        self.head = Head.of(dtype, min(kept, mantissa), count, row, bound)
+        self.head = Head.of(dtype, min(kept, mantissa), count, row, bound, pairs)
         self.stream = empty(self.head.longest, np.uint8)
         if self.head.levels:
             self._blocks, self._threads = self.head.chunks, _BLOCK
@@ -55,9 +55,9 @@ class Encoder:
         else:
             each = _encoders(dtype)
             self._blocks, self._threads = -(-self.head.chunks // each), (64 * each, 1, 1)
-            self._options = (mantissa - self.head.kept,)
+            self._options = (mantissa - self.head.kept, int(pairs))
         self.status = empty(self._blocks + 1, np.uint64)
-        self._encode = _kernel("encode", self.head, "PPPPPqiid" if self.head.levels else "PPPPPqi")
+        self._encode = _kernel("encode", self.head, "PPPPPqiid" if self.head.levels else "PPPPPqii")
         self.nbytes = 0
 
     def queue(self, source: int) -> None:
@@ -76,7 +76,7 @@ class Encoder:
 
         end = np.zeros(1, np.int64)
         if self.head.chunks:
-            driver.memcpy_dtoh(end, self.stream.ptr + self.head.payload - 8)
+            driver.memcpy_dtoh(end, self.stream.ptr + HEAD + 8 * self.head.sections)
         else:
             driver.memcpy_htod(self.stream.ptr + HEAD, end)
         self.nbytes = self.head.payload + 4 * int(end[0])
@@ -91,9 +91,9 @@ def queue_decoding(head: Head, stream: int, first: int, chunks: int, origin: int
     clear(wrong, 0xFF)
     if chunks:
         words = (head.nbytes - head.payload) // 4
-        inputs = (stream + head.payload, stream + HEAD, head.count, words, first)
-        options = (head.row, head.bands, origin, 2 * head.bound) if head.levels else ()
-        kernel = _kernel("decode", head, "PPPPqqqiiqd" if head.levels else "PPPPqqq")
+        inputs = (stream + head.payload, stream + HEAD, head.chunks, head.count, words, first)
+        options = (head.row, head.bands, origin, 2 * head.bound) if head.levels else (int(head.pairs),)
+        kernel = _kernel("decode", head, "PPPPqqqqiiqd" if head.levels else "PPPPqqqqi")
         kernel.prepared_call((chunks, 1), _BLOCK if head.levels else _DECODERS, out, wrong.ptr, *inputs, *options)
 
 
@@ -111,12 +111,12 @@ class Fast(RoundTrip):
         bound = checked_bound(instance.dtype, keep_bits, bound)
         kept = min(keep_bits, mantissa_bits(instance.dtype))
         # The stream at its longest, and 8 bytes a block.
-        head = Head.of(instance.dtype, kept, instance.count, instance.row, bound)
+        head = Head.of(instance.dtype, kept, instance.count, instance.row, bound, False)
         super().__init__(instance, kept, head.longest + 8 * head.chunks + 2**14, bound)
 
     def prepare(self) -> None:
         i = self.instance
-        self.encoder = Encoder(i.dtype, i.count, self.kept, i.row, self.bound, self.buffers.empty)
+        self.encoder = Encoder(i.dtype, i.count, self.kept, i.row, self.bound, i.components == 2, self.buffers.empty)
         self.wrong = self.buffers.empty(1, np.uint64)
         self.workspace = self.encoder.status.nbytes
 
@@ -166,7 +166,8 @@ def compress(array, kept: int, bound: float | None = None):
     from pycuda.gpuarray import GPUArray
 
     address, shape, dtype = _array_of(array)
-    if dtype.kind == "c":
+    pairs = dtype.kind == "c"
+    if pairs:
         dtype = np.dtype(f"f{dtype.itemsize // 2}")
         shape = (*shape[:-1], 2 * shape[-1]) if shape else (2,)
     # What a thread reads at once.
@@ -174,7 +175,7 @@ def compress(array, kept: int, bound: float | None = None):
     if address % piece:
         raise ValueError(f"the array begins at an address that is no multiple of {piece}: copy it first")
     bound = checked_bound(dtype, kept, bound)
-    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, chunk_row(shape), bound, GPUArray)
+    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, chunk_row(shape), bound, pairs, GPUArray)
     encoder.queue(address)
     encoder.finish()
     # A copy of its length: the worst case's memory is given back.
@@ -195,7 +196,7 @@ def decompress(stream, start: int, stop: int | None):
     head = parse(first, shape[0])
     ends = np.empty(2, np.int64)
     driver.memcpy_dtoh(ends[:1], address + HEAD)
-    driver.memcpy_dtoh(ends[1:], address + head.payload - 8)
+    driver.memcpy_dtoh(ends[1:], address + HEAD + 8 * head.sections)
     if ends[0] != 0 or head.payload + 4 * int(ends[1]) != head.nbytes:
         raise StreamError(f"the table runs from {ends[0]} to {ends[1]}, not over the whole stream")
     stop = head.count if stop is None else stop

@@ -12,8 +12,12 @@ constexpr int SIDE = 2, STAGE = CHUNK + CHUNK / 64 * 2;
 // Chunks a block: of narrow types more, for as many bytes.
 template <class Type> constexpr int PARTS = sizeof(typename Type::Bits) == 8 ? 2 : 4;
 
-// Place of value i of a chunk in its stage: two places are left free after 64, so that lanes meet in no bank.
-__device__ inline int slot(int i) { return i + 2 * (i >> 6); }
+// Place of value i of a chunk in its stage, where the values of two groups alternate: two places are left free after 64, so
+// that lanes meet in no bank.
+__device__ inline int slot(int i, bool pairs) {
+    const int run = i >> 6, j = i & 63;
+    return 66 * run + (pairs ? j : 2 * (j & 31) + (j >> 5));
+}
 
 __device__ inline unsigned upper(u64 x) { return unsigned(x >> 32); }
 __device__ inline unsigned upper(unsigned x) { return x; }
@@ -35,15 +39,20 @@ template <class Type> __device__ inline typename Type::Wide rounded(typename Typ
 template <class Wide> struct alignas(16) Part {
     Wide stage[STAGE];
     u64 sums[SIDE];
-    unsigned every[2], varied, base;
+    unsigned every[2], varied, lowest, highest;
     int words[SIDE];
 };
 
-// A group as its lane has it. bias: what is taken from a magnitude; zeros: 1 where zero has a code of its own.
-template <class Wide> struct Group {
+// A group as its lane has it. bias: what is taken from a magnitude; zeros: 1 where zero has a code of its own; beside: bits
+// of a symbol for its sign.
+template <class Type> struct Group {
+    using Wide = typename Type::Wide;
     Wide most = 0, bias;
-    unsigned least = ALL, signs = 0, zeros = 0, head;
+    unsigned least = ALL, first, differ = 0, zeros = 0, beside, head;
     int width, shift;
+
+    // first: the upper word of the group's first value.
+    __device__ Group(unsigned first) : first(first) {}
 
     static __device__ Wide magnitude(Wide x) { return x & ~Wide(0) >> 1; }
 
@@ -52,29 +61,27 @@ template <class Wide> struct Group {
         least = min(least, m ? upper(m) : ALL);
         most = max(most, m);
         zeros += m == 0;
-        signs |= upper(x);
+        differ |= upper(x) ^ first;
     }
 
-    // Base above B bits, ALL where all is zero. places: values of the group.
-    template <int B> __device__ unsigned base(int places) {
-        zeros -= 32 - places;
-        return least == ALL ? ALL : least >> (B & 31);
-    }
-
-    template <int B> __device__ void code(unsigned least_base, unsigned chunk_base, int t) {
-        const unsigned relative = least_base == ALL ? 0 : min(least_base - chunk_base, 255u);
-        const Wide b = Wide(chunk_base) + relative;
-        zeros = zeros && b != 0;
-        bias = b << B;
+    // places: values of the group; base: the chunk's, above `fine` bits.
+    __device__ void code(int places, unsigned base, int fine, int t) {
+        const bool nothing = least == ALL;
+        const unsigned relative = nothing ? NOTHING : min((least >> (fine - LOW<Type>)) - base, unsigned(NOTHING - 1));
+        const unsigned b = base + relative, coded = zeros > 32 - places && b != 0, alone = differ >> 31 == 0 && (nothing || !coded);
+        zeros = coded;
+        bias = Wide(b << (fine - LOW<Type>)) << LOW<Type>;
         shift = t;
-        const Wide longest = most ? ((most - bias) >> t) + zeros : 0;
-        width = longest ? length(longest) + 1 : signs >> 31;
-        head = relative << 8 | zeros << 7 | width;
+        beside = 1 - alone;
+        const Wide longest = nothing ? 0 : ((most - bias) >> t) + zeros;
+        width = alone || longest ? length(longest) + beside : 1;
+        head = relative << 8 | alone << 7 | (alone ? first >> 31 : zeros) << 6 | (width - beside);
     }
 
     __device__ Wide symbol(Wide x) const {
         const Wide m = magnitude(x), c = m ? ((m - bias) >> shift) + zeros : 0;
-        return c << 1 | x >> (8 * sizeof(Wide) - 1);
+        const Wide low = __funnelshift_l(upper(x), unsigned(c), beside);
+        return LOW<Type> ? Wide(__funnelshift_l(unsigned(c), upper(c), beside)) << LOW<Type> | low : low;
     }
 
     // The same of values of which only the upper word, given, is not zero: all are with a shift of 32 or more.
@@ -83,11 +90,11 @@ template <class Wide> struct Group {
         least = min(least, m ? m : ALL);
         top = max(top, m);
         zeros += m == 0;
-        signs |= x;
+        differ |= x ^ first;
     }
     __device__ unsigned symbol_upper(unsigned x) const {
         const unsigned m = x & ALL >> 1, c = m ? ((m - upper(bias)) >> (shift - 32)) + zeros : 0;
-        return c << 1 | x >> 31;
+        return __funnelshift_l(x, c, beside);
     }
 };
 
@@ -96,9 +103,9 @@ __device__ inline unsigned upper_at(const unsigned *at) { return *at; }
 
 // Pack a lane's group in place: values are read four at a time before the words that they fill are written. A Unit, of
 // the bits of a value or of 32 where no symbol is longer, goes to the place of a value. UPPER: as in symbol_upper.
-template <class Unit, bool UPPER, class Wide> __device__ inline void pack(Wide *at, const Group<Wide> &group) {
+template <class Unit, bool UPPER, class Type> __device__ inline void pack(typename Type::Wide *at, const Group<Type> &group) {
     constexpr int BITS = 8 * sizeof(Unit);
-    const Wide *from = at;
+    const typename Type::Wide *from = at;
     Unit rest = 0;
     int fill = 0;
 #pragma unroll 1
@@ -126,7 +133,7 @@ template <class Unit, bool UPPER, class Wide> __device__ inline void pack(Wide *
 
 template <class Type>
 __device__ inline void encode(unsigned *payload, long long *table, u64 *status, unsigned *ticket,
-                              const typename Type::Bits *in, long long count, int drop) {
+                              const typename Type::Bits *in, long long count, int drop, bool pairs) {
     using Bits = typename Type::Bits;
     using Wide = typename Type::Wide;
     constexpr int B = Type::B, P = PARTS<Type>;
@@ -137,7 +144,8 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     Part<Wide> &part = parts[t >> 6];
     if ((t & 63) == 0) {
         part.every[0] = part.every[1] = part.varied = 0;
-        part.base = ALL;
+        part.lowest = ALL;
+        part.highest = 0;
     }
     const long long block = take_ticket(ticket, &slot_of_ticket), chunk = block * P + (t >> 6);
     const int n = max(0, chunk_length<CHUNK>(count, chunk)), groups = 2 * ((n + 63) / 64);
@@ -147,10 +155,12 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     const Wide first = n == 0 ? 0 : drop ? rounded<Type>(in[0], drop) : Wide(in[0]);
     Wide every = 0, varied = 0;
     constexpr int BATCH = 4;
+    // The other value of a lane is so far from its first.
+    const int step = pairs ? 1 : 32;
     for (int r = side; r < 32; r += SIDE * BATCH) {
         Two<Bits> two[BATCH];
         Wide *to = part.stage + 66 * r + 2 * lane;
-        const int i = 64 * r + 2 * lane;
+        const int i = 64 * r + (pairs ? 2 * lane : lane);
         const auto keep = [&](int k, Wide a, Wide b) {
             if (drop) {
                 a = rounded<Type>(a, drop);
@@ -161,8 +171,14 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             return Two<Wide>{a ^ first, b ^ first};
         };
         if (n == CHUNK) {
-            for (int k = 0; k < BATCH; k++) {
-                two[k] = *(const Two<Bits> *)(in + i + 64 * SIDE * k);
+            if (pairs) {
+                for (int k = 0; k < BATCH; k++) {
+                    two[k] = *(const Two<Bits> *)(in + i + 64 * SIDE * k);
+                }
+            } else {
+                for (int k = 0; k < BATCH; k++) {
+                    two[k] = {in[i + 64 * SIDE * k], in[i + 64 * SIDE * k + 32]};
+                }
             }
             for (int k = 0; k < BATCH; k++) {
                 const Two<Wide> other = keep(k, two[k].a, two[k].b);
@@ -174,8 +190,8 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         for (int k = 0; k < BATCH; k++) {
             const int left = n - i - 64 * SIDE * k;
             const Bits *at = in + i + 64 * SIDE * k;
-            const Two<Wide> other = keep(k, left > 0 ? at[0] : 0, left > 1 ? at[1] : 0);
-            varied |= (left > 0 ? other.a : 0) | (left > 1 ? other.b : 0);
+            const Two<Wide> other = keep(k, left > 0 ? at[0] : 0, left > step ? at[step] : 0);
+            varied |= (left > 0 ? other.a : 0) | (left > step ? other.b : 0);
         }
     }
     // The shift: zeros below in all values; what lies above B sets no limit.
@@ -196,8 +212,8 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 
     // A lane's group: the lane beside it has the other places of the run.
     const int group = 32 * side + lane, head_of_run = 66 * (group >> 1), mine = head_of_run + (group & 1);
-    const int places = min(32, max(0, (n - 64 * (group >> 1) - (group & 1) + 1) / 2));
-    Group<Wide> g;
+    const int left = n - 64 * (group >> 1) - (group & 1) * step, places = min(32, max(0, pairs ? (left + 1) / 2 : left));
+    Group<Type> g(upper(part.stage[mine]));
     const bool only_upper = sizeof(Wide) == 8 && shift >= 32;
     if (only_upper) {
         unsigned top = 0;
@@ -212,13 +228,17 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             g.take(part.stage[mine + 2 * p]);
         }
     }
-    const unsigned least = g.template base<B>(places), warp_least = __reduce_min_sync(ALL, least);
+    const unsigned least = __reduce_min_sync(ALL, g.least), greatest = __reduce_max_sync(ALL, g.least == ALL ? 0 : g.least);
     if (lane == 0) {
-        atomicMin(&part.base, warp_least);
+        atomicMin(&part.lowest, least);
+        atomicMax(&part.highest, greatest);
     }
     __syncthreads();
-    const unsigned base = part.base == ALL ? 0 : part.base;
-    g.template code<B>(least, base, shift);
+    // Bases begin as low as their distances fit.
+    const unsigned lowest = part.lowest == ALL ? 0 : part.lowest;
+    const int fine = min(max(LOW<Type> + max(length(part.highest - lowest) - 8, 0), shift), B);
+    const unsigned base = lowest >> (fine - LOW<Type>);
+    g.code(places, base, fine, shift);
     int words = __reduce_add_sync(ALL, g.width);
     if (lane == 0) {
         part.words[side] = words;
@@ -228,7 +248,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     const auto mode_of = [&](const Part<Wide> &p, int n, int &words) {
         const int raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
         int mode = CONSTANT;
-        words = n ? 4 : 0;
+        words = n > 0 && (p.every[0] | p.every[1]) ? 4 : 0;
         if (p.varied) {
             mode = PACKED;
             words = 4 + (n + 63) / 64 + p.words[0] + p.words[1];
@@ -284,9 +304,6 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         }
     }
     __syncthreads();
-    if (n == 0) {
-        return;
-    }
     const long long place = begin + before_chunk;
     unsigned *out = payload + place;
     u64 sum = 0;
@@ -294,12 +311,14 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         out[place] = word;
         sum += u64(word) * factor(place);
     };
+    if ((t & 63) == 0 && n) {
+        Table(table, (count + CHUNK - 1) / CHUNK).put(chunk, place, words);
+    }
+    if (words == 0) {
+        return;
+    }
     if ((t & 63) == 0) {
-        table[chunk] = place;
-        if ((chunk + 1) * CHUNK >= count) {
-            table[chunk + 1] = place + words;
-        }
-        put(0, mode == PACKED ? mode | shift << 8 : mode);
+        put(0, mode == PACKED ? mode | shift << 8 | fine << 16 : mode);
         if (mode != RAW) {
             put(2, mode == CONSTANT ? unsigned(first) : base);
             put(3, mode == CONSTANT ? unsigned(u64(first) >> 32) : 0);
@@ -308,7 +327,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
     if (mode == RAW) {
         for (int i = t & 63; i < words - 2; i += 64) {
             const unsigned *at = (const unsigned *)part.stage;
-            put(2 + i, sizeof(Bits) == 8 ? at[2 * slot(i / 2) + (i & 1)] : at[slot(i)]);
+            put(2 + i, sizeof(Bits) == 8 ? at[2 * slot(i / 2, pairs) + (i & 1)] : at[slot(i, pairs)]);
         }
     } else if (mode == PACKED) {
         const unsigned beside = __shfl_down_sync(ALL, g.head, 1);
@@ -342,8 +361,8 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 #define ENCODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(64 * PARTS<Type>)                                                     \
     encode_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
-                  long long count, int drop) {                                                                         \
-        encode<Type>(payload, table, status, ticket, in, count, drop);                                                 \
+                  long long count, int drop, int pairs) {                                                              \
+        encode<Type>(payload, table, status, ticket, in, count, drop, pairs);                                          \
     }
 
 ENCODE(float64, Float64)

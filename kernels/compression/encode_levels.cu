@@ -215,18 +215,23 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
             way = w;
         }
     }
+    const bool nothing = low == 0 && high == 0 && s.count == 0;
     const int strays = s.count, coded = 4 + (amount + 31) / 32, raw = 2 + (n * int(sizeof(Bits)) + 3) / 4;
     int words = coded + strays * STRAY<Type>;
     if (words >= raw) {
         mode = RAW;
         words = raw;
     }
+    if (nothing) {
+        words = 0;
+    }
     if (t == 0) {
         tell(status, unsigned(chunk), words);
     }
 
     const int least = s.least[way ? 1 : 0];
-    if (mode == DIGITS) {
+    if (nothing) {
+    } else if (mode == DIGITS) {
         Writer writer(s.words, 128 + t * (container + 8 * shift));
         if (mine) {
             Code rest[EACH];
@@ -269,13 +274,13 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         const u64 sum = ::before(status, unsigned(chunk), words);
         if (t == 0) {
             s.begin = sum;
-            table[chunk] = sum;
-            if (chunk == gridDim.x - 1) {
-                table[chunk + 1] = sum + words;
-            }
+            Table(table, gridDim.x).put(chunk, sum, words);
         }
     }
     __syncthreads();
+    if (nothing) {
+        return;
+    }
     unsigned *out = payload + s.begin;
     u64 checksum = 0;
     const auto put = [&](int place, unsigned word) {

@@ -7,9 +7,11 @@ from numbers import Real
 
 import numpy as np
 
-MAGIC = b"saitanC3"
+MAGIC = b"saitanC4"
 CHUNK = 2048
 HEAD = 56
+# Chunks of a section of the table.
+SECTION = 32
 # A tile of an array whose rows are longer than a chunk: rows, and values of a row.
 TILE = 32, 64
 # By code.
@@ -39,7 +41,7 @@ class StreamError(ValueError):
 class Head:
     """Type, mantissa bits kept, number of values, length of the stream in bytes, values of a row (0: one dimension).
 
-    bound: the largest absolute error, 0 where none is set.
+    bound: the largest absolute error, 0 where none is set. pairs: whether groups of floats hold every other value.
     """
 
     dtype: np.dtype
@@ -48,12 +50,13 @@ class Head:
     nbytes: int
     row: int = 0
     bound: float = 0.0
+    pairs: bool = False
 
     @classmethod
-    def of(cls, dtype: np.dtype, kept: int, count: int, row: int, bound: float) -> Head:
-        """Of a stream to be written: the length is not known yet, and rows mean nothing where chunks hold no levels."""
+    def of(cls, dtype: np.dtype, kept: int, count: int, row: int, bound: float, pairs: bool) -> Head:
+        """Of a stream to be written: the length is not known yet, rows go with levels and pairs with all else."""
         head = cls(dtype, kept, count, 0, row, bound)
-        return head if head.levels else replace(head, row=0)
+        return head if head.levels else replace(head, row=0, pairs=pairs)
 
     @property
     def code(self) -> int:
@@ -80,6 +83,10 @@ class Head:
         return self.bands * self.across + -(-(self.count - tiled) // CHUNK)
 
     @property
+    def sections(self) -> int:
+        return -(-self.chunks // SECTION)
+
+    @property
     def longest(self) -> int:
         """Bytes of the longest stream of so many values: all chunks raw."""
         return self.payload + self.count * self.dtype.itemsize + 16 * self.chunks
@@ -102,7 +109,7 @@ class Head:
     @property
     def payload(self) -> int:
         """Where the chunks begin, in bytes."""
-        return HEAD + 8 * (self.chunks + 1)
+        return HEAD + 8 * (self.sections + 1) + 8 * -(-self.chunks // 4)
 
     def bytes(self) -> np.ndarray:
         """The head, uint8 [HEAD]."""
@@ -112,6 +119,7 @@ class Head:
         words[4:8].view(np.uint64)[:] = self.count, self.nbytes
         words[8:10] = CHUNK, self.row
         words[10:12].view(np.float64)[:] = self.bound
+        words[12] = self.pairs
         words[13] = checksum(words[:13])
         return words.view(np.uint8)
 
@@ -166,9 +174,11 @@ def parse(first: np.ndarray, nbytes: int) -> Head:
     count, length = (int(x) for x in words[4:8].view(np.uint64))
     if code >= len(TYPES) or int(words[8]) != CHUNK:
         raise StreamError(f"type {code} with chunks of {int(words[8]):,} values is of another version")
-    row, bound = int(words[9]), float(words[10:12].view(np.float64)[0])
-    head = Head(TYPES[code], kept, count, length, row, bound)
+    row, bound, pairs = int(words[9]), float(words[10:12].view(np.float64)[0]), int(words[12])
+    head = Head(TYPES[code], kept, count, length, row, bound, pairs == 1)
     rows_fit = row == 0 or (head.levels and row < 2**31 and count % row == 0)
+    if pairs > 1 - head.levels:
+        raise StreamError(f"{pairs:,} for alternating parts does not go with {TYPES[code]} and a bound of {bound:g}")
     if not (0 <= bound < np.inf) or (bound and TYPES[code].kind != "f") or not rows_fit:
         raise StreamError(f"a bound of {bound:g} and rows of {row:,} values do not go with {count:,} of {TYPES[code]}")
     if length != nbytes:

@@ -15,23 +15,32 @@ template <class Bits, int THREADS> struct Landing {
 };
 
 // The words of a chunk with n values, and the checksum that they should have. All threads of the block call it. Returns
-// their number, 0 where something is wrong: `reason`.
+// their number, 0 where there are none or something is wrong: `reason`.
 template <class Bits, int THREADS>
 __device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned *&words, unsigned &checksum, unsigned &reason,
-                                 const unsigned *payload, const long long *table, long long words_in_all, long long chunk,
-                                 int n) {
+                                 const unsigned *payload, const Table &table, long long words_in_all, long long chunk, int n) {
     constexpr int ROUNDS = Landing<Bits, THREADS>::ROUNDS;
-    const long long low = table[chunk], high = table[chunk + 1];
+    const int t = threadIdx.x, lane = t & 31, inside = unsigned(chunk) % SECTION;
+    const long long *section = table.sections + u64(chunk) / SECTION;
+    const unsigned short *lengths = table.lengths + (chunk - inside);
+    const int length = lengths[inside];
+    const long long begin = *section + __reduce_add_sync(ALL, lane < inside ? lengths[lane] : 0);
     reason = BAD_PLACE;
-    if (low < 0 || high < low || high > words_in_all) {
+    if (begin < 0 || begin > words_in_all - length) {
+        return 0;
+    }
+    if (length == 0) {
+        // It has no checksum: the section must end where the next begins. Zeros fill up words of 64 bits, and count.
+        const bool there = u64(chunk - inside + lane) < ((table.chunks + 3) & ~3ull);
+        const unsigned behind = __reduce_add_sync(ALL, there && lane > inside ? lengths[lane] : 0);
+        reason = begin + behind == section[1] ? 0 : BAD_PLACE;
         return 0;
     }
     reason = BAD_LENGTH;
-    if (high - low < 3 || high - low > max(2 + (n * int(sizeof(Bits)) + 3) / 4, 4)) {
+    if (length < 3 || length > max(2 + (n * int(sizeof(Bits)) + 3) / 4, 4)) {
         return 0;
     }
-    const int t = threadIdx.x, length = int(high - low);
-    payload += low;
+    payload += begin;
     // The table lies before the first chunk.
     const int offset = int(size_t(payload) >> 2 & 3), end = offset + length;
     payload -= offset;
@@ -92,9 +101,10 @@ template <class Bits> __device__ inline Bits raw_value(const unsigned *words, in
 //   at(out, i)        where the chunk's value i belongs
 //   length(w, l)      words that the l >= 4 words w should be; not above 0 for -reason. All threads call it
 //   write(out, w, l)  the values. All threads call it
-// wrong: the least of chunk << 3 | reason (format.py's REASONS), all ones where there is none.
+//   clear(out)        the same where all of them are zero
+// table: of chunks in all. wrong: the least of chunk << 3 | reason (format.py's REASONS), all ones where there is none.
 template <class Coding>
-__device__ inline void decode(typename Coding::Bits *out, u64 *wrong, const unsigned *payload, const long long *table,
+__device__ inline void decode(typename Coding::Bits *out, u64 *wrong, const unsigned *payload, const Table &table,
                               long long words_in_all, long long chunk, Coding &coding) {
     using Bits = typename Coding::Bits;
     constexpr int THREADS = Coding::THREADS;
@@ -114,6 +124,8 @@ __device__ inline void decode(typename Coding::Bits *out, u64 *wrong, const unsi
         if (threadIdx.x == 0) {
             atomicMin(wrong, u64(chunk) << 3 | reason);
         }
+    } else if (length == 0) {
+        coding.clear(out);
     } else if (words[0] == RAW) {
         for (int i = threadIdx.x; i < n; i += THREADS) {
             *coding.at(out, i) = raw_value<Bits>(words, i);

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from test_compression import SPECIAL, bound_holds, mixed, round_trip
 
 from saitan import compression
+from saitan.compression.cpu_fast import parts, places
 from saitan.compression.data import TYPES
 from saitan.compression.format import CHUNK, HEAD, StreamError, checksum
 from saitan.compression.shorten import shortened
@@ -17,14 +18,35 @@ from saitan.compression.shorten import shortened
 LENGTHS = (0, 1, 2, 3, 63, 64, 65, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 65)
 
 
+def runs(count: int, rng) -> np.ndarray:
+    """Doubles in runs of 32, each of one sort: zeros of one sign or both, one sign, both, ranges narrow and wide."""
+    sorts = [
+        lambda: np.full(32, rng.choice([0.0, -0.0])),
+        lambda: rng.choice([0.0, -0.0], 32),
+        lambda: rng.choice([-1, 1]) * (3 + np.cumsum(rng.normal(size=32)) / 100),
+        lambda: rng.choice([-1, 1]) * np.full(32, 2.0 ** rng.integers(-40, 40)),
+        lambda: rng.choice([-1.0, 1.0], 32) * 2.0 ** rng.integers(-1000, 1000),
+        lambda: rng.choice([-1, 1]) * 2.0 ** rng.integers(-1074, 1000, 32),
+        lambda: rng.choice([0.0, 1.25], 32) * rng.choice([-1, 1]),
+        lambda: rng.choice([0.0, np.nan, 1e-300, -np.inf, 7.0], 32),
+        lambda: rng.integers(0, 2**52, 32, dtype=np.uint64).view(np.float64),
+    ]
+    some = sorts if rng.integers(2) else sorts[2:4]
+    return np.concatenate([some[rng.integers(len(some))]() for _ in range(-(-count // 32))])[:count]
+
+
 def some(dtype: str, count: int, seed: int) -> np.ndarray:
     """Values of a type, chunks of one kind beside chunks of another."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
-    if dtype == np.float64:
-        return mixed(count, seed)
-    if dtype == np.float32:
-        return mixed(-(-count // 2), seed).view(np.float32)[:count].copy()
+    if dtype.kind == "f":
+        out = mixed(-(-count * dtype.itemsize // 8), seed).view(dtype)[:count].copy()
+        with np.errstate(over="ignore"):
+            for low in range(0, count, CHUNK // 2):
+                if rng.integers(2):
+                    part = out[low : low + CHUNK // 2]
+                    part[:] = runs(part.size, rng).astype(dtype)
+        return out
     out = np.empty(count, dtype)
     info = np.iinfo(dtype)
     for low in range(0, count, CHUNK // 2):
@@ -60,7 +82,8 @@ def test_every_type_and_length_comes_back(dtype):
             a = some(dtype, length, seed)
             stream = compression.compress(a)
             assert same(compression.decompress(stream), a)
-            assert len(stream) <= HEAD + 8 + a.nbytes + 24 * -(-length // CHUNK)
+            # 16 bytes a chunk, of the table 2.25 and some to fill it up.
+            assert len(stream) <= HEAD + 22 + a.nbytes + 19 * -(-length // CHUNK)
 
 
 @given(
@@ -207,7 +230,11 @@ def test_integers_of_a_narrow_range_take_its_width(dtype, width):
 def test_what_is_alike_shrinks():
     rng = np.random.default_rng(1)
     count = 16 * CHUNK
-    assert len(compression.compress(np.full(count, -0.0))) == HEAD + 8 * 17 + 16 * 16
+    table = 8 * 2 + 2 * 16
+    assert len(compression.compress(np.full(count, -0.0))) == HEAD + table + 16 * 16
+    # Nothing but zeros takes no words.
+    for dtype, bound in (("float64", None), ("float32", None), ("float64", 0.1), ("int64", None), ("uint8", None)):
+        assert len(compression.compress(np.zeros(count, dtype), bound=bound)) == HEAD + table
     # Random signs and one exponent: a sign and three mantissa bits, half a bit of heads.
     signs = rng.choice([-1.0, 1.0], count) * (1 + rng.integers(0, 8, count) / 8)
     assert signs.nbytes / len(compression.compress(signs)) > 64 / 4.7
@@ -219,10 +246,10 @@ def test_what_is_alike_shrinks():
     assert count * 4 / len(compression.compress(rng.integers(0, 16, count).astype(np.int32))) > 32 / 4.8
 
 
-def wide(evens: int, odds: int) -> np.ndarray:
-    """64 floats whose symbols, a sign beside a magnitude from 1 up, have so many bits at even and odd places."""
-    magnitudes = np.ones(64, np.uint64)
-    magnitudes[2::4], magnitudes[3::4] = 2 ** (evens - 1) - 1, 2 ** (odds - 1) - 1
+def wide(first: int, second: int) -> np.ndarray:
+    """64 floats of two groups whose symbols, a sign beside a magnitude from 1 up, have so many bits."""
+    magnitudes = np.repeat([2 ** (first - 1) - 1, 2 ** (second - 1) - 1], 32).astype(np.uint64)
+    magnitudes[::32] = 2**63 + 1
     return magnitudes.view(np.float64)
 
 
@@ -235,13 +262,14 @@ CLOSE = [(wide(63, 62), RAW, 2 + 128), (wide(63, 61), PACKED, 5 + 124), (wide(64
 def test_a_chunk_is_raw_where_packing_does_not_gain(case):
     values, mode, words = CLOSE[case]
     stream = compression.compress(values)
-    chunk = stream[HEAD + 16 :].view(np.uint32)
+    chunk = parts(stream)[3]
     assert (chunk[0] & 3, len(chunk)) == (mode, words)
     assert same(compression.decompress(stream), values)
 
 
 def test_ranges_read_their_chunks_only():
     a = mixed(9 * CHUNK + 77, 8)
+    a[-1] = 1.5
     stream = compression.compress(a)
     for start, stop in (
         (0, 0),
@@ -260,6 +288,12 @@ def test_ranges_read_their_chunks_only():
     for start, stop in ((-1, 3), (4, 3), (0, a.size + 1)):
         with pytest.raises(ValueError, match="are not in a stream"):
             compression.decompress(stream, start, stop)
+
+
+def chunk_places(stream: np.ndarray) -> np.ndarray:
+    """Where each chunk begins and ends in the payload, in words."""
+    head, sections, lengths, payload = parts(stream)
+    return places(sections, lengths, len(payload), 0, head.chunks)
 
 
 def rehead(stream: np.ndarray) -> None:
@@ -288,9 +322,61 @@ def test_foreign_and_cut_off_streams_are_named():
         with pytest.raises(StreamError, match=message):
             compression.decompress(wrong)
     wrong = stream.copy()
-    wrong[HEAD + 8 * 3] ^= 1
+    wrong[HEAD + 8] ^= 1
     with pytest.raises(StreamError, match="the table runs from 0 to"):
         compression.decompress(wrong)
+
+
+def test_parts_of_complex_numbers_are_grouped_apart():
+    """Real and imaginary parts of different magnitude: what they cost apart is what they cost alone."""
+    rng = np.random.default_rng(6)
+    real, imaginary = 1 + rng.random(8 * CHUNK) / 8, 2.0**90 * (1 + rng.random(8 * CHUNK) / 8)
+    a = real + 1j * imaginary
+    stream = compression.compress(a, 20)
+    assert same(compression.decompress(stream), shortened(a.view(np.float64), 20))
+    alone = len(compression.compress(real, 20)) + len(compression.compress(imaginary, 20))
+    assert len(stream) < 1.1 * alone < 0.75 * len(compression.compress(a.view(np.float64), 20))
+    for dtype in ("complex128", "complex64"):
+        for length in (1, 31, 32, 33, CHUNK // 2, CHUNK // 2 + 1, 3 * CHUNK + 77):
+            a = some(f"f{np.dtype(dtype).itemsize // 2}", 2 * length, length).view(dtype)
+            assert same(compression.decompress(compression.compress(a)), a.view(a.real.dtype))
+    for given_array, bound, wrong in ((a, None, 2), (a, 0.1, 1), (np.arange(9), None, 1)):
+        stream = compression.compress(given_array, bound=bound)
+        stream[48] = wrong
+        rehead(stream)
+        with pytest.raises(StreamError, match="for alternating parts does not go with"):
+            compression.decompress(stream)
+
+
+def test_one_sign_and_near_values_cost_their_distance():
+    """No sign, and only the bits in which the values of a group differ."""
+    rng = np.random.default_rng(3)
+    for sign in (1, -1):
+        near = sign * (3 + rng.integers(0, 16, 16 * CHUNK) / 2**20)
+        assert near.nbytes / len(compression.compress(near)) > 64 / 4.7
+    smooth = np.sin(np.arange(16 * CHUNK) / 500)
+    assert smooth.nbytes / len(compression.compress(smooth, 9)) > 8
+
+
+def test_a_chunk_without_words_cannot_hide_another():
+    """A chunk of zeros has no checksum: another's words left out are seen where only that chunk is read."""
+    a = np.arange(70.0 * CHUNK)
+    a[5 * CHUNK : 6 * CHUNK] = a[40 * CHUNK : 50 * CHUNK] = 0
+    stream = compression.compress(a)
+    head, _, lengths, _ = parts(stream)
+    at = HEAD + 8 * (head.sections + 1)
+    for chunk in (0, 4, 6, 39, 69):
+        wrong = stream.copy()
+        wrong[at:].view(np.uint16)[chunk] = 0
+        with pytest.raises(StreamError, match=f"chunk {chunk}: its place"):
+            compression.decompress(wrong, chunk * CHUNK, (chunk + 1) * CHUNK)
+    assert lengths[5] == 0 and same(compression.decompress(stream), a)
+    # What fills up the table counts as well.
+    wrong = stream.copy()
+    wrong[at:].view(np.uint16)[head.chunks] = 1
+    wrong[at:].view(np.uint16)[69] = 0
+    with pytest.raises(StreamError, match="chunk 69: its place"):
+        compression.decompress(wrong, 69 * CHUNK)
 
 
 def test_chunks_that_changed_places_are_seen():
@@ -326,13 +412,12 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype, bound):
     Chunks with mended checksums decode to something: they must neither crash nor read beyond their words, which the
     second half makes likely by widths, modes and shifts drawn at random.
     """
-    from saitan.compression.cpu_fast import parts
-
     a = some(dtype, 2 * CHUNK + 70, 7)
     stream = compression.compress(a, bound=bound)
     a = compression.decompress(stream)
     rng = np.random.default_rng(11)
-    head, table, _ = parts(stream)
+    head = parts(stream)[0]
+    where = chunk_places(stream)
     for trial in range(int(os.environ.get("SAITAN_MUTATIONS", 2_000))):
         wrong = stream.copy()
         for _ in range(rng.integers(1, 4)):
@@ -340,8 +425,8 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype, bound):
         if trial & 2:
             rehead(wrong)
         if trial & 4:
-            chunk = rng.integers(head.chunks)
-            low, high = (head.payload + 4 * int(x) for x in table[chunk : chunk + 2])
+            chunk = rng.choice(np.flatnonzero(where[:, 1] > where[:, 0]))
+            low, high = head.payload + 4 * where[chunk]
             words = wrong[low:high].view(np.uint32)
             words[rng.integers(min(len(words), 40))] = rng.choice(
                 [0, 1, 2, 3, 0xFFFFFFFF, 0x00400040, 0x0302, 4, 0xFF0704, 0x062005, 0x6, 0x030106, 0xFF3F04, 0x074005]

@@ -38,6 +38,16 @@ def test_streams_are_those_of_the_cpu_and_come_back(dtype):
                 assert same(values.get(), shortened(a, 52 if kept is None else kept))
 
 
+@pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+def test_parts_of_complex_numbers_go_apart(dtype):
+    for length in (1, 31, 32, 33, CHUNK // 2, CHUNK // 2 + 1, 30 * CHUNK + 77):
+        for seed in range(3):
+            a = some(f"f{np.dtype(dtype).itemsize // 2}", 2 * length, seed).view(dtype)
+            stream = compression.compress(on_device(a))
+            assert stream.get().tobytes() == compression.compress(a).tobytes()
+            assert same(compression.decompress(stream).get(), a.view(a.real.dtype))
+
+
 @pytest.mark.parametrize("case", range(len(CLOSE)))
 def test_a_chunk_is_raw_where_packing_does_not_gain(case):
     values, mode, words = CLOSE[case]
