@@ -62,7 +62,7 @@ def pack(arguments: argparse.Namespace) -> None:
     content = arguments.file.read_bytes()
     if content.startswith(NPY):
         file = io.BytesIO(content)
-        array = np.load(file, allow_pickle=False)
+        array = _understood(np.load, file, allow_pickle=False)
         if rest := len(content) - file.tell():
             raise ValueError(f"{rest:,} bytes follow the array: a .npy file of one array is right")
         front = content[: len(content) - array.nbytes]
@@ -122,9 +122,18 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
     if not content.startswith(NPY):
         return b"", content
     file = io.BytesIO(content)
-    version = np.lib.format.read_magic(file)
-    (np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+    version = _understood(np.lib.format.read_magic, file)
+    head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    _understood(head, file)
     return content[: file.tell()], content[file.tell() :]
+
+
+def _understood(read, *arguments, **named):
+    """What NumPy reads of a .npy file. Raises ValueError whatever it raises: a header can be wrong in any way."""
+    try:
+        return read(*arguments, **named)
+    except Exception as error:
+        raise ValueError(f"no .npy file that NumPy reads: {error}") from None
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -74,6 +74,22 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
     ):
         with pytest.raises(SystemExit, match=message):
             call(monkeypatch, *arguments)
+    # A header that is cut within its brackets, or says a shape that is none.
+    broken = tmp_path / "broken.npy"
+    np.save(broken, np.ones(50))
+    whole = broken.read_bytes()
+    for wrong in (
+        whole.replace(b"(50,)", b"(50, "),
+        whole.replace(b"(50,)", b"(-5,)"),
+        whole[:40],
+        whole[:6],
+        whole[:200],
+    ):
+        broken.write_bytes(wrong)
+        with pytest.raises(SystemExit, match=r"broken\.npy: no \.npy file that NumPy reads"):
+            call(monkeypatch, "pack", broken)
+    with pytest.raises(SystemExit, match="Is a directory"):
+        call(monkeypatch, "pack", tmp_path)
     raw.write_bytes(bytes(16))
     call(monkeypatch, "pack", raw, "--type", "float64")
     with pytest.raises(SystemExit, match="is there already"):
