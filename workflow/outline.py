@@ -69,6 +69,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
             for graph in plan.graphs
         ],
         answers=[Path(path) for path in plan.kept],
+        ceilings=Path(plan.source("config/ceilings.yaml")),
     )
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 from saitan.files import beside
 from saitan.problem import names, problem
 from saitan.workflow.bests import Best, bests
+from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
@@ -119,7 +120,7 @@ def page(
         busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[_graph(graph) for graph in plan.graphs],
-        answers=kept(plan.answers),
+        answers=kept(plan.answers, read_ceilings(plan.ceilings) if plan.ceilings else Ceilings()),
         css=(TEMPLATES / "page.css").read_text(),
         script=(TEMPLATES / "page.js").read_text(),
         vega=_read_or_make(vega) if drawn else "",

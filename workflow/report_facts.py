@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from saitan.workflow.answers import about_answer, files_of
+from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.step import Failure
 
@@ -59,7 +60,10 @@ class GraphRow:
 
 @dataclass(frozen=True)
 class Kept:
-    """A kept answer: its name below results/answers/, bytes of the array and of its files, seconds of writing."""
+    """A kept answer: its name below results/answers/, bytes of the array and of its files, seconds of writing.
+
+    link: bytes a second from the GPU that it was compressed on to the host; None where numbers crossed.
+    """
 
     name: str
     how: str
@@ -68,13 +72,24 @@ class Kept:
     nbytes: int
     written: int
     seconds: float | None
+    link: float | None = None
 
     @property
     def ratio(self) -> float:
         return self.nbytes / self.written
 
+    @property
+    def saved(self) -> int | None:
+        """Bytes that did not cross."""
+        return self.nbytes - self.written if self.link else None
 
-def kept(answers: Iterable[Path]) -> list[Kept]:
+    @property
+    def saved_seconds(self) -> float | None:
+        """What they would have taken, at the least."""
+        return self.saved / self.link if self.link else None
+
+
+def kept(answers: Iterable[Path], ceilings: Ceilings) -> list[Kept]:
     """The kept answers that are there."""
     found = []
     for path in answers:
@@ -83,15 +98,18 @@ def kept(answers: Iterable[Path]) -> list[Kept]:
             files = files_of(path)
             parts = [about_answer(file) for file in files if file.suffix == ".parquet"]
             seconds = [part["seconds"] for part in parts if "seconds" in part]
+            how = parts[-1].get("written", "numbers")
+            link = ceilings.of((told.get("provenance") or {}).get("gpu")).get("bytes_to_host")
             found.append(
                 Kept(
                     name="/".join(path.with_suffix("").parts[-7:]),
-                    how=parts[-1].get("written", "numbers"),
+                    how=how,
                     dtype=told["dtype"],
                     shape=told["shape"],
                     nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,
                     written=sum(file.stat().st_size for file in files),
                     seconds=sum(seconds) or None,
+                    link=link.rate if link and how != "numbers" else None,
                 )
             )
     return found

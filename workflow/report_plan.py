@@ -114,12 +114,14 @@ class PlannedGraph(_Model):
 class ReportPlan(_Model):
     """What the report is told of a run; paths are relative to where it is written from.
 
-    name, results: the run's, and the folder of its results; answers: files of kept answers.
+    name, results: the run's, and the folder of its results; answers: files of kept answers;
+    ceilings: file of what GPUs can do.
     """
 
     name: str
     title: str
     results: Path
+    ceilings: Path | None = None
     experiments: list[PlannedExperiment]
     points: list[PlannedPoint] = []
     steps: list[PlannedStep] = []

@@ -16,6 +16,7 @@ from saitan.blocks import Block
 from saitan.graph import Graph
 from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer
 from saitan.workflow.bests import bests
+from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.index import write_index
@@ -359,11 +360,27 @@ def test_kept_answers_say_what_compressing_them_saves(tmp_path):
         with AnswerWriter(folder, ["d"], {}, how == "compressed") as sink:
             sink(Block("d", 0, array))
     raw, compressed, *others = kept(
-        [*(tmp_path / "results" / "answers" / how / "d.parquet" for how in ("raw", "compressed")), tmp_path / "none"]
+        [*(tmp_path / "results" / "answers" / how / "d.parquet" for how in ("raw", "compressed")), tmp_path / "none"],
+        Ceilings(),
     )
     assert not others and raw.how == "numbers" and compressed.how == "streams"
     assert raw.nbytes == compressed.nbytes == array.nbytes and compressed.shape == [100_000]
     assert compressed.ratio > 14 and compressed.seconds > 0
+    assert raw.saved is compressed.saved is compressed.saved_seconds is None
+
+
+def test_answers_compressed_on_a_gpu_say_what_did_not_cross(tmp_path):
+    array = np.zeros(100_000, np.uint32)
+    ceilings = Ceilings({"card": {"bytes_to_host": {"rate": 2e5, "says": "over PCIe"}}})
+    paths = []
+    for gpu, how in (("card", "raw"), ("card", "compressed"), ("other", "compressed")):
+        paths.append(tmp_path / "results/answers" / f"{gpu}-{how}" / "d.parquet")
+        with AnswerWriter(paths[-1].parent, ["d"], {"provenance": {"gpu": gpu}}, how == "compressed") as sink:
+            sink(Block("d", 0, array))
+    raw, compressed, other = kept(paths, ceilings)
+    assert raw.saved is other.saved is None
+    assert compressed.saved == 400_000 - compressed.written > 0
+    assert compressed.saved_seconds == compressed.saved / 2e5
 
 
 def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
@@ -372,7 +389,7 @@ def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
     for first in (0, 4):
         writer(Block("d", first, array[first : first + 4]))
     writer.join({0: 4, 4: 2}, {})
-    (found,) = kept([folder / "d.parquet"])
+    (found,) = kept([folder / "d.parquet"], Ceilings())
     files = [folder / "d.parquet", *(folder / f"d.slabs/{first}.parquet" for first in (0, 4))]
     assert found.written == sum(file.stat().st_size for file in files) and found.nbytes == array.nbytes
     assert found.shape == [6, 10_000] and found.how == "numbers" and found.ratio == array.nbytes / found.written

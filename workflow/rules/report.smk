@@ -88,6 +88,7 @@ rule report:
     input:
         vega=VEGA,
         peers=plan.source("config/peers.yaml"),
+        ceilings=plan.source("config/ceilings.yaml"),
         plan=f"{plan.run}/plan.json",
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
