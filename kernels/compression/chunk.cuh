@@ -32,24 +32,21 @@ template <class Bits> struct alignas(2 * sizeof(Bits)) Two {
     Bits a, b;
 };
 
-// The table of a stream of so many chunks. Where sections begin comes first, the words of chunks lie behind it.
+// The table of a stream of so many chunks, as many as a grid may have blocks: where sections begin, the words of chunks.
 struct Table {
     long long *sections;
     unsigned short *lengths;
-    u64 chunks;
-
-    __device__ Table(long long *table, u64 chunks)
-        : sections(table), lengths((unsigned short *)(table + (chunks + SECTION - 1) / SECTION + 1)), chunks(chunks) {}
+    unsigned chunks;
 
     // A chunk begins at a word and has so many; one thread of the block calls it.
-    __device__ void put(u64 chunk, long long place, int words) const {
+    __device__ void put(unsigned chunk, long long place, int words) const {
         if (chunk % SECTION == 0) {
             sections[chunk / SECTION] = place;
         }
         lengths[chunk] = words;
         if (chunk == chunks - 1) {
             sections[chunk / SECTION + 1] = place + words;
-            for (u64 behind = chunks; behind % 4; behind++) {
+            for (unsigned behind = chunks; behind % 4; behind++) {
                 lengths[behind] = 0;
             }
         }

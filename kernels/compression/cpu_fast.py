@@ -9,7 +9,18 @@ import numpy as np
 from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
-from saitan.compression.format import CHUNK, HEAD, SECTION, Head, StreamError, checked_bound, damaged, longest, parse
+from saitan.compression.format import (
+    CHUNK,
+    HEAD,
+    SECTION,
+    Head,
+    StreamError,
+    checked_bound,
+    damaged,
+    longest,
+    loose_end,
+    parse,
+)
 from saitan.compression.shorten import mantissa_bits
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
@@ -69,7 +80,10 @@ def parts(stream: np.ndarray) -> tuple[Head, np.ndarray, np.ndarray, np.ndarray]
     sections = stream[HEAD:middle].view(np.int64)
     if sections[0] != 0 or head.payload + 4 * int(sections[-1]) != head.nbytes:
         raise StreamError(f"the table runs from {int(sections[0])} to {int(sections[-1])}, not over the whole stream")
-    return head, sections, stream[middle : head.payload].view(np.uint16), stream[head.payload :].view(np.uint32)
+    lengths = stream[middle : head.payload].view(np.uint16)
+    if lengths[head.chunks :].any():
+        raise loose_end()
+    return head, sections, lengths[: head.chunks], stream[head.payload :].view(np.uint32)
 
 
 def places(sections: np.ndarray, lengths: np.ndarray, words: int, first: int, last: int) -> np.ndarray:

@@ -6,13 +6,14 @@ default stream.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import numpy as np
 
 from saitan.compression.cuda import RoundTrip, clear
 from saitan.compression.data import Instance
-from saitan.compression.format import HEAD, Head, StreamError, checked_bound, chunk_row, damaged, parse
+from saitan.compression.format import HEAD, Head, StreamError, checked_bound, chunk_row, damaged, loose_end, parse
 from saitan.compression.shorten import mantissa_bits
 from saitan.cuda import device
 from saitan.cuda.module import function
@@ -37,6 +38,15 @@ def _kernel(name: str, head: Head, arguments: str):
     return function("compression", stem, f"{stem}_{kind}", arguments)
 
 
+# chunk.cuh: Table.
+_TABLE = "24s"
+
+
+def _table(head: Head, stream: int) -> bytes:
+    """The table of the stream at an address, as kernels take it."""
+    return struct.pack("PPI4x", stream + HEAD, stream + HEAD + 8 * (head.sections + 1), head.chunks)
+
+
 class Encoder:
     """Compresses arrays of one type and up to a length into streams.
 
@@ -57,7 +67,7 @@ class Encoder:
             self._blocks, self._threads = -(-self.head.chunks // each), (64 * each, 1, 1)
             self._options = (mantissa - self.head.kept, int(pairs))
         self.status = empty(self._blocks + 1, np.uint64)
-        self._encode = _kernel("encode", self.head, "PPPPPqiid" if self.head.levels else "PPPPPqii")
+        self._encode = _kernel("encode", self.head, f"P{_TABLE}PPPqiid" if self.head.levels else f"P{_TABLE}PPPqii")
         self.nbytes = 0
 
     def queue(self, source: int) -> None:
@@ -65,7 +75,7 @@ class Encoder:
         stream, status = self.stream.ptr, self.status.ptr
         clear(self.status)
         if self._blocks:
-            outputs = (stream + self.head.payload, stream + HEAD, status, status + 8 * self._blocks)
+            outputs = (stream + self.head.payload, _table(self.head, stream), status, status + 8 * self._blocks)
             self._encode.prepared_call(
                 (self._blocks, 1), self._threads, *outputs, source, self.head.count, *self._options
             )
@@ -91,9 +101,9 @@ def queue_decoding(head: Head, stream: int, first: int, chunks: int, origin: int
     clear(wrong, 0xFF)
     if chunks:
         words = (head.nbytes - head.payload) // 4
-        inputs = (stream + head.payload, stream + HEAD, head.chunks, head.count, words, first)
+        inputs = (stream + head.payload, _table(head, stream), head.count, words, first)
         options = (head.row, head.bands, origin, 2 * head.bound) if head.levels else (int(head.pairs),)
-        kernel = _kernel("decode", head, "PPPPqqqqiiqd" if head.levels else "PPPPqqqqi")
+        kernel = _kernel("decode", head, f"PPP{_TABLE}qqqiiqd" if head.levels else f"PPP{_TABLE}qqqi")
         kernel.prepared_call((chunks, 1), _BLOCK if head.levels else _DECODERS, out, wrong.ptr, *inputs, *options)
 
 
@@ -197,6 +207,11 @@ def decompress(stream, start: int, stop: int | None):
     ends = np.empty(2, np.int64)
     driver.memcpy_dtoh(ends[:1], address + HEAD)
     driver.memcpy_dtoh(ends[1:], address + HEAD + 8 * head.sections)
+    last = np.zeros(4, np.uint16)
+    if head.chunks:
+        driver.memcpy_dtoh(last, address + head.payload - 8)
+    if last[(head.chunks - 1) % 4 + 1 :].any():
+        raise loose_end()
     if ends[0] != 0 or head.payload + 4 * int(ends[1]) != head.nbytes:
         raise StreamError(f"the table runs from {ends[0]} to {ends[1]}, not over the whole stream")
     stop = head.count if stop is None else stop

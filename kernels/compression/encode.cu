@@ -132,7 +132,7 @@ template <class Unit, bool UPPER, class Type> __device__ inline void pack(typena
 }
 
 template <class Type>
-__device__ inline void encode(unsigned *payload, long long *table, u64 *status, unsigned *ticket,
+__device__ inline void encode(unsigned *payload, const Table table, u64 *status, unsigned *ticket,
                               const typename Type::Bits *in, long long count, int drop, bool pairs) {
     using Bits = typename Type::Bits;
     using Wide = typename Type::Wide;
@@ -312,7 +312,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         sum += u64(word) * factor(place);
     };
     if ((t & 63) == 0 && n) {
-        Table(table, (count + CHUNK - 1) / CHUNK).put(chunk, place, words);
+        table.put(chunk, place, words);
     }
     if (words == 0) {
         return;
@@ -360,7 +360,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 
 #define ENCODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(64 * PARTS<Type>)                                                     \
-    encode_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
+    encode_##name(unsigned *payload, const Table table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
                   long long count, int drop, int pairs) {                                                              \
         encode<Type>(payload, table, status, ticket, in, count, drop, pairs);                                          \
     }

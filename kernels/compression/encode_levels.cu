@@ -83,7 +83,7 @@ __device__ inline long long warp_least(long long x) {
 __device__ inline long long warp_greatest(long long x) { return ~warp_least(~x); }
 
 template <class Type>
-__device__ inline void encode(unsigned *payload, long long *table, u64 *status, unsigned *ticket,
+__device__ inline void encode(unsigned *payload, const Table table, u64 *status, unsigned *ticket,
                               const typename Type::Bits *in, long long count, int row_of, int bands, double bound) {
     using Bits = typename Type::Bits;
     using Level = typename Type::Level;
@@ -274,7 +274,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         const u64 sum = ::before(status, unsigned(chunk), words);
         if (t == 0) {
             s.begin = sum;
-            Table(table, gridDim.x).put(chunk, sum, words);
+            table.put(chunk, sum, words);
         }
     }
     __syncthreads();
@@ -312,20 +312,24 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
         for (int i = 4 + t; i < coded; i += THREADS) {
             put(i, s.words[i]);
         }
-        if (Type::FLOAT && strays && t < CHUNK / 32) {
-            int at = coded;
-            for (int w = 0; w < t; w++) {
-                at += STRAY<Type> * __popc(s.strays[w]);
-            }
-            for (unsigned rest = s.strays[t]; rest; rest &= rest - 1) {
-                const int i = 32 * t + __ffs(rest) - 1;
-                const u64 bits = in[extent.at(i)];
-                put(at, i);
-                put(at + 1, unsigned(bits));
-                if (sizeof(Bits) == 8) {
-                    put(at + 2, unsigned(bits >> 32));
+        if (Type::FLOAT && strays) {
+            // A warp has 32 neighbours at a time; those before them are counted by all of its lanes.
+            for (int w = warp; w < CHUNK / 32; w += WARPS) {
+                int before = 0;
+                for (int other = lane; other < w; other += 32) {
+                    before += __popc(s.strays[other]);
                 }
-                at += STRAY<Type>;
+                before = __reduce_add_sync(ALL, before);
+                const unsigned its = s.strays[w];
+                if (its >> lane & 1) {
+                    const int i = 32 * w + lane, at = coded + STRAY<Type> * (before + __popc(its & ((1u << lane) - 1)));
+                    const u64 bits = in[extent.at(i)];
+                    put(at, i);
+                    put(at + 1, unsigned(bits));
+                    if (sizeof(Bits) == 8) {
+                        put(at + 2, unsigned(bits >> 32));
+                    }
+                }
             }
         }
     }
@@ -344,7 +348,7 @@ __device__ inline void encode(unsigned *payload, long long *table, u64 *status, 
 
 #define ENCODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, sizeof(Type::Level) == 8 ? 4 : 6)                                                         \
-    encode_levels_##name(unsigned *payload, long long *table, u64 *status, unsigned *ticket, const Type::Bits *in,     \
+    encode_levels_##name(unsigned *payload, const Table table, u64 *status, unsigned *ticket, const Type::Bits *in,     \
                          long long count, int row, int bands, double bound) {                                          \
         encode<Type>(payload, table, status, ticket, in, count, row, bands, bound);                                    \
     }

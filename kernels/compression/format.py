@@ -188,5 +188,9 @@ def parse(first: np.ndarray, nbytes: int) -> Head:
     return head
 
 
+def loose_end() -> StreamError:
+    return StreamError("what fills up the table is not 0")
+
+
 def damaged(chunk: int, reason: int) -> StreamError:
     return StreamError(f"chunk {chunk:,}: {REASONS[reason]}")

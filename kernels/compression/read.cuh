@@ -20,20 +20,20 @@ template <class Bits, int THREADS>
 __device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned *&words, unsigned &checksum, unsigned &reason,
                                  const unsigned *payload, const Table &table, long long words_in_all, long long chunk, int n) {
     constexpr int ROUNDS = Landing<Bits, THREADS>::ROUNDS;
-    const int t = threadIdx.x, lane = t & 31, inside = unsigned(chunk) % SECTION;
-    const long long *section = table.sections + u64(chunk) / SECTION;
-    const unsigned short *lengths = table.lengths + (chunk - inside);
-    const int length = lengths[inside];
-    const long long begin = *section + __reduce_add_sync(ALL, lane < inside ? lengths[lane] : 0);
+    const unsigned lane = threadIdx.x & 31, number = unsigned(chunk), inside = number % SECTION;
+    const unsigned short *lengths = table.lengths + (number - inside);
+    const int t = threadIdx.x, length = lengths[inside];
+    const long long begin =
+        table.sections[number / SECTION] + __reduce_add_sync(ALL, lane < inside ? lengths[lane] : 0);
     reason = BAD_PLACE;
     if (begin < 0 || begin > words_in_all - length) {
         return 0;
     }
     if (length == 0) {
-        // It has no checksum: the section must end where the next begins. Zeros fill up words of 64 bits, and count.
-        const bool there = u64(chunk - inside + lane) < ((table.chunks + 3) & ~3ull);
+        // It has no checksum: the section must end where the next begins.
+        const bool there = number - inside + lane < table.chunks;
         const unsigned behind = __reduce_add_sync(ALL, there && lane > inside ? lengths[lane] : 0);
-        reason = begin + behind == section[1] ? 0 : BAD_PLACE;
+        reason = begin + behind == table.sections[number / SECTION + 1] ? 0 : BAD_PLACE;
         return 0;
     }
     reason = BAD_LENGTH;
