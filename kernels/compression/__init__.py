@@ -14,6 +14,7 @@ then the same four of levels.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -229,8 +230,9 @@ def decompress(stream, start: int = 0, stop: int | None = None):
 
     stream: bytes, a NumPy array of uint8, or one with __cuda_array_interface__, whose values stay on the device (as a
     PyCUDA GPUArray). Raises StreamError (a ValueError) for a stream that is damaged, cut off or no stream, naming the
-    chunk; ValueError for a range that the stream does not have.
+    chunk; ValueError for a range that the stream does not have, TypeError for one that is no whole numbers.
     """
+    start, stop = index(start), None if stop is None else index(stop)
     if not isinstance(stream, np.ndarray) and hasattr(stream, "__cuda_array_interface__"):
         from saitan.compression import cuda_fast
 

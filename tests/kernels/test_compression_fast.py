@@ -447,6 +447,8 @@ def test_mutated_streams_end_in_an_error_or_the_values(dtype, bound):
 def test_other_arguments_are_refused():
     with pytest.raises(ValueError, match="keep_bits must be at most 52, not 53"):
         compression.compress(np.ones(3), 53)
+    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+        compression.decompress(compression.compress(np.ones(3)), 0.5)
     for wrong in (0.0, -1.0, np.inf, np.nan, True, "0.1", [0.1]):
         with pytest.raises(ValueError, match="bound must be greater than 0 and finite"):
             compression.compress(np.ones(3), bound=wrong)
