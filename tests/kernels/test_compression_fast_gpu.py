@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_compression_fast import CLOSE, LENGTHS, same, some
+from test_compression_fast import CLOSE, LENGTHS, hide_chunks, same, some
 
 from saitan import compression
 from saitan.compression.data import TYPES, make
@@ -129,6 +129,10 @@ def test_damaged_streams_are_refused_as_on_the_cpu(dtype, bound):
                 compression.decompress(given_stream)
             messages.append(str(caught.value).partition(":")[0])
         assert messages[0] == messages[1]
+
+
+def test_a_chunk_without_words_cannot_hide_another():
+    hide_chunks(on_device)
 
 
 def test_arrays_that_do_not_fit_are_refused():
