@@ -215,7 +215,9 @@ __device__ inline void encode(unsigned *payload, const Table table, u64 *status,
     const int left = n - 64 * (group >> 1) - (group & 1) * step, places = min(32, max(0, pairs ? (left + 1) / 2 : left));
     Group<Type> g(upper(part.stage[mine]));
     const bool only_upper = sizeof(Wide) == 8 && shift >= 32;
-    if (only_upper) {
+    if (same) {
+        // It has no groups.
+    } else if (only_upper) {
         unsigned top = 0;
 #pragma unroll 8
         for (int p = 0; p < 32; p++) {
