@@ -202,7 +202,8 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
     2^-(keep_bits + 1), special values are exact; None for all. bound: the largest absolute error of floats, in place of
     keep_bits; NaNs, infinities and -0 are exact. A NumPy array gives a NumPy array of uint8, one with
     __cuda_array_interface__ (contiguous) a PyCUDA GPUArray. A stream holds the values in their order: the shape is the
-    caller's to keep, and complex numbers come back as floats. progress: on the CPU, called with the values done.
+    caller's to keep, and complex numbers, whose parts are packed apart, come back as floats. progress: on the CPU,
+    called with the values done.
     Raises ValueError for another type, for a keep_bits or bound that is off; Unavailable where there is no device.
     """
     from saitan.compression.data import TYPES, make
