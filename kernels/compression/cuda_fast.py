@@ -6,7 +6,6 @@ default stream.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 
 import numpy as np
@@ -38,13 +37,13 @@ def _kernel(name: str, head: Head, arguments: str):
     return function("compression", stem, f"{stem}_{kind}", arguments)
 
 
-# chunk.cuh: Table.
-_TABLE = "24s"
+# Of the arguments: where sections begin, the words of chunks, how many chunks.
+_TABLE = "PPI"
 
 
-def _table(head: Head, stream: int) -> bytes:
+def _table(head: Head, stream: int) -> tuple[int, int, int]:
     """The table of the stream at an address, as kernels take it."""
-    return struct.pack("PPI4x", stream + HEAD, stream + HEAD + 8 * (head.sections + 1), head.chunks)
+    return stream + HEAD, stream + HEAD + 8 * (head.sections + 1), head.chunks
 
 
 class Encoder:
@@ -75,7 +74,7 @@ class Encoder:
         stream, status = self.stream.ptr, self.status.ptr
         clear(self.status)
         if self._blocks:
-            outputs = (stream + self.head.payload, _table(self.head, stream), status, status + 8 * self._blocks)
+            outputs = (stream + self.head.payload, *_table(self.head, stream), status, status + 8 * self._blocks)
             self._encode.prepared_call(
                 (self._blocks, 1), self._threads, *outputs, source, self.head.count, *self._options
             )
@@ -101,7 +100,7 @@ def queue_decoding(head: Head, stream: int, first: int, chunks: int, origin: int
     clear(wrong, 0xFF)
     if chunks:
         words = (head.nbytes - head.payload) // 4
-        inputs = (stream + head.payload, _table(head, stream), head.count, words, first)
+        inputs = (stream + head.payload, *_table(head, stream), head.count, words, first)
         options = (head.row, head.bands, origin, 2 * head.bound) if head.levels else (int(head.pairs),)
         kernel = _kernel("decode", head, f"PPP{_TABLE}qqqiiqd" if head.levels else f"PPP{_TABLE}qqqi")
         kernel.prepared_call((chunks, 1), _BLOCK if head.levels else _DECODERS, out, wrong.ptr, *inputs, *options)

@@ -146,10 +146,11 @@ template <class Type> struct Groups {
 
 #define DECODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(Groups<Type>::THREADS)                                              \
-    decode_##name(Type::Bits *out, u64 *wrong, const unsigned *payload, const Table table, long long count,            \
-                  long long words_in_all, long long first, int pairs) {                                                \
+    decode_##name(Type::Bits *out, u64 *wrong, const unsigned *payload, long long *sections, unsigned short *lengths,  \
+                  unsigned chunks, long long count, long long words_in_all, long long first, int pairs) {                               \
         Groups<Type> groups(count, first + blockIdx.x, pairs);                                                         \
-        decode(out + (long long)blockIdx.x * CHUNK, wrong, payload, table, words_in_all, first + blockIdx.x, groups);  \
+        decode(out + (long long)blockIdx.x * CHUNK, wrong, payload, {sections, lengths, chunks}, words_in_all,         \
+               first + blockIdx.x, groups);                                                                            \
     }
 
 DECODE(float64, Float64)

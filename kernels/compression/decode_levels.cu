@@ -296,11 +296,13 @@ template <class Type> struct Whole {
 // origin: the value that out[0] is, the first of chunk `first`.
 #define DECODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, sizeof(Type::Level) == 8 ? 4 : 8)                            \
-    decode_levels_##name(Type::Bits *out, u64 *wrong, const unsigned *payload, const Table table,                      \
+    decode_levels_##name(Type::Bits *out, u64 *wrong, const unsigned *payload, long long *sections,                    \
+                         unsigned short *lengths, unsigned chunks,                                                     \
                          long long count, long long words_in_all, long long first, int row, int bands,                 \
                          long long origin, double step) {                                                              \
         Whole<Type> whole(Extent(count, first + blockIdx.x, row, bands), step);                                        \
-        decode(out + (whole.extent.begin - origin), wrong, payload, table, words_in_all, first + blockIdx.x, whole);   \
+        decode(out + (whole.extent.begin - origin), wrong, payload, {sections, lengths, chunks}, words_in_all,          \
+               first + blockIdx.x, whole);                                                                             \
     }
 
 using Shorts = Integers<unsigned short, unsigned short>;

@@ -362,9 +362,9 @@ __device__ inline void encode(unsigned *payload, const Table table, u64 *status,
 
 #define ENCODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(64 * PARTS<Type>)                                                     \
-    encode_##name(unsigned *payload, const Table table, u64 *status, unsigned *ticket, const Type::Bits *in,            \
-                  long long count, int drop, int pairs) {                                                              \
-        encode<Type>(payload, table, status, ticket, in, count, drop, pairs);                                          \
+    encode_##name(unsigned *payload, long long *sections, unsigned short *lengths, unsigned chunks, u64 *status,       \
+                  unsigned *ticket, const Type::Bits *in, long long count, int drop, int pairs) {                      \
+        encode<Type>(payload, {sections, lengths, chunks}, status, ticket, in, count, drop, pairs);                    \
     }
 
 ENCODE(float64, Float64)

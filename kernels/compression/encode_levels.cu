@@ -348,9 +348,10 @@ __device__ inline void encode(unsigned *payload, const Table table, u64 *status,
 
 #define ENCODE(name, Type)                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, sizeof(Type::Level) == 8 ? 4 : 6)                                                         \
-    encode_levels_##name(unsigned *payload, const Table table, u64 *status, unsigned *ticket, const Type::Bits *in,     \
-                         long long count, int row, int bands, double bound) {                                          \
-        encode<Type>(payload, table, status, ticket, in, count, row, bands, bound);                                    \
+    encode_levels_##name(unsigned *payload, long long *sections, unsigned short *lengths, unsigned chunks,             \
+                         u64 *status, unsigned *ticket, const Type::Bits *in, long long count, int row, int bands,     \
+                         double bound) {                                                                               \
+        encode<Type>(payload, {sections, lengths, chunks}, status, ticket, in, count, row, bands, bound);              \
     }
 
 using Shorts = Integers<short, unsigned short>;
