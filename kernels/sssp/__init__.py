@@ -101,7 +101,7 @@ VARIANTS = {
         "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
-        cubins=("fast", "broad", "chains", "validate"),
+        cubins=("fast", "broad", "chains", "phast", "validate"),
         parameters={
             "delta": Parameter(
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
@@ -150,7 +150,7 @@ METRICS = {
     "rounds": Metric("exchanges between the blocks of a persistent kernel"),
     "relaxations": Metric("arcs relaxed, all phases together"),
     "blocks": Metric("blocks that worked together"),
-    "engine": Metric("what `fast` took on the GPU: 1 queues of blocks, 2 phases of the grid, 3 both in turn"),
+    "engine": Metric("what `fast` took on the GPU: 1 queues of blocks, 2 phases of the grid, 3 both, 4 a hierarchy"),
     "levels": Metric("breadth-first levels from a vertex of the largest degree, by which `fast` chooses"),
     "degree": Metric("arcs a vertex, parallel ones counted once, by which `fast` chooses"),
     "sweeps": Metric("phases that looked at every vertex"),

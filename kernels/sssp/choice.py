@@ -18,8 +18,11 @@ EVEN, MODERATE = 2, 1.5
 EQUAL_ARCS = 64
 # The part of the vertices that is meant by most, and levels beyond these from which they are a tail for the queues.
 MOST, TAIL_LEVELS = 0.9, 30
+# A graph of so many levels, and of at most so many vertices a level on average, takes a hop a level with hardly any
+# work in it, whereas its contraction hierarchy has a few levels and is soon made.
+NARROW_LEVELS, NARROW_WIDTH = 10_000, 8
 # Values of the counter `engine`.
-RESIDENT, BROAD, BOTH = 1, 2, 3
+RESIDENT, BROAD, BOTH, HIERARCHY = 1, 2, 3, 4
 
 
 def chosen(graph: Graph, sizes: np.ndarray) -> int:
@@ -35,6 +38,11 @@ def chosen(graph: Graph, sizes: np.ndarray) -> int:
     if broad > BROAD_LEVELS:
         return RESIDENT
     return BROAD if len(sizes) - broad <= TAIL_LEVELS else BOTH
+
+
+def is_narrow(graph: Graph, levels: int) -> bool:
+    """Whether a sweep over a hierarchy, which wants integers, answers faster than a search of so many levels."""
+    return graph.weights.dtype.kind == "u" and levels >= NARROW_LEVELS and graph.n <= NARROW_WIDTH * levels
 
 
 def almost_equal(weights: np.ndarray) -> bool:

@@ -7,11 +7,12 @@ import time
 import numpy as np
 
 from saitan.graph import Graph
-from saitan.problem import Checked, Run
+from saitan.problem import Checked, Run, Unavailable
 from saitan.sssp.chains import worth_contracting
-from saitan.sssp.choice import BROAD, RESIDENT, chosen, level_sizes
+from saitan.sssp.choice import BROAD, HIERARCHY, RESIDENT, chosen, is_narrow, level_sizes
 from saitan.sssp.cuda_broad import Broad
 from saitan.sssp.cuda_chains import Contracted
+from saitan.sssp.cuda_phast import Phast
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.cuda_solver import CudaSolver
 from saitan.sssp.simplify import simplified
@@ -21,7 +22,8 @@ from saitan.sssp.validate import CERTIFIED
 class Fast(CudaSolver):
     """One source at a time: by queues of blocks (fast.cu), by phases of the whole grid (broad.cu), or both in turn.
 
-    The queues search the graph without its chains (chains.py) where that is worth it; making it is `prepare_s`.
+    The queues search the graph without its chains (chains.py) where that is worth it. What is long and narrow then is
+    answered over a hierarchy (phast.cu). Making either is `prepare_s`.
     delta: how far the bound rises, in the weights' unit: a hop of fast.cu, or at a time; adapts where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     """
@@ -33,6 +35,10 @@ class Fast(CudaSolver):
         self._why = {"engine": engine, "levels": len(sizes), "degree": simple.m / simple.n}
         begin = time.perf_counter()
         chains = worth_contracting(simple, len(sizes)) if engine == RESIDENT else None
+        searched, levels = (simple, sizes) if chains is None else (chains.core, level_sizes(chains.core))
+        narrow = engine == RESIDENT and delta is None and is_narrow(searched, len(levels))
+        if narrow and self._over_hierarchy(graph):
+            return
         if chains is not None:
             self._why["prepare_s"] = time.perf_counter() - begin
             super().__init__(graph, Contracted.forecast(simple, chains))
@@ -43,6 +49,17 @@ class Fast(CudaSolver):
         tail = Resident(simple, self.buffers, delta=delta) if engine != BROAD else None
         self.engine = tail if engine == RESIDENT else Broad(simple, self.buffers, delta=delta, tail=tail)
 
+    def _over_hierarchy(self, graph: Graph) -> bool:
+        """Have a hierarchy answer; False where there is none that would."""
+        try:
+            self.engine = Swept(graph)
+        except Unavailable:
+            return False
+        super().__init__(graph, 0)
+        self.buffers = self.engine.solver.buffers
+        self._why["engine"] = HIERARCHY
+        return True
+
     def run(self, source: int) -> Run:
         """Answer one source; `rounds` is among the counters where the persistent kernel ran."""
         begin = time.perf_counter()
@@ -52,12 +69,12 @@ class Fast(CudaSolver):
         return Run(seconds, time.perf_counter() - begin, counters | self._why, work=work)
 
     def count(self, source: int) -> dict[str, np.ndarray]:
-        """One entry a round of the persistent kernel; empty where the phases of broad.cu answer, which are not traced.
+        """One entry a round of the persistent kernel; empty where broad.cu or phast.cu answers, which are not traced.
 
         seconds float64, and int64: hops, updated (vertices relaxed), repeated (changes to a vertex that had been
         relaxed before), listed (entries that wait when the round ends).
         """
-        if isinstance(self.engine, Broad):
+        if isinstance(self.engine, Broad | Swept):
             return {}
         rounds = self.engine.trace(source)
         counted = {"updated": "vertices", "listed": "waiting", "hops": "hops", "repeated": "repeated"}
@@ -65,6 +82,22 @@ class Fast(CudaSolver):
             "seconds": np.diff(rounds["ns"].astype(np.int64), prepend=0) * 1e-9,
             **{name: rounds[field].astype(np.int64) for name, field in counted.items()},
         }
+
+
+class Swept:
+    """A hierarchy as an engine of Fast. Raises Unavailable where the graph has none."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.solver = Phast(graph)
+
+    @property
+    def distances(self):
+        return self.solver.distances
+
+    def run(self, source: int, _) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Seconds, counters and work of the solver, which has laps of its own."""
+        run = self.solver.run(source)
+        return run.kernel, run.counters, run.work
 
 
 class FastMany(CudaSolver):

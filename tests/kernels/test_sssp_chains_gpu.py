@@ -67,6 +67,35 @@ def test_a_source_that_does_not_reach_the_core_leaves_no_old_message(always):
     check(graph, [0, 3, 0, 4, 3, 3, 1, 2])
 
 
+def ladder(rungs, weights):
+    side = np.arange(rungs - 1)
+    ends = np.r_[side, side + rungs, :rungs], np.r_[side + 1, side + rungs + 1, rungs : 2 * rungs]
+    return edges(2 * rungs, *ends, weights(3 * rungs - 2))
+
+
+@pytest.mark.parametrize("highest, bits", [(1000, 32), (2**31, 64)])
+def test_what_is_long_and_narrow_is_answered_over_a_hierarchy(highest, bits, monkeypatch):
+    from saitan.sssp import choice
+    from saitan.sssp.cuda_fast import Fast, Swept
+
+    monkeypatch.setattr(choice, "NARROW_LEVELS", 1000)
+    random = np.random.default_rng(2)
+    graph = ladder(6000, lambda count: random.integers(0, highest, count))
+    solver = Fast(graph)
+    assert isinstance(solver.engine, Swept)
+    for source in (0, 7777, 11_999):
+        solver.engine.distances.fill(77)
+        counters = solver.run(source).counters
+        solver.validate()
+        assert sssp.differs(sssp.reference(graph, source), solver.answer()) is None
+        assert counters["engine"] == choice.HIERARCHY and counters["distance_bits"] == bits
+        assert counters["prepare_s"] > 0 and counters["degree"] < 3
+    assert solver.count(0) == {} and solver.memory > 8 * graph.n
+    solver.close()
+    monkeypatch.setattr(choice, "NARROW_WIDTH", 1)
+    assert not isinstance(Fast(graph).engine, Swept)
+
+
 def test_a_trace_is_of_the_core():
     from saitan.generators.street_map import street_map
     from saitan.sssp.cuda_fast import Fast

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from saitan.graph import Graph
-from saitan.sssp.choice import BOTH, BROAD, RESIDENT, almost_equal, chosen, level_sizes
+from saitan.sssp.choice import (
+    BOTH,
+    BROAD,
+    NARROW_LEVELS,
+    NARROW_WIDTH,
+    RESIDENT,
+    almost_equal,
+    chosen,
+    is_narrow,
+    level_sizes,
+)
 from saitan.sssp.simplify import INSERTED, simplified
 
 
@@ -77,3 +87,14 @@ def test_weights_that_differ_little_are_almost_equal():
     assert almost_equal(np.full(3, 7, np.uint32)) and almost_equal(np.array([6400, 6500], np.uint32))
     assert almost_equal(np.zeros(3, np.float32)) and almost_equal(np.array([2**32 - 9, 2**32 - 2], np.uint32))
     assert not almost_equal(np.array([6300, 6400], np.uint32)) and not almost_equal(np.array([0, 1], np.float32))
+
+
+def test_a_long_graph_is_narrow_up_to_a_width():
+    most = NARROW_LEVELS * NARROW_WIDTH
+    for n, levels, dtype, narrow in (
+        (most, NARROW_LEVELS, np.uint32, True),
+        (most, NARROW_LEVELS, np.float32, False),
+        (most - NARROW_WIDTH, NARROW_LEVELS - 1, np.uint32, False),
+        (most + 1, NARROW_LEVELS, np.uint32, False),
+    ):
+        assert is_narrow(Graph.from_arcs(n, [0], [1], np.ones(1, dtype)), levels) == narrow
