@@ -9,8 +9,9 @@ from saitan.graph import Graph
 
 # A graph of at least so many arcs a vertex has frontiers so broad that a phase of the whole grid does more in its time
 # than hops of blocks do, if most of its vertices lie in so few breadth-first levels. The second number is for even
-# degrees and moderately different weights, on which the queues repeat little work.
-BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_LEVELS = 6, 9, 100
+# degrees and moderately different weights, on which the queues repeat little work, the third for almost equal weights,
+# of which a phase settles a level.
+BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_EQUAL_DEGREE, BROAD_LEVELS = 6, 9, 3, 100
 # Even: the mean square of the degrees is at most so many times their mean's square. Moderate: the standard deviation
 # is at most so many times the mean.
 EVEN, MODERATE = 2, 1.5
@@ -31,7 +32,8 @@ def chosen(graph: Graph, sizes: np.ndarray) -> int:
     sizes: of the breadth-first levels from a vertex of the largest degree.
     """
     degree = graph.m / graph.n
-    if degree < BROAD_DEGREE or (degree < BROAD_EVEN_DEGREE and _is_tame(graph)):
+    least = BROAD_EQUAL_DEGREE if graph.m and almost_equal(graph.weights) else BROAD_DEGREE
+    if degree < least or (degree < BROAD_EVEN_DEGREE and _is_tame(graph)):
         return RESIDENT
     reached = np.cumsum(np.sort(sizes)[::-1])
     broad = int(np.searchsorted(reached, MOST * reached[-1])) + 1

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Checked, Run, Unavailable
 from saitan.sssp.chains import worth_contracting
@@ -41,11 +42,11 @@ class Fast(CudaSolver):
             return
         if chains is not None:
             self._why["prepare_s"] = time.perf_counter() - begin
-            super().__init__(graph, Contracted.forecast(simple, chains))
+            super().__init__(graph, Contracted.forecast(simple, chains), gated=True)
             self.engine = Contracted(simple, chains, self.buffers, delta=delta)
             return
         needed = (engine != BROAD) * Resident.forecast(simple) + (engine != RESIDENT) * Broad.forecast(simple)
-        super().__init__(graph, needed)
+        super().__init__(graph, needed, gated=True)
         tail = Resident(simple, self.buffers, delta=delta) if engine != BROAD else None
         self.engine = tail if engine == RESIDENT else Broad(simple, self.buffers, delta=delta, tail=tail)
 
@@ -55,7 +56,7 @@ class Fast(CudaSolver):
             self.engine = Swept(graph)
         except Unavailable:
             return False
-        super().__init__(graph, 0)
+        super().__init__(graph, 0, gated=True)
         self.buffers = self.engine.solver.buffers
         self._why["engine"] = HIERARCHY
         return True
@@ -66,7 +67,8 @@ class Fast(CudaSolver):
         seconds, counters, work = self.engine.run(source, self.laps)
         self.source, self.distances = source, self.engine.distances
         self.deliver()
-        return Run(seconds, time.perf_counter() - begin, counters | self._why, work=work)
+        total = time.perf_counter() - begin
+        return Run(seconds, total, counters | self._why, work=work, disturbed=self.laps.disturbed)
 
     def count(self, source: int) -> dict[str, np.ndarray]:
         """One entry a round of the persistent kernel; empty where broad.cu or phast.cu answers, which are not traced.
@@ -94,8 +96,9 @@ class Swept:
     def distances(self):
         return self.solver.distances
 
-    def run(self, source: int, _) -> tuple[float, dict[str, float], dict[str, float]]:
-        """Seconds, counters and work of the solver, which has laps of its own."""
+    def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
+        """Answer one source; returns seconds, counters, and the work of Run."""
+        self.solver.laps = laps
         run = self.solver.run(source)
         return run.kernel, run.counters, run.work
 

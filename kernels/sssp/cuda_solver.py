@@ -22,14 +22,15 @@ class CudaSolver(Blockwise):
     """A GPU variant. A subclass allocates in self.buffers and sets self.source and self.distances in `run`.
 
     needed     bytes that it will allocate
+    gated      whether the device begins once all of a query is queued (Laps), where the host reads nothing within it
     distances  a GPUArray [n], the last answer
     Raises Unavailable, before any upload, where these bytes are not free.
     """
 
-    def __init__(self, graph: Graph, needed: int) -> None:
+    def __init__(self, graph: Graph, needed: int, *, gated: bool = False) -> None:
         self.graph = graph
         self.buffers = Buffers(needed, self._named("graph"))
-        self.laps = Laps()
+        self.laps = Laps(gated=gated)
         self.source = -1
         self.distances, self._delivered = None, None
 

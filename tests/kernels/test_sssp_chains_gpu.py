@@ -75,7 +75,6 @@ def ladder(rungs, weights):
 
 @pytest.mark.parametrize("highest, bits", [(1000, 32), (2**31, 64)])
 def test_what_is_long_and_narrow_is_answered_over_a_hierarchy(highest, bits, monkeypatch):
-    from saitan.sssp import choice
     from saitan.sssp.cuda_fast import Fast, Swept
 
     monkeypatch.setattr(choice, "NARROW_LEVELS", 1000)
