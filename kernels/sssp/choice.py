@@ -11,7 +11,7 @@ from saitan.graph import Graph
 # than hops of blocks do, if most of its vertices lie in so few breadth-first levels. The second number is for even
 # degrees and moderately different weights, on which the queues repeat little work, the third for almost equal weights,
 # of which a phase settles a level.
-BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_EQUAL_DEGREE, BROAD_LEVELS = 6, 9, 3, 100
+BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_EQUAL_DEGREE, BROAD_LEVELS = 6, 9, 5, 100
 # Even: the mean square of the degrees is at most so many times their mean's square. Moderate: the standard deviation
 # is at most so many times the mean.
 EVEN, MODERATE = 2, 1.5

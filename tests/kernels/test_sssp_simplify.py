@@ -57,7 +57,8 @@ UNIT, UNIFORM, SKEWED = np.ones(40, np.uint32), np.arange(1, 41, dtype=np.uint32
     "degree, weights, sizes, engine",
     [
         (2, UNIT, levels_of((20, 1000)), RESIDENT),
-        (3, UNIT, levels_of((20, 1000)), BROAD),
+        (4, UNIT, levels_of((20, 1000)), RESIDENT),
+        (5, UNIT, levels_of((20, 1000)), BROAD),
         (5, UNIFORM, levels_of((20, 1000)), RESIDENT),
         (8, UNIFORM, levels_of((20, 1000)), RESIDENT),
         (8, UNIT, levels_of((20, 1000)), BROAD),
