@@ -355,7 +355,7 @@ class Levels:
         """Search from a vertex of the layout, by one thread where arcs are few; returns the levels there are."""
         threads = get_num_threads()
         team.reset(self._search.control)
-        rule = (start, ALPHA, BETA, PAYS)
         if threads == 1 or len(self._search.out_ends) <= SMALL:
-            return _lead(self._search, *rule, ALONE)
-        return _together(self._search, *rule, ALONE, threads)
+            return _lead(self._search, start, ALPHA, BETA, PAYS, ALONE)
+        # All threads share a bottom-up level; one lists what a top-down one starts from.
+        return _together(self._search, start, ALPHA, BETA, threads * PAYS, ALONE, threads)

@@ -404,7 +404,7 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
                 assert (trace["direction"][down] == wanted[down]).all()
 
 
-@pytest.mark.parametrize("make", [lambda: layered(15, 150), lambda: alike(6, 400, 6)])
+@pytest.mark.parametrize("make", [lambda: layered(15, 120), lambda: alike(6, 400, 6)])
 def test_fast_looks_at_little_beyond_what_it_reaches(make):
     """What a level leads to is a small part of what is not reached, all of which a bottom-up level would look at."""
     graph = make()
