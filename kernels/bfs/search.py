@@ -7,6 +7,7 @@ Patterson: Direction-optimizing breadth-first search. SC 2012.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
@@ -93,11 +94,15 @@ class Trace:
         return {"levels": len(self.frontier), "inspected": sum(self.inspected), "switches": switches}
 
 
-def search(levels: Levels, rule: Rule, root: int) -> Trace:
-    """All levels from a root: the first top-down, as long as there are vertices."""
+def search(levels: Levels, rule: Rule, root: int, bound: float = float("inf")) -> Trace:
+    """All levels from a root: the first top-down, as long as there are vertices.
+
+    bound: seconds after which no level is begun.
+    """
+    end = time.perf_counter() + bound
     trace, direction, level = Trace(), rule.fixed or TOP_DOWN, 0
     found = levels.start(root)
-    while found.vertices:
+    while found.vertices and time.perf_counter() < end:
         if level:
             direction = rule.next(direction, found)
         level += 1
@@ -162,16 +167,23 @@ def _reached(levels, ends):
     return total
 
 
+def tried(graph: Graph) -> list[int]:
+    """A few roots, that of most arcs first; none where no arc leads to another vertex."""
+    arcs = graph.degrees - loops(graph.offsets, graph.targets)
+    usable = np.flatnonzero(arcs)
+    if not len(usable):
+        return []
+    return [int(arcs.argmax()), *np.random.default_rng(1).choice(usable, 2).tolist()]
+
+
 def fastest(graph: Graph, engines: Sequence[E], seconds: Callable[[E, int], float]) -> E:
     """The engine that answers a few roots, that of most arcs among them, in the least time.
 
     seconds(engine, root): of one search; the first one of an engine does not count.
     """
-    arcs = graph.degrees - loops(graph.offsets, graph.targets)
-    usable = np.flatnonzero(arcs)
-    if len(engines) == 1 or not len(usable):
+    roots = tried(graph)
+    if len(engines) == 1 or not roots:
         return engines[0]
-    roots = [int(arcs.argmax()), *np.random.default_rng(1).choice(usable, 2).tolist()]
     took = []
     for engine in engines:
         seconds(engine, roots[0])

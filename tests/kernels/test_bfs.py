@@ -20,8 +20,8 @@ from hypothesis import example, given
 
 from saitan import bfs
 from saitan.bfs import cpu_step
-from saitan.bfs.cpu import CpuLevels, Hybrid
-from saitan.bfs.cpu_fast import Queue
+from saitan.bfs.cpu import CpuLevels, Hybrid, Ruled
+from saitan.bfs.cpu_fast import Queue, quickest
 from saitan.bfs.cpu_levels import Levels, Search, _pull_needs
 from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, fastest, reverse
@@ -361,6 +361,7 @@ def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
 
     graph, root = case
     with pytest.MonkeyPatch.context() as patch:
+        takes(patch, Levels)
         patch.setattr(layout, "WIDE_DEGREE", 0)
         patch.setattr(cpu_levels, "ALONE", alone)
         patch.setattr(cpu_levels, "SMALL", -1 if threads > 1 else graph.m)
@@ -378,6 +379,7 @@ def test_fast_by_a_team_and_by_one_thread(alone, threads, case):
 def test_fast_each_way(alpha, kronecker, monkeypatch):
     from saitan.bfs import cpu_levels, layout
 
+    takes(monkeypatch, Levels)
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
     monkeypatch.setattr(cpu_levels, "ALPHA", alpha)
     monkeypatch.setattr(cpu_levels, "PAYS", 1e12)
@@ -405,8 +407,9 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [lambda: layered(15, 120), lambda: alike(6, 400, 6)])
-def test_fast_looks_at_little_beyond_what_it_reaches(make):
+def test_fast_looks_at_little_beyond_what_it_reaches(make, monkeypatch):
     """What a level leads to is a small part of what is not reached, all of which a bottom-up level would look at."""
+    takes(monkeypatch, Levels)
     graph = make()
     for root in range(3):
         result = bfs.solve(graph, root, "fast", "cpu")
@@ -460,25 +463,110 @@ def test_what_a_bottom_up_level_looks_at(share):
         assert _pull_needs(search, search.sets[1]) == pulled(made.backward, visited, frontier)
 
 
-@pytest.mark.parametrize("taken", [Queue, Levels])
+def takes(patch, kind, place=0):
+    """Let `fast` take an engine of a kind where it tries several: of those of that kind, the one at the place."""
+    from saitan.bfs import cpu_fast
+
+    patch.setattr(cpu_fast, "quickest", lambda engines, roots: [e for e in engines if isinstance(e, kind)][place])
+
+
+@pytest.mark.parametrize(("taken", "place"), [(Queue, 0), (Levels, 0), (Ruled, 0), (Ruled, 1), (Ruled, 2), (None, 0)])
+@pytest.mark.parametrize("degree", [4, 16])
 @pytest.mark.parametrize("longest", [0, 64])
-def test_fast_by_what_is_faster_on_few_arcs_a_vertex(taken, longest, monkeypatch):
-    """What both engines answer, in the graph's order and by degree."""
+def test_what_every_engine_of_fast_answers(taken, place, degree, longest, monkeypatch):
+    """And what the one that it takes by itself does; in the graph's order and by degree."""
     from saitan.bfs import cpu_fast, cpu_levels
 
+    if taken is Queue and degree == 16:
+        pytest.skip("a small world has no queue")
     monkeypatch.setattr(cpu_levels, "SMALL", 100)
     monkeypatch.setattr(cpu_fast, "LONGEST_ROW", longest)
-    monkeypatch.setattr(
-        cpu_fast, "fastest", lambda graph, engines, seconds: next(e for e in engines if isinstance(e, taken))
-    )
+    if taken:
+        takes(monkeypatch, taken, place)
     rng = np.random.default_rng(4)
     for make in (directed, undirected):
-        graph = make(700, rng.integers(0, 700, (1500, 2)))
+        graph = make(700, rng.integers(0, 700, (700 * degree // (1 if make is directed else 2), 2)))
+        solver = bfs.prepare(graph, "fast", "cpu")
         for root in bfs.queries(graph, 3, 2):
-            result = bfs.solve(graph, root, "fast", "cpu")
-            check(graph, root, result.levels, result.parents)
-            assert bfs.differs(bfs.reference(graph, root), {"levels": result.levels}) is None
-            assert (result.run.phases == {}) == (taken is Queue)
+            run = solver.run(root)
+            solver.validate()
+            assert bfs.differs(bfs.reference(graph, root), {"levels": solver.levels}) is None
+            if taken:
+                ways = set(run.phases.get("direction", []))
+                assert (ways == set()) == (taken is Queue)
+                if place:
+                    assert ways == {[TOP_DOWN, BOTTOM_UP][place - 1]}
+
+
+class Planted(Ruled):
+    """An engine that says what it takes: seconds of a root's first and second search."""
+
+    def __init__(self, **seconds):
+        self.seconds, self.asked = seconds, []
+
+    def run(self, root, bound=float("inf")):
+        self.asked.append((root, bound))
+        tries = self.seconds[root]
+        return tries[len(self.asked) % 2 - 1], {}, {}
+
+
+def test_fast_takes_the_quickest_engine(monkeypatch):
+    from saitan.bfs import cpu_fast
+
+    monkeypatch.setattr(cpu_fast, "ROUNDS", 2)
+    slow_first = Planted(a=(1, 9), b=(9, 1), c=(1, 1))
+    better = Planted(a=(1.5, 1.5), b=(0.5, 8), c=(0.9, 0.9))
+    never = Planted(a=(4, 4), b=(0, 0), c=(0, 0))
+    for engines in ([slow_first, better, never], [never, better, slow_first]):
+        for engine in engines:
+            engine.asked.clear()
+        assert quickest(engines, ["a", "b", "c"]) is better
+        assert [root for root, _ in better.asked] == 4 * ["a"] + 4 * ["b"] + 4 * ["c"]
+        # More than three times the least for a root: not tried further, and no search need be longer.
+        assert [root for root, _ in never.asked] == 4 * ["a"]
+    assert never.asked[0][1] == float("inf") and slow_first.asked[0][1] == 3 * 1.5
+    monkeypatch.setattr(cpu_fast, "LONG", 0.0)
+    better.asked.clear()
+    # The first root alone, once.
+    assert quickest(engines, ["a", "b", "c"]) is slow_first and len(better.asked) == 2
+
+
+def test_fast_tries_all_roots_of_an_engine_that_is_slow_by_little_time():
+    """Loading compiled code is no reason to drop an engine."""
+    first, second = Planted(a=(1e-4, 1e-4), b=(5e-3, 5e-3)), Planted(a=(2e-3, 2e-3), b=(1e-3, 1e-3))
+    assert quickest([first, second], ["a", "b"]) is second
+    assert [bound for _, bound in second.asked] == 6 * [0.01] + [0.015] + 5 * [0.01]
+
+
+@pytest.mark.parametrize("slow", ["cpu_levels", "cpu"])
+def test_fast_leaves_an_engine_that_is_slow(slow, monkeypatch):
+    """Every search of one kind seems to take a second more."""
+    from saitan.bfs import cpu_fast
+
+    kind = Levels if slow == "cpu_levels" else Ruled
+    was = kind.run
+
+    def late(engine, *rest):
+        seconds, counters, phases = was(engine, *rest)
+        return seconds + 1, counters, phases
+
+    monkeypatch.setattr(kind, "run", late)
+    monkeypatch.setattr(cpu_fast.cpu_levels, "SMALL", 1000)
+    solver = bfs.prepare(alike(1, 200, 3), "fast", "cpu")
+    assert isinstance(solver._engine, Ruled if kind is Levels else Levels)
+    assert solver.run(5).kernel < 1
+    solver.validate()
+
+
+def test_a_search_of_the_papers_is_left_off_and_the_next_one_is_whole():
+    """No level is begun after the bound."""
+    graph = path(2000)
+    engine = Ruled(CpuLevels(graph, graph), Rule(graph.n, graph.m))
+    _, counters, _ = engine.run(0, 0.0)
+    assert counters["levels"] == 0
+    _, counters, _ = engine.run(1000)
+    assert counters["levels"] == 1001
+    check(graph, 1000, engine.levels, engine.parents)
 
 
 def test_the_fastest_engine_is_that_of_the_second_searches():
