@@ -1,10 +1,13 @@
+import time
 from types import SimpleNamespace
 
 import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not loaded)
 import pytest
+from samples import seconds, write_samples
+from snakemake_interface_logger_plugins.common import LogEvent
 from test_plan import plan
 
-from saitan.workflow.terminal import Ending, show
+from saitan.workflow.terminal import Ending, Progress, show
 
 
 @pytest.mark.parametrize("leads", [True, False])
@@ -12,6 +15,28 @@ def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
     workflow = SimpleNamespace(is_main_process=leads, output_settings=SimpleNamespace(quiet=None))
     show(plan(settings={"backend": "auto"}), workflow)
     assert capsys.readouterr().err == ("skipped: backend cuda: no driver\n" if leads else "")
+
+
+def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp_path, monkeypatch, capsys):
+    made = plan()
+    monkeypatch.chdir(tmp_path)
+    points = [dict(experiment="e", backend="cpu", graph="g", variant="fast", point=str(i)) for i in range(3)]
+    for point, settled, reason in zip(points, (True, False, True), (None, None, "no memory"), strict=True):
+        path = tmp_path / f"{made.run}/samples/{'/'.join(point.values())}.parquet"
+        write_samples(path, seconds(1.0, 2.0, 4.0), settled=settled, unavailable=reason)
+    jobs = [("fetch", {"file": "roads"}, 3), ("table", {}, 1), *zip(["measure"] * 3, points, (60, 21, 1), strict=True)]
+    progress = Progress(made)
+    progress.emit(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"measure": 3}))
+    for i, (rule, wildcards, lasts) in enumerate(jobs):
+        for now, event in ((7, LogEvent.JOB_INFO), (7 + lasts, LogEvent.JOB_FINISHED)):
+            monkeypatch.setattr(time, "monotonic", lambda now=now: now)
+            progress.emit(SimpleNamespace(event=event, jobid=i, job_id=i, rule_name=rule, wildcards=wildcards))
+    assert capsys.readouterr().err.splitlines() == [
+        "fetch roads: 3.0 s",
+        "[1/3] e cpu g fast 0: 2 s, about 2 min 0 s of measuring left",
+        "[2/3] e cpu g fast 1: 2 s (not settled), about 40 s of measuring left",
+        "[3/3] e cpu g fast 2: left out, no memory",
+    ]
 
 
 @pytest.mark.parametrize(
