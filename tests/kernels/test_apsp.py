@@ -190,6 +190,11 @@ def test_phases_are_the_papers():
         assert runs[name].counters["phases"] == sum(max(phases[low : low + 32]) for low in range(0, 150, 32))
 
 
+def test_no_sum_is_longer_than_a_heaviest_arc_a_vertex():
+    graph = Graph.from_arcs(6, [0, 1, 2], [1, 2, 3], np.array([2, 7, 3], np.uint32))
+    assert apsp.instance({"graph": graph}).longest == 42
+
+
 def test_memory_by_the_papers_formula():
     graph = random_graph(100, 300, 1, 9, np.uint32, 1)
     assert paper_bytes(graph, 1) == 4 * (4 * 100 + 2 * 300)

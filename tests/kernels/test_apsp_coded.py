@@ -21,7 +21,7 @@ from saitan import apsp
 from saitan.apsp import coding, order, stored
 from saitan.apsp.cpu_fast import NearFar
 from saitan.graph import Graph
-from saitan.problem import Invalid
+from saitan.problem import Invalid, Unavailable
 
 NONE = int(order.NONE)
 
@@ -207,6 +207,12 @@ def test_a_solver_that_is_wrong_is_found(tmp_path, row):
         written(grid(6, 5), tmp_path / "m", make=Wrong)
     assert list(tmp_path.iterdir()) == []
     assert written(grid(6, 5), tmp_path / "m", make=Wrong, check=False)["entries"] == 900
+
+
+def test_a_variant_without_slabs_writes_no_file(tmp_path):
+    with pytest.raises(Unavailable, match=r"^floyd-warshall-blocked takes answer matrix only, not slabs$"):
+        apsp.compress(grid(3, 4), tmp_path / "m", "floyd-warshall-blocked", "cpu")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saitan import apsp, tropical
-from saitan.apsp.dense import closing_dtype, graph_matrix
+from saitan.apsp.dense import closing_dtype, closure_rows, graph_matrix
 from saitan.apsp.rounding import closing_additions, rounded
 from saitan.graph import Graph
 from saitan.problem import Unavailable
@@ -130,8 +130,16 @@ def test_an_instance_is_a_matrix_random_or_given(dtype):
     assert (instance.matrix == INFINITE[dtype]).mean() == pytest.approx(0.75, abs=0.01)
     assert np.array_equal(apsp.instance({}, n=400, infinite=0.75, dtype=dtype, seed=3).matrix, instance.matrix)
     assert not np.array_equal(apsp.instance({}, n=400, infinite=0.75, dtype=dtype, seed=4).matrix, instance.matrix)
+    assert apsp.instance({}, n=1).n == 1
     taken = apsp.instance({"matrix": instance.matrix}, sources=7)
     assert np.shares_memory(taken.matrix, instance.matrix) and apsp.queries(taken, 8, 1) == [[0, 7]]
+
+
+def test_rows_to_compare_with_are_those_of_the_closure():
+    # A path, whose sums are all needed; no arc costs 0 but to itself.
+    a = np.full((5, 5), 100, np.int32)
+    a[np.arange(4), np.arange(1, 5)], a[np.arange(5), np.arange(5)] = 1, 0
+    assert closure_rows(a, np.array([0, 2])).tolist() == [[0, 1, 2, 3, 4], [100, 100, 0, 1, 2]]
 
 
 def test_what_is_no_instance_of_a_matrix_is_refused():
@@ -143,6 +151,7 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
         ({"matrix": square.astype(np.float64)}, {}, "float64"),
         ({"matrix": square}, {"sources": 5}, "sources must be at most 4, the vertices of the matrix, not 5"),
         ({"matrix": square}, {"n": 4}, "n is of a random matrix, and a matrix is given"),
+        ({}, {"n": 0}, "n must be at least 1, not 0"),
         ({"graph": graph}, {"seed": 4}, "seed is of a random matrix, and a graph is given"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -88,6 +88,10 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
         broken.write_bytes(wrong)
         with pytest.raises(SystemExit, match=r"broken\.npy: no \.npy file that NumPy reads"):
             call(monkeypatch, "pack", broken)
+    # Python objects, which could run code when they are read.
+    np.save(broken, np.array([1.0, None]))
+    with pytest.raises(SystemExit, match=r"broken\.npy: no \.npy file that NumPy reads"):
+        call(monkeypatch, "pack", broken)
     with pytest.raises(SystemExit, match="Is a directory"):
         call(monkeypatch, "pack", tmp_path)
     raw.write_bytes(bytes(16))

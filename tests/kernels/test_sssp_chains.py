@@ -1,6 +1,7 @@
 """Long chains and hanging trees taken out of a graph before it is searched, against SciPy's Dijkstra."""
 
 import heapq
+import itertools
 
 import numpy as np
 import pytest
@@ -159,6 +160,14 @@ def test_a_chain_of_one_way_leads_one_way(gone):
     arcs = (np.delete(array, gone) for array in (tails, heads, np.arange(1, 17, dtype=np.uint32)))
     chains = check(Graph.from_arcs(n, *arcs), range(n))
     assert chains.core.n < 5
+
+
+@pytest.mark.parametrize("ends", [[(0, 4), (1, 5)], [(4, 0), (5, 1)]])
+def test_a_chain_that_only_leads_in_or_only_out_is_taken_out(ends):
+    # Four vertices with arcs between any two, and a chain of two more.
+    tails, heads = np.array([*itertools.permutations(range(4), 2), (4, 5), (5, 4), *ends]).T
+    chains = check(Graph.from_arcs(6, tails, heads, np.arange(1, 17, dtype=np.uint32)), range(6))
+    assert chains.kept.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("last, kept", [(TOP - 1 - 10, 4), (TOP - 10, 5)])

@@ -20,7 +20,8 @@ def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
 def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp_path, monkeypatch, capsys):
     made = plan()
     monkeypatch.chdir(tmp_path)
-    points = [dict(experiment="e", backend="cpu", graph="g", variant="fast", point=str(i)) for i in range(3)]
+    common = {"experiment": "e", "backend": "cpu", "graph": "g", "variant": "fast"}
+    points = [common | {"point": str(i)} for i in range(3)]
     for point, settled, reason in zip(points, (True, False, True), (None, None, "no memory"), strict=True):
         path = tmp_path / f"{made.run}/samples/{'/'.join(point.values())}.parquet"
         write_samples(path, seconds(1.0, 2.0, 4.0), settled=settled, unavailable=reason)
