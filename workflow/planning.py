@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,14 +210,33 @@ def _identified(plan: Plan, point: Point) -> Point:
     return Point(**{**point.__dict__, "identity": digest(parts)})
 
 
+def check_named(arguments: Sequence[str]) -> None:
+    """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it.
+
+    arguments: the process's own. Called by the profiles, which are read before.
+    """
+    named = False
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        if argument.startswith("-"):
+            named = option in ("--configfile", "--configfiles")
+            argument = value
+        if named and argument:
+            _check_file(argument, "targets come before --configfile, which takes all that follows it")
+
+
 def check_default(path: Path) -> None:
-    """Before Snakemake reads the run's YAML: end the process with one line for what is wrong in it."""
+    """The same of the file that is taken where none is named."""
+    _check_file(os.path.relpath(path), "name another file by --configfile")
+
+
+def _check_file(path: str, advice: str) -> None:
     try:
-        check_run(Path(os.path.relpath(path)))
+        check_run(Path(path))
     except FileNotFoundError:
-        sys.exit(f"config: {os.path.relpath(path)} is not there: name another file by --configfile")
+        sys.exit(f"config: {path} is not there: {advice}")
     except OSError as error:
-        sys.exit(f"config: {os.path.relpath(path)}: {error.strerror}")
+        sys.exit(f"config: {path}: {error.strerror}")
     except Failure as error:
         sys.exit(f"config: {error}")
 

@@ -322,6 +322,22 @@ def test_a_run_whose_file_cannot_be_read_is_one_line(project, content, says):
     assert lines[0] == missing if content is None else lines[0].startswith(f"config: config/config.yaml: {says}")
 
 
+def test_a_named_file_that_cannot_be_read_is_one_line(project):
+    # Snakemake reads what --configfile names before the Snakefile, and would say neither file nor line.
+    path = project.folder / "mine.yaml"
+    for content, says in (
+        (b"name: [a\nb: }\n", "mine.yaml: line 2: "),
+        (b"", "mine.yaml: it holds nothing at its top: "),
+        (None, "mine.yaml is not there: targets come before --configfile, which takes all that follows it"),
+    ):
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+        done = project.snakemake("-n", "--configfile", "config/config.yaml", "mine.yaml")
+        lines = project.said(done)
+        assert done.returncode != 0 and len(lines) == 1 and lines[0].startswith(f"config: {says}"), lines
+
+
 def test_bad_catalogue_is_one_line(project):
     (project.folder / "config/graphs.yaml").write_text(
         GRAPHS + "\nother: {title: x, generator: ringg, parameters: {}}\n"

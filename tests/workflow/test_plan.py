@@ -14,7 +14,7 @@ from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.planning import make, plan_from
+from saitan.workflow.planning import check_named, make, plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
@@ -664,3 +664,19 @@ def test_a_number_of_ranks_that_a_variant_does_not_run_on_is_said():
     assert [point.ranks for point in made.points] == [2]
     (skipped,) = (one for one in made.skipped if "cluster" in one.what)
     assert skipped.what == "cluster on cpu in tiny (ring, ranks 3)" and skipped.reason.endswith("ranks, not 3")
+
+
+@pytest.mark.parametrize("option", [["--configfile", "x"], ["--configfiles", "a", "x"], ["--configfile=x"]])
+def test_files_that_are_named_are_looked_at_before_snakemake_does(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("a: 1\n")
+    for arguments in (["all", *option], [*option, "-n"], ["--cores", "1", *option, "--config", "c=1"]):
+        Path("x").unlink(missing_ok=True)
+        with pytest.raises(SystemExit, match=r"^config: x is not there: targets come before --configfile"):
+            check_named(arguments)
+        Path("x").write_text("a: 1\nb: [\n")
+        with pytest.raises(SystemExit, match=r"^config: x: line 3: "):
+            check_named(arguments)
+        Path("x").write_text("a: 1\n")
+        check_named(arguments)
+    check_named(["all", "--config", "x=no.yaml", "--cores", "2"])
