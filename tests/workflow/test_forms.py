@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,6 +18,7 @@ from saitan.generators import GENERATORS
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.parquet import read_graph, write_graph
+from saitan.workflow.keep import _keep_in_form
 from saitan.workflow.step import Failure
 
 CODED = {
@@ -28,6 +31,25 @@ CODED = {
     "keep_as": "coded",
 }
 PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1"
+
+
+def refuse(instance, variant, backend, path):
+    raise ValueError("too wide for rows")
+
+
+def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
+    form = replace(apsp.FORMS["coded"], writes=f"{__name__}:refuse")
+    apsp.compress(
+        GENERATORS["grid"](width=3, height=3, weight_low=1, weight_high=5, seed=1),
+        tmp_path / "distances.coded",
+        backend="cpu",
+    )
+    settings = {"variant": "sweep", "backend": "cuda", "parameters": {}}
+    arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=tmp_path)
+    about = {"answer": {"problem": "apsp"}, "query": [0, 8]}
+    with pytest.raises(Failure, match="sweep kept as coded: too wide for rows"):
+        _keep_in_form(None, settings, form, arguments, about)
+    assert not (tmp_path / "distances.parquet").exists()
 
 
 @pytest.mark.timeout(300)
