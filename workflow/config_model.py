@@ -10,9 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 Scalar = bool | int | float | str
 
-# What an experiment shows; each is a function in views.py.
 # How any output can be kept; a problem may have forms of its own.
 ARRAYS = ("raw", "compressed")
+# What an experiment shows; each is a function in views.py.
 View = Literal["graphs", "weights", "summary", "rivals", "phases", "phase_cdf"]
 
 # What nvcc 13 compiles for, and what older ones do; "a" and "f" stand for its special targets.
