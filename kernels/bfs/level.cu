@@ -65,10 +65,13 @@ static __device__ void expand(const O *offsets, const int *targets, const int *v
     __shared__ int packed_tail[THREADS];
     int lane = threadIdx.x & 31;
     int listed = record->listed;
-    for (int tile = blockIdx.x * THREADS; tile < listed; tile += gridDim.x * THREADS) {
+    // A short list is shared by all blocks: its vertices may be hubs.
+    int width = min(THREADS, (listed + int(gridDim.x) - 1) / int(gridDim.x));
+    for (int tile = blockIdx.x * width; tile < listed; tile += gridDim.x * width) {
         int mine = tile + threadIdx.x;
-        int tail = mine < listed ? vertices[mine] : 0;
-        O at = mine < listed ? offsets[tail] : 0, end = mine < listed ? offsets[tail + 1] : 0;
+        bool there = threadIdx.x < width && mine < listed;
+        int tail = there ? vertices[mine] : 0;
+        O at = there ? offsets[tail] : 0, end = there ? offsets[tail + 1] : 0;
         // Rows of the block's width: one after another, by the whole block.
         while (__syncthreads_or(end - at >= THREADS)) {
             if (end - at >= THREADS) atomicExch(&chosen, threadIdx.x);
