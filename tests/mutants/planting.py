@@ -184,6 +184,10 @@ def copied(folder: Path) -> None:
         own = (folder / name / "__init__.py").read_text()
         path = [str(folder / name), str(folder / place)]
         (folder / place / "__init__.py").write_text(f"{own}\n__path__ = {path}\n")
+    # Tests ask Git for the files, and for the commit.
+    git = ["git", "-C", str(folder), "-c", "user.name=mutants", "-c", "user.email=mutants@localhost"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "The working tree"]):
+        subprocess.run([*git, *command], check=True)
 
 
 def module_name(path: str) -> str:

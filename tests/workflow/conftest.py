@@ -1,4 +1,4 @@
-"""Fixtures: a fresh copy of the project to run Snakemake in, and files of graphs."""
+"""Fixtures: a fresh copy of the project to run Snakemake in, a run to report, and files of graphs."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from graph_files import COMPRESS
 from numba.core.caching import _CacheLocator
+from reports import run_plan
 from tiny import GRAPHS, ONE_POINT, ROOT, Project
 
 
@@ -73,6 +74,12 @@ def project(place, template) -> Project:
     made = Project(place)
     made.configure({"tiny": ONE_POINT})
     return made
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """What the report is told of a run with two points measured, one failed, one left out."""
+    return run_plan(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from test_plan import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
+from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
 
 from saitan.workflow.outline import outline, outline_files, table_plan
 from saitan.workflow.report_plan import LeftOut, PlannedFigure, PlannedGraph, PlannedPoint, ReportPlan, TablePlan

@@ -1,4 +1,3 @@
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -6,58 +5,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plans import EXPERIMENT, GPU, TROPICAL, WITHOUT, plan
 
 from saitan import problem
-from saitan.workflow import modules
-from saitan.workflow.arrays import Array
-from saitan.workflow.config import ConfigError, load
-from saitan.workflow.graphs.catalogue import CATALOGUE
-from saitan.workflow.machine import NO_NVCC, Machine
+from saitan.workflow.config import ConfigError
+from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.planning import check_named, make, plan_from
+from saitan.workflow.planning import check_named, plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
-ENTRIES = CATALOGUE.validate_python(
-    {
-        "grid": {
-            "title": "G",
-            "generator": "grid",
-            "parameters": {"width": 3, "height": 3, "weight_low": 1, "weight_high": 2, "seed": 1},
-        },
-        "ring": {"title": "R", "generator": "ring", "parameters": {"vertices": 5, "seed": 1}, "models": "kanto"},
-        "road": {
-            "title": "D",
-            "url": "http://host/road.gr.gz",
-            "format": "dimacs",
-            "coordinates": {"url": "http://host/road.co.gz"},
-        },
-        "hidden": {"title": "H", "file": "hidden.gr", "format": "pace"},
-    }
-)
-EXPERIMENT = {
-    "title": "Tiny",
-    "problem": "sssp",
-    "graphs": ["grid", "ring"],
-    "variants": {"adaptive": {"threshold_up": [10, 100]}, "conventional": {}},
-    "queries": 3,
-    "seed": 4,
-}
-TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["tiled"], "instance": {"n": [32, 64]}}
-
-
-WITHOUT = Machine("no driver", None, True)
-GPU = Machine(None, "sm_90", True)
-
-
-def plan(experiment=EXPERIMENT, settings=None, absent=None, machine=WITHOUT, **changes):
-    described = {**copy.deepcopy(experiment), **changes}
-    return planned({"tiny": described}, settings, absent, machine)
-
-
-def planned(experiments, settings=None, absent=None, machine=WITHOUT):
-    config = load({"name": "run", "experiments": experiments, **(settings or {})}, ENTRIES)
-    return make(config, machine, ENTRIES, {}, absent or {})
 
 
 def samples(plan):
@@ -229,151 +186,6 @@ def test_cubins_are_those_of_the_device_or_asked_for():
     assert made.cubins_of(on["cpu"]) == []
 
 
-def identities(**settings):
-    return {(p.backend, p.variant, p.point): p.identity for p in plan(machine=GPU, graphs=["grid"], **settings).points}
-
-
-BOTH = {"settings": {"backend": "both"}}
-
-
-def changed(before, after):
-    return {key for key in before if before[key] != after[key]}
-
-
-@pytest.fixture
-def edited(monkeypatch):
-    """Pretend that the code of a module is another one."""
-
-    def edit(module):
-        known = modules._code
-        path = modules.source(module)
-        monkeypatch.setattr(modules, "_code", lambda asked: "other" if asked == path else known(asked))
-
-    return edit
-
-
-@pytest.mark.parametrize(
-    ("module", "variants"),
-    [
-        ("saitan.graph", {"cpu", "cuda"}),
-        ("saitan.blocks", {"cpu", "cuda"}),
-        ("saitan.sssp", {"cpu", "cuda"}),
-        ("saitan.sssp.phases", {"cpu", "cuda"}),
-        ("saitan.workflow.measure", {"cpu", "cuda"}),
-        ("saitan.workflow.sampling", {"cpu", "cuda"}),
-        ("saitan.workflow.instances", {"cpu", "cuda"}),
-        ("saitan.atomics", {"cpu", "cuda"}),
-        ("saitan.sssp.cpu", {"cpu"}),
-        ("saitan.sssp.cuda", {"cuda"}),
-        ("saitan.cuda.timing", {"cuda"}),
-        ("saitan.sssp.cpu_phast", set()),
-        ("saitan.tropical.cpu", set()),
-        ("saitan.workflow.report", set()),
-    ],
-)
-def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants):
-    before = identities(**BOTH)
-    edited(module)
-    touched = {backend for backend, _, _ in changed(before, identities(**BOTH))}
-    assert touched >= variants and (variants or not touched)
-    if variants in ({"cpu"}, {"cuda"}):
-        assert touched == variants
-
-
-def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
-    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
-    edited("saitan.workflow.queries")
-    assert not set(codes) & {plan().query_code("sssp"), plan().query_code("tropical")}
-    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
-    edited("saitan.tropical.instances")
-    assert plan().query_code("sssp") == codes[0] and plan().query_code("tropical") != codes[1]
-
-
-def test_peers_and_the_fast_modules_are_their_variants_alone(edited):
-    wanted = {"variants": ["conventional", "fast", "scipy"], "settings": {"backend": "cpu"}}
-    before = identities(**wanted)
-    edited("saitan.sssp.cpu_fast")
-    assert {variant for _, variant, _ in changed(before, identities(**wanted))} == {"fast"}
-
-
-def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
-    before = identities(**BOTH)
-    texts = []
-    known = modules.text_digest
-
-    def watched(paths):
-        texts.extend(Path(path).name for path in paths)
-        return known(paths) + "changed"
-
-    monkeypatch.setattr(modules, "text_digest", watched)
-    assert {backend for backend, _, _ in changed(before, identities(**BOTH))} == {"cuda"}
-    assert {"phases.cu", "validate.cu", "gate.cu", "clock.cuh", "queue.cuh"} <= set(texts)
-    assert "phast.cu" not in texts
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"queries": 5},
-        {"seed": 9},
-        {"view": "phases"},
-        {"measure": {"max_rounds": 3}},
-        {"settings": {"backend": "both", "measure": {"spread": 0.5}}},
-    ],
-)
-def test_another_configuration_is_another_identity(change):
-    before = identities(**BOTH)
-    assert changed(before, identities(**{**BOTH, **change})) == set(before)
-
-
-def test_another_graph_under_the_same_name_is_another_identity():
-    def identities_of(**changes):
-        entries = {**ENTRIES, "grid": ENTRIES["grid"].model_copy(update=changes)}
-        config = load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, entries)
-        return {(p.graph, p.variant, p.point): p.identity for p in make(config, WITHOUT, entries).points}
-
-    before = identities_of()
-    assert identities_of(title="Another") == before
-    assert identities_of(models="kanto") == before
-    parameters = {**ENTRIES["grid"].parameters, "seed": 2}
-    assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
-
-
-def test_another_peer_or_architecture_is_another_identity(monkeypatch):
-    variants = problem.problem("sssp").VARIANTS
-    before = identities(**BOTH)
-    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], peer=("numpy", "peers")))
-    assert {variant for _, variant, _ in changed(before, identities(**BOTH))} == {"conventional"}
-    one, two = (
-        identities(settings={"backend": "both", "architectures": [arch]}, variants=["adaptive"])
-        for arch in ("sm_80", "sm_90")
-    )
-    assert {backend for backend, _, _ in changed(one, two)} == {"cuda"}
-
-
-def test_what_is_only_shown_of_a_graph_makes_it_no_second_time():
-    def settings(**changes):
-        shown = {name: entry.model_copy(update=changes) for name, entry in ENTRIES.items()}
-        made = make(load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, shown), WITHOUT, shown)
-        return made.generate_settings("grid")
-
-    assert settings(title="Another", models="kanto") == settings()
-    assert settings(drop_loops=True) != settings()
-
-
-def test_titles_texts_and_charts_are_no_part_of_a_point():
-    figure = {"mark": "bar", "x": "graph", "y": "seconds"}
-    assert identities(**BOTH) == identities(**BOTH, title="Other", text="Other", figure=figure)
-    assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
-    assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
-    assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
-
-
-def test_cores_are_part_of_a_cpu_point():
-    two, one = ({p.backend: p.identity for p in plan(machine=replace(GPU, cores=n), **BOTH).points} for n in (2, 1))
-    assert two["cpu"] != one["cpu"] and two["cuda"] == one["cuda"]
-
-
 def test_variants_that_cannot_run_are_named(monkeypatch):
     made = plan(settings={"backend": "cuda"}, machine=GPU, variants=["adaptive", "scipy"])
     assert {point.variant for point in made.points} == {"adaptive"}
@@ -454,14 +266,6 @@ def test_an_experiment_of_which_nothing_can_run_shows_nothing():
     assert described.points == [] and described.shown_of("tiny")
 
 
-def test_a_graph_is_generated_again_when_the_code_of_its_generator_changes(edited):
-    before = plan().generator_code("grid")
-    edited("saitan.generators.lattice")
-    assert plan().generator_code("grid") == before
-    edited("saitan.generators.draw")
-    assert plan().generator_code("grid") != before
-
-
 def test_graphs_and_the_steps_that_make_them():
     made = plan()
     assert (made.generated, made.downloaded) == (["grid", "ring"], ["road", "hidden"])
@@ -473,118 +277,10 @@ def test_graphs_and_the_steps_that_make_them():
     assert Plan.any_of(["a.b", "c"]) == r"a\.b|c"
 
 
-KEPT = {**EXPERIMENT, "graphs": ["grid"], "variants": ["conventional"], "keep": ["distances"]}
-
-
-@pytest.fixture
-def reads_arrays(monkeypatch):
-    """`tropical` as a problem whose input is an array."""
-    inputs = {"values": problem.Input("array", "anything")}
-    monkeypatch.setattr(problem.problem("tropical"), "INPUTS", inputs)
-    return {**TROPICAL, "variants": ["tiled"], "instance": {"n": 8}, "arrays": ["kept.distances"]}
-
-
-def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
-    # Whichever stands first.
-    made = planned({"tiny": reads_arrays, "kept": KEPT})
-    # What is kept is planned first and shown where it stands; it is no array of the catalogue.
-    assert [point.experiment for point in made.points] == ["tiny", "kept"] and made.arrays_used == []
-    (point,) = made.points_of("tiny")
-    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
-    assert made.kept == [kept] == made.inputs_of(point)
-    assert made.input_option(point) == f"--array {kept}" and kept in made.shown_of("kept")
-
-    class Wildcards:
-        problem, backend, graph, variant, point = "sssp", "cpu", "grid", "conventional", "default"
-        drawn, seed, output = "3", "4", "distances"
-
-    assert made.kept_point(Wildcards).experiment == "kept"
-    assert json.loads(made.keep_settings(Wildcards))["variant"] == "conventional"
-    # On two backends each reads its own.
-    made = planned({"tiny": reads_arrays, "kept": KEPT}, {"backend": "both"}, machine=GPU)
-    assert [made.inputs_of(p)[0].split("/")[3] for p in made.points_of("tiny")] == ["cpu", "cuda"]
-    made = planned({"tiny": reads_arrays, "kept": KEPT})
-    # Runs may keep other answers under one name; the queries of one are not those of the other.
-    other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
-    assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
-
-
-@pytest.mark.parametrize("change", [{"graphs": ["ring"]}, {"seed": 5}, {"variants": ["scipy"]}])
-def test_another_kept_answer_is_another_identity_of_what_reads_it(reads_arrays, change):
-    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["batched"], "keep": ["distances"]}
-    one, other = (planned({"tiny": reads_arrays, "kept": described}) for described in (kept, {**kept, **change}))
-    (before,), (after,) = one.points_of("tiny"), other.points_of("tiny")
-    assert before.samples == after.samples and before.identity != after.identity
-
-
-def test_another_content_of_the_graph_of_a_kept_answer_is_another_identity_of_what_reads_it(reads_arrays):
-    kept = {**KEPT, "graphs": ["road"]}
-    config = load({"name": "run", "experiments": {"tiny": reads_arrays, "kept": kept}}, ENTRIES)
-    made = [make(config, WITHOUT, ENTRIES, contents={"road": content}) for content in "aba"]
-    one, other, again = (plan.points_of("tiny")[0].identity for plan in made)
-    assert one == again != other
-
-
-def test_an_array_is_an_input_whatever_its_name(reads_arrays):
-    tiny = {**reads_arrays, "arrays": ["zeros", "ones"]}
-    arrays = {
-        name: Array.model_validate({"title": "A", "url": f"http://host/{name}", "dtype": "int32"})
-        for name in ("zeros", "ones", "unused")
-    }
-    config = load({"name": "run", "experiments": {"tiny": tiny}}, ENTRIES, arrays)
-    made = make(config, WITHOUT, ENTRIES, arrays)
-    files = ["results/arrays/zeros.npy", "results/arrays/ones.npy"]
-    assert [made.inputs_of(point) for point in made.points] == [[file] for file in files]
-    assert [made.input_option(point) for point in made.points] == [f"--array {file}" for file in files]
-    assert made.arrays_used == ["zeros", "ones"]
-    made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
-    assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")
-
-
-def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
-    many = {**KEPT, "graphs": ["grid", "ring"]}
-    with pytest.raises(ConfigError, match=r"experiments\.tiny\.arrays: kept keeps the answers of 2 points"):
-        planned({"kept": many, "tiny": reads_arrays})
-    assert len(planned({"kept": many}).kept) == 2
-    made = planned({"kept": KEPT, "tiny": reads_arrays}, absent={"grid": "no grid"})
-    assert made.points == []
-    assert made.skipped[-1].reason == "kept keeps no answer here: nothing of it can run"
-    # Once, however many instances there are.
-    swept = {**reads_arrays, "instance": {"n": [8, 16]}}
-    made = planned({"kept": KEPT, "tiny": swept}, absent={"grid": "no grid"}, settings={"backend": "cpu"})
-    assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]
-
-
 def test_what_is_left_out_is_said_once(capsys):
     made = plan(settings={"backend": "auto"})
     made.say_skipped()
     assert capsys.readouterr().err == "skipped: backend cuda: no driver\n"
-
-
-def test_what_a_graph_is_made_of_is_part_of_the_identity():
-    def identities(**contents):
-        described = copy.deepcopy(EXPERIMENT) | {"graphs": ["grid", "hidden"]}
-        config = load({"name": "run", "experiments": {"tiny": described}}, ENTRIES)
-        made = make(config, WITHOUT, ENTRIES, contents=contents)
-        return [{p.identity for p in made.points if p.graph == graph} for graph in ("grid", "hidden")] + [
-            made.identity_of("tiny")
-        ]
-
-    before, after, other = identities(), identities(hidden="abc"), identities(hidden="abd")
-    assert before[0] == after[0] == other[0]
-    assert not before[1] & after[1] and not after[1] & other[1]
-    assert len({before[2], after[2], other[2]}) == 3
-
-
-def test_another_generator_is_another_identity(monkeypatch):
-    def identities():
-        made = plan(graphs=["grid"])
-        return {point.identity for point in made.points}, plan(view="graphs", variants={}).identity_of("tiny")
-
-    before = identities()
-    monkeypatch.setattr(Plan, "generator_code", lambda self, graph: "changed")
-    after = identities()
-    assert not before[0] & after[0] and before[1] != after[1]
 
 
 CLUSTER = {

@@ -3,9 +3,9 @@ from types import SimpleNamespace
 
 import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not loaded)
 import pytest
+from plans import plan
 from samples import seconds, write_samples
 from snakemake_interface_logger_plugins.common import LogEvent
-from test_plan import plan
 
 from saitan.workflow.terminal import Ending, Progress, show
 

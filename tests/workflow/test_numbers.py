@@ -1,0 +1,50 @@
+import pytest
+
+from saitan.workflow.numbers import digits, readable, typeset
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.01234567, "s", "12.35 ms"),
+        (3.5e-7, "s", "350 ns"),
+        (0, "s", "0 s"),
+        (1427876, "", "1,427,876"),
+        (0.59, "", "0.5900"),
+        (83666.4, "", "83,666"),
+        (3 << 30, "bytes", "3 GiB"),
+        (2.5e9, "edges/s", "2.500 Gedges/s"),
+        (1.5e-7, "", "1.50 × 10⁻⁷"),
+        (350, "us", "350 µs"),
+        (0.033, "TOP/s", "0.03300 TOP/s"),
+        (12e9, "TEPS", "12 GTEPS"),
+        (0, "bytes", "0 B"),
+        (1023, "bytes", "1,023 B"),
+        (1024, "bytes", "1 KiB"),
+        (1 << 20, "bytes", "1 MiB"),
+        (1023 << 20, "bytes", "1,023 MiB"),
+        (1 << 30, "bytes", "1 GiB"),
+        (999, "vertices", "999 vertices"),
+        (1000, "vertices", "1 k vertices"),
+        (999_999, "vertices", "1,000 k vertices"),
+        (1e6, "vertices", "1 M vertices"),
+        (999e6, "TEPS", "999 MTEPS"),
+        (1e9, "TEPS", "1 GTEPS"),
+        (1e12, "TEPS", "1 TTEPS"),
+        (1e-3, "s", "1 ms"),
+        (0.000999, "s", "999 µs"),
+        (float("inf"), "s", "∞ s"),
+        (float("nan"), "s", "–"),
+        (None, "", "–"),
+    ],
+)
+def test_numbers_are_readable(value, unit, text):
+    assert readable(value, unit) == text
+
+
+def test_digits_of_infinity():
+    assert digits(float("-inf")) == "-∞"
+
+
+def test_titles_are_typeset():
+    assert typeset("Rate (10^12 op/s), threshold (us), 10^-3") == "Rate (10¹² op/s), threshold (µs), 10⁻³"

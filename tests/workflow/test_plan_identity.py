@@ -1,0 +1,180 @@
+import copy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from plans import BOTH, ENTRIES, EXPERIMENT, GPU, WITHOUT, changed, identities, plan
+
+from saitan import problem
+from saitan.workflow import modules
+from saitan.workflow.config import load
+from saitan.workflow.plan import Plan
+from saitan.workflow.planning import make
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """Pretend that the code of a module is another one."""
+
+    def edit(module):
+        known = modules._code
+        path = modules.source(module)
+        monkeypatch.setattr(modules, "_code", lambda asked: "other" if asked == path else known(asked))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("module", "variants"),
+    [
+        ("saitan.graph", {"cpu", "cuda"}),
+        ("saitan.blocks", {"cpu", "cuda"}),
+        ("saitan.sssp", {"cpu", "cuda"}),
+        ("saitan.sssp.phases", {"cpu", "cuda"}),
+        ("saitan.workflow.measure", {"cpu", "cuda"}),
+        ("saitan.workflow.sampling", {"cpu", "cuda"}),
+        ("saitan.workflow.instances", {"cpu", "cuda"}),
+        ("saitan.atomics", {"cpu", "cuda"}),
+        ("saitan.sssp.cpu", {"cpu"}),
+        ("saitan.sssp.cuda", {"cuda"}),
+        ("saitan.cuda.timing", {"cuda"}),
+        ("saitan.sssp.cpu_phast", set()),
+        ("saitan.tropical.cpu", set()),
+        ("saitan.workflow.report", set()),
+    ],
+)
+def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants):
+    before = identities(**BOTH)
+    edited(module)
+    touched = {backend for backend, _, _ in changed(before, identities(**BOTH))}
+    assert touched >= variants and (variants or not touched)
+    if variants in ({"cpu"}, {"cuda"}):
+        assert touched == variants
+
+
+def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
+    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    edited("saitan.workflow.queries")
+    assert not set(codes) & {plan().query_code("sssp"), plan().query_code("tropical")}
+    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    edited("saitan.tropical.instances")
+    assert plan().query_code("sssp") == codes[0] and plan().query_code("tropical") != codes[1]
+
+
+def test_peers_and_the_fast_modules_are_their_variants_alone(edited):
+    wanted = {"variants": ["conventional", "fast", "scipy"], "settings": {"backend": "cpu"}}
+    before = identities(**wanted)
+    edited("saitan.sssp.cpu_fast")
+    assert {variant for _, variant, _ in changed(before, identities(**wanted))} == {"fast"}
+
+
+def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
+    before = identities(**BOTH)
+    texts = []
+    known = modules.text_digest
+
+    def watched(paths):
+        texts.extend(Path(path).name for path in paths)
+        return known(paths) + "changed"
+
+    monkeypatch.setattr(modules, "text_digest", watched)
+    assert {backend for backend, _, _ in changed(before, identities(**BOTH))} == {"cuda"}
+    assert {"phases.cu", "validate.cu", "gate.cu", "clock.cuh", "queue.cuh"} <= set(texts)
+    assert "phast.cu" not in texts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"queries": 5},
+        {"seed": 9},
+        {"view": "phases"},
+        {"measure": {"max_rounds": 3}},
+        {"settings": {"backend": "both", "measure": {"spread": 0.5}}},
+    ],
+)
+def test_another_configuration_is_another_identity(change):
+    before = identities(**BOTH)
+    assert changed(before, identities(**{**BOTH, **change})) == set(before)
+
+
+def test_another_graph_under_the_same_name_is_another_identity():
+    def identities_of(**changes):
+        entries = {**ENTRIES, "grid": ENTRIES["grid"].model_copy(update=changes)}
+        config = load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, entries)
+        return {(p.graph, p.variant, p.point): p.identity for p in make(config, WITHOUT, entries).points}
+
+    before = identities_of()
+    assert identities_of(title="Another") == before
+    assert identities_of(models="kanto") == before
+    parameters = {**ENTRIES["grid"].parameters, "seed": 2}
+    assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
+
+
+def test_another_peer_or_architecture_is_another_identity(monkeypatch):
+    variants = problem.problem("sssp").VARIANTS
+    before = identities(**BOTH)
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], peer=("numpy", "peers")))
+    assert {variant for _, variant, _ in changed(before, identities(**BOTH))} == {"conventional"}
+    one, two = (
+        identities(settings={"backend": "both", "architectures": [arch]}, variants=["adaptive"])
+        for arch in ("sm_80", "sm_90")
+    )
+    assert {backend for backend, _, _ in changed(one, two)} == {"cuda"}
+
+
+def test_what_is_only_shown_of_a_graph_makes_it_no_second_time():
+    def settings(**changes):
+        shown = {name: entry.model_copy(update=changes) for name, entry in ENTRIES.items()}
+        made = make(load({"name": "run", "experiments": {"tiny": EXPERIMENT}}, shown), WITHOUT, shown)
+        return made.generate_settings("grid")
+
+    assert settings(title="Another", models="kanto") == settings()
+    assert settings(drop_loops=True) != settings()
+
+
+def test_titles_texts_and_charts_are_no_part_of_a_point():
+    figure = {"mark": "bar", "x": "graph", "y": "seconds"}
+    assert identities(**BOTH) == identities(**BOTH, title="Other", text="Other", figure=figure)
+    assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
+    assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
+    assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
+
+
+def test_cores_are_part_of_a_cpu_point():
+    two, one = ({p.backend: p.identity for p in plan(machine=replace(GPU, cores=n), **BOTH).points} for n in (2, 1))
+    assert two["cpu"] != one["cpu"] and two["cuda"] == one["cuda"]
+
+
+def test_a_graph_is_generated_again_when_the_code_of_its_generator_changes(edited):
+    before = plan().generator_code("grid")
+    edited("saitan.generators.lattice")
+    assert plan().generator_code("grid") == before
+    edited("saitan.generators.draw")
+    assert plan().generator_code("grid") != before
+
+
+def test_what_a_graph_is_made_of_is_part_of_the_identity():
+    def identities(**contents):
+        described = copy.deepcopy(EXPERIMENT) | {"graphs": ["grid", "hidden"]}
+        config = load({"name": "run", "experiments": {"tiny": described}}, ENTRIES)
+        made = make(config, WITHOUT, ENTRIES, contents=contents)
+        return [{p.identity for p in made.points if p.graph == graph} for graph in ("grid", "hidden")] + [
+            made.identity_of("tiny")
+        ]
+
+    before, after, other = identities(), identities(hidden="abc"), identities(hidden="abd")
+    assert before[0] == after[0] == other[0]
+    assert not before[1] & after[1] and not after[1] & other[1]
+    assert len({before[2], after[2], other[2]}) == 3
+
+
+def test_another_generator_is_another_identity(monkeypatch):
+    def identities():
+        made = plan(graphs=["grid"])
+        return {point.identity for point in made.points}, plan(view="graphs", variants={}).identity_of("tiny")
+
+    before = identities()
+    monkeypatch.setattr(Plan, "generator_code", lambda self, graph: "changed")
+    after = identities()
+    assert not before[0] & after[0] and before[1] != after[1]

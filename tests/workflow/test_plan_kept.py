@@ -1,0 +1,89 @@
+import json
+
+import pytest
+from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
+
+from saitan import problem
+from saitan.workflow.arrays import Array
+from saitan.workflow.config import ConfigError, load
+from saitan.workflow.plan import Skipped
+from saitan.workflow.planning import make
+
+
+@pytest.fixture
+def reads_arrays(monkeypatch):
+    """`tropical` as a problem whose input is an array."""
+    inputs = {"values": problem.Input("array", "anything")}
+    monkeypatch.setattr(problem.problem("tropical"), "INPUTS", inputs)
+    return {**TROPICAL, "variants": ["tiled"], "instance": {"n": 8}, "arrays": ["kept.distances"]}
+
+
+def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
+    # Whichever stands first.
+    made = planned({"tiny": reads_arrays, "kept": KEPT})
+    # What is kept is planned first and shown where it stands; it is no array of the catalogue.
+    assert [point.experiment for point in made.points] == ["tiny", "kept"] and made.arrays_used == []
+    (point,) = made.points_of("tiny")
+    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
+    assert made.kept == [kept] == made.inputs_of(point)
+    assert made.input_option(point) == f"--array {kept}" and kept in made.shown_of("kept")
+
+    class Wildcards:
+        problem, backend, graph, variant, point = "sssp", "cpu", "grid", "conventional", "default"
+        drawn, seed, output = "3", "4", "distances"
+
+    assert made.kept_point(Wildcards).experiment == "kept"
+    assert json.loads(made.keep_settings(Wildcards))["variant"] == "conventional"
+    # On two backends each reads its own.
+    made = planned({"tiny": reads_arrays, "kept": KEPT}, {"backend": "both"}, machine=GPU)
+    assert [made.inputs_of(p)[0].split("/")[3] for p in made.points_of("tiny")] == ["cpu", "cuda"]
+    made = planned({"tiny": reads_arrays, "kept": KEPT})
+    # Runs may keep other answers under one name; the queries of one are not those of the other.
+    other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
+    assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
+
+
+@pytest.mark.parametrize("change", [{"graphs": ["ring"]}, {"seed": 5}, {"variants": ["scipy"]}])
+def test_another_kept_answer_is_another_identity_of_what_reads_it(reads_arrays, change):
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["batched"], "keep": ["distances"]}
+    one, other = (planned({"tiny": reads_arrays, "kept": described}) for described in (kept, {**kept, **change}))
+    (before,), (after,) = one.points_of("tiny"), other.points_of("tiny")
+    assert before.samples == after.samples and before.identity != after.identity
+
+
+def test_another_content_of_the_graph_of_a_kept_answer_is_another_identity_of_what_reads_it(reads_arrays):
+    kept = {**KEPT, "graphs": ["road"]}
+    config = load({"name": "run", "experiments": {"tiny": reads_arrays, "kept": kept}}, ENTRIES)
+    made = [make(config, WITHOUT, ENTRIES, contents={"road": content}) for content in "aba"]
+    one, other, again = (plan.points_of("tiny")[0].identity for plan in made)
+    assert one == again != other
+
+
+def test_an_array_is_an_input_whatever_its_name(reads_arrays):
+    tiny = {**reads_arrays, "arrays": ["zeros", "ones"]}
+    arrays = {
+        name: Array.model_validate({"title": "A", "url": f"http://host/{name}", "dtype": "int32"})
+        for name in ("zeros", "ones", "unused")
+    }
+    config = load({"name": "run", "experiments": {"tiny": tiny}}, ENTRIES, arrays)
+    made = make(config, WITHOUT, ENTRIES, arrays)
+    files = ["results/arrays/zeros.npy", "results/arrays/ones.npy"]
+    assert [made.inputs_of(point) for point in made.points] == [[file] for file in files]
+    assert [made.input_option(point) for point in made.points] == [f"--array {file}" for file in files]
+    assert made.arrays_used == ["zeros", "ones"]
+    made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
+    assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")
+
+
+def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
+    many = {**KEPT, "graphs": ["grid", "ring"]}
+    with pytest.raises(ConfigError, match=r"experiments\.tiny\.arrays: kept keeps the answers of 2 points"):
+        planned({"kept": many, "tiny": reads_arrays})
+    assert len(planned({"kept": many}).kept) == 2
+    made = planned({"kept": KEPT, "tiny": reads_arrays}, absent={"grid": "no grid"})
+    assert made.points == []
+    assert made.skipped[-1].reason == "kept keeps no answer here: nothing of it can run"
+    # Once, however many instances there are.
+    swept = {**reads_arrays, "instance": {"n": [8, 16]}}
+    made = planned({"kept": KEPT, "tiny": swept}, absent={"grid": "no grid"}, settings={"backend": "cpu"})
+    assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]

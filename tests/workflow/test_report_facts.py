@@ -1,0 +1,101 @@
+import numpy as np
+from reports import shown, text_of
+from samples import seconds, write_samples
+
+from saitan.blocks import Block
+from saitan.graph import Graph
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer
+from saitan.workflow.ceilings import Ceilings
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.report_facts import graph_row, kept, machines
+
+
+def test_kept_answers_say_what_compressing_them_saves(tmp_path):
+    array = np.arange(100_000, dtype=np.uint32)
+    for how in ("raw", "compressed"):
+        folder = tmp_path / "results" / "answers" / how
+        with AnswerWriter(folder, ["d"], {}, how == "compressed") as sink:
+            sink(Block("d", 0, array))
+    raw, compressed, *others = kept(
+        [*(tmp_path / "results" / "answers" / how / "d.parquet" for how in ("raw", "compressed")), tmp_path / "none"],
+        Ceilings(),
+    )
+    assert not others and raw.how == "numbers" and compressed.how == "streams"
+    assert raw.nbytes == compressed.nbytes == array.nbytes and compressed.shape == [100_000]
+    assert compressed.ratio > 14 and compressed.seconds > 0
+    assert raw.saved is compressed.saved is compressed.saved_seconds is None
+
+
+def test_answers_compressed_on_a_gpu_say_what_did_not_cross(tmp_path):
+    array = np.zeros(100_000, np.uint32)
+    ceilings = Ceilings({"card": {"bytes_to_host": {"rate": 2e5, "says": "over PCIe"}}})
+    paths = []
+    for gpu, how in (("card", "raw"), ("card", "compressed"), ("other", "compressed")):
+        paths.append(tmp_path / "results/answers" / f"{gpu}-{how}" / "d.parquet")
+        with AnswerWriter(paths[-1].parent, ["d"], {"provenance": {"gpu": gpu}}, how == "compressed") as sink:
+            sink(Block("d", 0, array))
+    raw, compressed, other = kept(paths, ceilings)
+    assert raw.saved is other.saved is None
+    assert compressed.saved == 400_000 - compressed.written > 0
+    assert compressed.saved_seconds == compressed.saved / 2e5
+
+
+def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
+    folder, array = tmp_path / "results/answers", np.arange(60_000, dtype=np.uint32).reshape(6, 10_000)
+    writer = SlabWriter(folder, "d", {})
+    for first in (0, 4):
+        writer(Block("d", first, array[first : first + 4]))
+    writer.join({0: 4, 4: 2}, {})
+    (found,) = kept([folder / "d.parquet"], Ceilings())
+    files = [folder / "d.parquet", *(folder / f"d.slabs/{first}.parquet" for first in (0, 4))]
+    assert found.written == sum(file.stat().st_size for file in files) and found.nbytes == array.nbytes
+    assert found.shape == [6, 10_000] and found.how == "numbers" and found.ratio == array.nbytes / found.written
+    assert found.seconds == sum(about_answer(file)["seconds"] for file in files[1:])
+
+
+def test_generated_graphs_are_called_synthetic(plan, tmp_path):
+    del plan["graphs"][0]["synthetic"]
+    text = text_of(shown(plan))
+    assert "synthetic generated" in text and "real" not in text[text.index("Graphs graph") : text.index("Not there")]
+    write_graph(Graph(np.array([0, 1]), np.array([0], np.int32), np.array([5], np.uint32)), tmp_path / "net")
+    row = graph_row("net", "A net", tmp_path / "net", None, None)
+    assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
+    assert graph_row("map", "A map", tmp_path / "map", None, None).synthetic == "generated"
+    drawn = Graph(np.array([0, 1]), np.array([0], np.int32), None, metadata={"generator": "ring", "seed": 7})
+    write_graph(drawn.with_metadata(parameters={"vertices": 1, "odd": True}), tmp_path / "drawn")
+    row = graph_row("drawn", "Drawn", tmp_path / "drawn", None, None)
+    assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
+    assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
+
+
+def test_a_machine_names_every_combination_of_software_once(tmp_path):
+    paths = [
+        write_samples(tmp_path / f"{n}.parquet", seconds(1.0), provenance={"commit": commit, "dirty": dirty})
+        for n, (commit, dirty) in enumerate([("a", False), ("b", False), ("a", False), ("a", True)])
+    ]
+    (machine,) = machines(paths)
+    assert [(one["commit"], one["dirty"]) for one in machine.software] == [("a", False), ("b", False), ("a", True)]
+    assert (machine.points, machine.samples) == (4, 4)
+
+
+def test_machines_tell_cpu_from_gpu(tmp_path):
+    late = {"measured_at": "2026-01-03T00:00:00+00:00"}
+    paths = [
+        write_samples(tmp_path / "0.parquet", seconds(1.0, 2.0), backend="cuda"),
+        write_samples(tmp_path / "1.parquet", seconds(1.0, 2.0)),
+        write_samples(tmp_path / "2.parquet", seconds(1.0, 2.0), provenance=late),
+        write_samples(tmp_path / "3.parquet", seconds(1.0), cores=1),
+    ]
+    # Whichever file is read first; the same software is said once.
+    one, other = (
+        [(m.backend, m.first, m.last, len(m.software)) for m in machines(order) if m.facts["cores"] == 4]
+        for order in (paths, paths[::-1])
+    )
+    assert one == other and [software for *_, software in one] == [1, 1]
+    found = machines(paths)
+    assert [(m.backend, m.facts["cores"], m.points, m.samples) for m in found] == [
+        ("cpu", 4, 2, 4),
+        ("cpu", 1, 1, 1),
+        ("cuda", 4, 1, 2),
+    ]
+    assert (found[0].first[:10], found[0].last[:10]) == ("2026-01-02", "2026-01-03")

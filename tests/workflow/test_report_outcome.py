@@ -1,0 +1,180 @@
+import os
+
+import pytest
+from reports import lines_of, shown, text_of
+from samples import seconds, write_samples
+
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.report import ReportPlan
+from saitan.workflow.report_outcome import (
+    KILLED,
+    LOST,
+    NOT_BEGUN,
+    NOT_RUN,
+    OUT_OF_DATE,
+    STOPPED,
+    STOPPED_WITHIN,
+    Lacking,
+    lacking,
+    outcome,
+)
+from saitan.workflow.report_plan import PlannedPoint
+
+
+def test_reasons_of_failures(tmp_path):
+    log = tmp_path / "a.log"
+    assert lacking("a", log) == lacking("a", None) == Lacking("a", NOT_RUN, "not run")
+    log.write_text("error: first\nmore of it\nerror: last\n")
+    assert lacking("a", log).reason == "last" and lacking("a", log).fate == "failed"
+    # A failure of its own is not put down to the end of the run.
+    assert lacking("a", log, stopped=True).fate == "failed"
+    log.write_text("Killed\n")
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    log.write_text("a library said error: nothing to worry about\n")
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    log.write_text("began\n")
+    assert lacking("a", log) == Lacking("a", KILLED, "failed")
+    # As Snakemake leaves it where Slurm refused the job.
+    log.write_text("")
+    assert lacking("a", log) == Lacking("a", NOT_BEGUN, "failed")
+    log.write_text("half\ndone\n")
+    assert lacking("a", log).reason == LOST
+    assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
+
+
+def test_a_log_of_another_run_is_not_quoted(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("error: of another day\n")
+    os.utime(log, (1000, 1000))
+    assert lacking("a", log, since=1000).reason == "of another day"
+    assert lacking("a", log, since=1001).reason == NOT_RUN
+    assert lacking("a", log, since=1001, stopped=True).reason == STOPPED
+
+
+def test_every_job_without_a_result_counts_once(plan, tmp_path):
+    """Failed steps count beside failed points; what is there does not."""
+    plan["steps"] = [
+        {"what": "generate map", "output": str(tmp_path / "no"), "log": str(tmp_path / "failed.log")},
+        {"what": "compile sm_90/sssp/fast", "output": str(tmp_path / "map"), "log": str(tmp_path / "no.log")},
+    ]
+    found = outcome(ReportPlan.model_validate(plan))
+    assert [one.what for one in found.lacking] == ["generate map", "fig_a/cuda/map/selection/default"]
+    assert found.counts == "3 points, 2 failed, 2 left out"
+    text = text_of(shown(plan))
+    assert "2 jobs have no result" in text
+    # The graph's failure is no failure of the experiment's.
+    assert "1 point without a result: cuda/map/selection/default graph map" in text
+    del plan["steps"], plan["points"][2]
+    assert outcome(ReportPlan.model_validate(plan)).counts == "2 points, 0 failed, 2 left out"
+    assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
+
+
+def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    step = {"what": "queries", "output": str(tmp_path / "gone"), "log": "no.log", "serves": [str(one), str(other)]}
+    plan["steps"] = [step]
+
+    def named():
+        return [what.what for what in outcome(ReportPlan.model_validate(plan)).lacking if what.what == "queries"]
+
+    assert named() == ["queries"]
+    one.touch()
+    assert named() == ["queries"]
+    other.touch()
+    assert named() == []
+    # Samples of another configuration are none.
+    plan["points"][0]["identity"] = "another"
+    step["serves"] = [plan["points"][0]["samples"]]
+    assert named() == ["queries"]
+
+
+def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
+    log = tmp_path / "vega.log"
+    plan["steps"] = [{"what": "vega", "output": str(tmp_path / "no.js"), "log": str(log), "last": True}]
+    assert not [line for line in lines_of(plan) if "vega" in line]
+    log.write_text("error: the disk is full\n")
+    assert "failed: vega: the disk is full" in lines_of(plan)
+    log.write_text("began\n")
+    assert f"failed: vega: {KILLED}" in lines_of(plan)
+    log.write_text("stopped\n")
+    assert not [line for line in lines_of(plan) if "vega" in line]
+
+
+def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
+    first = plan["points"][2]
+    late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}", "log": "nowhere.log"} for n in range(8)]
+    plan["points"] = [*late, *plan["points"]]
+    lines = [line for line in lines_of(plan) if line.startswith(("failed: ", "not run: "))]
+    assert len(lines) == 4 and lines[0].startswith("failed: ") and "141.2 GiB" in lines[0]
+    assert all(line.startswith("not run: ") and line.endswith(NOT_RUN) for line in lines[1:])
+    assert lines_of(plan)[-1] == "11 points, 1 failed, 8 not run, 2 left out"
+    assert "and 5 more without a result, named in the report" in lines_of(plan)
+
+
+@pytest.mark.parametrize(("there", "served", "failed"), [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (0, None, 1)])
+def test_a_file_that_has_served_may_be_gone(plan, tmp_path, there, served, failed):
+    log = tmp_path / "fetch.log"
+    log.write_text("error: no such host\n")
+    step = {"what": "fetch a.gr", "output": str(tmp_path / "a.gr"), "log": str(log)}
+    if served is not None:
+        step["serves"] = [str(tmp_path / "graph.parquet")]
+    for name, exists in (("a.gr", there), ("graph.parquet", served)):
+        if exists:
+            (tmp_path / name).write_text("")
+    plan["steps"] = [step]
+    assert ("failed: fetch a.gr: no such host" in lines_of(plan)) == bool(failed)
+
+
+def test_a_list_that_fits_the_console_is_whole(plan):
+    first = plan["points"][2]
+    for count in (4, 5):
+        late = [{**first, "name": f"fig_a/cuda/map/selection/n~{n}"} for n in range(count)]
+        plan["points"] = [*plan["points"][:2], *late]
+        said = [line for line in lines_of(plan) if "without a result" in line]
+        assert said == (["and 1 more without a result, named in the report"] if count == 5 else [])
+        assert sum(line.startswith("failed: ") for line in lines_of(plan)) == 4
+
+
+def test_points_of_a_stopped_run_are_called_stopped(plan):
+    plan["points"].append({**plan["points"][2], "name": "fig_a/cpu/map/fast/default", "log": "nowhere.log"})
+    lines = lines_of(plan, stopped=True)
+    assert lines[-1] == "4 points, 1 failed, 1 stopped, 2 left out"
+    assert f"stopped: fig_a/cpu/map/fast/default: {STOPPED}" in lines
+
+
+def test_samples_of_another_configuration_are_out_of_date(plan, tmp_path):
+    write_samples(tmp_path / "cpu.parquet", seconds(0.1), identity="then", provenance={"cpu": "Old CPU"})
+    assert lines_of(plan)[-1] == "3 points, 1 failed, 1 out of date, 2 left out"
+    text = text_of(shown(plan, partial=True))
+    assert f"cpu/map/adaptive/default {OUT_OF_DATE}" in text and "Old CPU" not in text
+
+
+def test_unavailable_points_are_left_out_with_the_reason_and_no_failures(plan, tmp_path):
+    write_samples(tmp_path / "cpu.parquet", [], unavailable="needs integer weights")
+    plan["points"][0]["name"] = "fig_a/cpu/map/phast/n~4"
+    lines = lines_of(plan)
+    assert lines[-1] == "2 points, 1 failed, 3 left out"
+    assert "left out: phast on cpu in fig_a (map, n~4): needs integer weights" in lines
+    text = text_of(shown(plan))
+    assert "phast on cpu in fig_a (map, n~4) needs integer weights" in text
+    # The only point measured is the GPU's.
+    assert "8 timed answers" in text and "1 point, 8" in text and "2 points, 16" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("fig_a/cpu/map/fast/default", "fast on cpu in fig_a (map)"),
+        (f"fig_a/cuda/{NO_GRAPH}/tiled/n~64", "tiled on cuda in fig_a (n~64)"),
+        (f"fig_a/cuda/{NO_GRAPH}/tiled/default", "tiled on cuda in fig_a"),
+    ],
+)
+def test_a_point_in_words(name, words):
+    point = PlannedPoint(name=name, identity="", samples="a", log="b")
+    assert point.words == words and point.experiment == "fig_a"
+
+
+def test_a_sample_file_that_cannot_be_read_is_a_failure(plan, tmp_path):
+    (tmp_path / "cpu.parquet").write_text("")
+    assert any("cpu.parquet: cannot be read" in line for line in lines_of(plan))
+    assert lines_of(plan)[-1] == "3 points, 2 failed, 2 left out"

@@ -1,0 +1,182 @@
+import pandas as pd
+import pytest
+from reports import keys_and, point, quantity, table
+
+from saitan.workflow.bests import bests
+from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.report_tables import layout
+
+
+def test_variants_are_columns_and_quantities_groups_of_rows():
+    laid_out = layout(table(), "sssp", [])
+    assert laid_out.keys == ["graph", "backend"]
+    assert [column.name for column in laid_out.columns] == [
+        "conventional",
+        "adaptive, threshold up 350",
+        "adaptive, threshold up 9",
+    ]
+    assert [(group.head.name, group.head.unit) for group in laid_out.groups] == [("time", "ms"), ("phases", "")]
+    assert keys_and(laid_out, "ours") == [
+        ("map", "cpu", "1,070", "871", "3,000"),
+        ("map", "cuda", "107", "87.10", "300"),
+    ]
+    assert keys_and(laid_out, "best") == [("map", "cpu", False, True, False), ("map", "cuda", False, True, False)]
+    assert not any(cell.best for row in laid_out.groups[1].rows for cell in row.cells)
+
+
+def test_a_sweep_has_points_as_rows_and_quantities_as_columns():
+    rows = [
+        point("fast", delta=delta, n=7) | quantity(name, unit, value * delta)
+        for delta in (4, 16, 8)
+        for name, unit, value in (("time", "s", 1e-4), ("prepare_s", "s", 1.0), ("relaxations", "", 1000))
+    ]
+    laid_out = layout(pd.DataFrame(rows), "sssp", ["n"])
+    assert laid_out.keys == ["graph", "backend", "delta"] and laid_out.constants == ["n = 7"]
+    assert [(c.name, c.unit) for c in laid_out.columns] == [("time", "µs"), ("prepare", "s"), ("relaxations", "")]
+    assert keys_and(laid_out, "ours") == [
+        ("map", "cpu", "4", "400", "4", "4,000"),
+        ("map", "cpu", "16", "1,600", "16", "16,000"),
+        ("map", "cpu", "8", "800", "8", "8,000"),
+    ]
+    assert keys_and(laid_out, "best")[0] == ("map", "cpu", "4", True, False, False)
+
+
+@pytest.mark.parametrize(("values", "across"), [(6, True), (7, False)])
+def test_more_than_six_points_a_row_are_rows(values, across):
+    rows = [point("fast", delta=delta) | quantity("time", "s", 1.0) for delta in range(1, values)]
+    rows.append(point("slow", delta=None) | quantity("time", "s", 2.0))
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert (len(laid_out.columns) == values) == across and ("delta" in laid_out.keys) != across
+    assert laid_out.rows == (1 if across else values)
+
+
+def test_zeros_say_their_unit():
+    rows = [
+        point("a") | quantity(name, unit, 0.0) for name, unit in (("time", "s"), ("memory", "bytes"), ("phases", ""))
+    ]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert [column.unit for column in laid_out.columns] == ["", "", ""]
+    assert keys_and(laid_out, "ours") == [("map", "cpu", "0 s", "0 B", "0")]
+
+
+def test_graphs_are_rows_and_what_is_known_of_them_columns():
+    rows = [
+        {"graph": name} | quantity(q, "", v, paper=4) for name in ("b", "a") for q, v in (("vertices", 2), ("arcs", 3))
+    ]
+    laid_out = layout(pd.DataFrame(rows).assign(checked=""), None, [])
+    assert laid_out.keys == ["graph"] and keys_and(laid_out, "ours") == [("b", "2", "3"), ("a", "2", "3")]
+    assert keys_and(laid_out, "paper")[0] == ("b", "4", "4") and keys_and(laid_out, "ratio")[0] == ("b", "0.5", "0.75")
+    assert not any("Medians" in note for note in laid_out.notes)
+
+
+def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_it_is_printed():
+    rows = [point("conventional") | quantity("time", "s", 3.0), point("fast") | quantity("time", "s", 1.5)]
+    rows.append(point("fast") | quantity("speed-up over conventional", "", 2.0))
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(laid_out, "factor") == [("map", "cpu", "", "2×")] and len(laid_out.groups) == 1
+    assert "speed-ups over conventional, of medians of time" in " ".join(laid_out.notes)
+    rows[-1] |= {"paper": 1.0, "ratio": 2.0}
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
+
+
+def test_the_column_of_arrays_is_called_data():
+    rows = [point(variant) | quantity("time", "s", 1.0) for variant in ("fpc", "fast")]
+    assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
+
+
+def test_cores_are_shown_where_they_differ_and_never_share_a_star():
+    rows = [
+        point(variant, cores=cores) | quantity("time", "s", value)
+        for cores, variant, value in ((1, "a", 4.0), (1, "b", 3.0), (2, "a", 1.0), (2, "b", 2.0))
+    ]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.keys == ["graph", "backend", "cores"]
+    assert keys_and(laid_out, "best") == [("map", "cpu", "1", False, True), ("map", "cpu", "2", True, False)]
+    assert "cores" not in layout(pd.DataFrame(rows[:2]), "sssp", []).keys
+    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", [])] == ["map cores=1", "map cores=2"]
+
+
+@pytest.mark.parametrize("said", [{"settled": False}, {"disturbed": "other load"}])
+@pytest.mark.parametrize("slow", [1.0, 9.0])
+def test_no_star_beside_a_number_that_had_not_settled(said, slow):
+    """Neither for it nor for another one: the other could be the slower of the two when all is quiet."""
+    rows = [point("a") | quantity("time", "s", slow, **said), point("b") | quantity("time", "s", 2.0)]
+    found = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(found, "best") == [("map", "cpu", False, False)]
+    assert [bool(cell.doubt) for cell in found.groups[0].rows[0].cells] == [True, False]
+    assert any(note.startswith("†") for note in found.notes) and not any("★" in note for note in found.notes)
+    (best,) = bests(pd.DataFrame(rows), "sssp", [])
+    assert not best.sure and best.doubt == (slow < 2)
+    assert str(best) == ("a 1 s (not settled)" if slow < 2 else "b 2 s (not all settled)")
+    (alone,) = bests(pd.DataFrame(rows[1:]), "sssp", [])
+    assert str(alone) == "b 2 s" and not alone.sure
+    # Nobody is the best alone.
+    assert keys_and(layout(pd.DataFrame(rows[1:]), "sssp", []), "best") == [("map", "cpu", False)]
+
+
+def test_what_validation_covered_is_said_by_variant_where_it_differs():
+    rows = [
+        point("a") | quantity("time", "s", 1.0, checked="every entry"),
+        point("b", "cuda") | quantity("time", "s", 1.0, checked="256 entries (a sample)"),
+    ]
+    notes = layout(pd.DataFrame(rows), "sssp", []).notes
+    assert "Checked in every timed answer of a on the CPU: every entry." in notes
+    assert "Checked in every timed answer of b on the GPU: 256 entries (a sample)." in notes
+
+
+def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
+    rows = [
+        point(variant, size=size) | quantity("time", "s", value)
+        for variant, size, value in (("tiled", 1, 2.0), ("fast", 1, 1.0), ("tiled", 2, 3.0), ("fast", 2, 4.0))
+    ]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["fast", "tiled"]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", [])] == ["fast"]
+    assert [best.where for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["map size=1", "map size=2"]
+    rows += [point(variant, size=None) | quantity("time", "s", value) for variant, value in (("a", 6.0), ("b", 5.0))]
+    assert [best.variant for best in bests(pd.DataFrame(rows), "sssp", ["size"])] == ["fast", "tiled", "b"]
+
+
+def test_an_experiment_without_graphs_names_its_instances_instead():
+    rows = [
+        point(variant, "cuda", NO_GRAPH, n=16384, by=by) | quantity("tops", "TOP/s", rate)
+        for variant, by, rate in (
+            ("fast", "tile", 5),
+            ("dense", "tile", 4),
+            ("fast", "element", 1),
+            ("dense", "element", 2),
+        )
+    ]
+    found = pd.DataFrame(rows)
+    assert [best.where for best in bests(found, "tropical", ["n", "by"])] == [
+        "n=16,384, by=tile",
+        "n=16,384, by=element",
+    ]
+    # Of a rate more is better.
+    assert [best.variant for best in bests(found, "tropical", ["n", "by"])] == ["fast", "dense"]
+    laid_out = layout(found, "tropical", ["n", "by"])
+    assert laid_out.keys == ["backend", "by"] and laid_out.constants == ["n = 16,384"]
+    assert keys_and(laid_out, "best") == [("cuda", "tile", True, False), ("cuda", "element", False, True)]
+
+
+def test_what_is_not_finite_is_never_the_best():
+    rows = [point(v) | quantity("time", "s", t) for v, t in (("a", float("-inf")), ("b", float("nan")), ("c", 3.0))]
+    (best,) = bests(pd.DataFrame(rows), "sssp", [])
+    assert best.variant == "c" and best.contenders == 1
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert keys_and(laid_out, "ours") == [("map", "cpu", "-∞", "–", "3")]
+
+
+def test_values_below_the_least_unit_have_it():
+    rows = [point("a") | quantity("time", "s", 2.5e-10)]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.columns[0].unit == "ns" and keys_and(laid_out, "ours") == [("map", "cpu", "0.2500")]
+
+
+def test_values_of_very_different_size_have_a_unit_each():
+    rows = [point("a", graph=g) | quantity("time", "s", t) for g, t in (("small", 1e-6), ("large", 10.0))]
+    laid_out = layout(pd.DataFrame(rows), "sssp", [])
+    assert laid_out.columns[0].unit == "" and keys_and(laid_out, "ours") == [
+        ("small", "cpu", "1 µs"),
+        ("large", "cpu", "10 s"),
+    ]
