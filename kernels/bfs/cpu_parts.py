@@ -1,0 +1,280 @@
+"""What threads do in the levels of cpu_levels.py: what a search reads and writes, and a thread's part of every step.
+
+A frontier is a list of shares of its rows, as threads found its vertices, or a bitmap; the one is made of the other
+where the direction changes. Top-down goes over the list; bottom-up by words of the bitmaps, each of one thread, so that
+nothing there is atomic. The first entry of a row is nearly always the parent: the first entries lie in an array of
+their own, so that a bottom-up level reads 4 bytes a vertex, not a cache line.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from saitan import team
+from saitan.atomics import atomic_add, atomic_or
+from saitan.bfs.bits import lowest_bit
+from saitan.bfs.cpu_step import WORD, words
+from saitan.bfs.layout import Layout
+
+SHARE = 1024  # most arcs of a row that are taken at once
+WORDS, RESTORED = 32, 4096  # what a ticket stands for: words of a bitmap that is looked at, entries of the answer
+BATCH = 256  # vertices that a thread lists at once
+TRACED = 4096  # levels
+SAMPLED, LOOKED = 128, 64  # vertices that say what a level needs; of their rows at most so many arcs are looked at
+
+# What a step does, and places of its counts behind the team's.
+PULL, EXPAND, RESTORE, CLEAR, MARK, LIST = range(6)
+TICKET, DOES, LEVEL, SHARES, PIECE, LISTED, FOUND, LEAVING, INSPECTED, WIDTH = (
+    team.WIDTH + place for place in (0, 16, 17, 18, 19, 32, 48, 49, 50, 64)
+)
+VERTEX = 0xFFFFFFFF  # of a share: number << 32 | vertex
+
+
+class Search(NamedTuple):
+    """What a search reads and writes. out, into: offsets and ends of the rows of the layout's k vertices.
+
+    first     int32 [k]: the first entry of every row of `into`, -1 where it is empty
+    old, new  as of Layout
+    sets      uint32 [3, words]: visited, and the frontiers of even and of odd levels
+    answer    int32 [k, 2]: level and parent in the layout's numbers
+    shares    int64 [2, k + m / SHARE]: of the rows of a frontier that is listed, of even and of odd levels
+    levels, parents    int32 [n], in the graph's numbers
+    trace     int64 [TRACED, 3]: bottom-up, frontier, arcs looked at
+    control   int64 [WIDTH]
+    """
+
+    out_offsets: np.ndarray
+    out_ends: np.ndarray
+    into_offsets: np.ndarray
+    into_ends: np.ndarray
+    first: np.ndarray
+    old: np.ndarray
+    new: np.ndarray
+    sets: np.ndarray
+    answer: np.ndarray
+    shares: np.ndarray
+    levels: np.ndarray
+    parents: np.ndarray
+    trace: np.ndarray
+    control: np.ndarray
+
+    @classmethod
+    def over(cls, layout: Layout, n: int) -> Search:
+        """Room for searches over a layout of a graph of n vertices."""
+        out, into, k = layout.forward, layout.backward, layout.forward.n
+        first = np.full(k, -1, np.int32)
+        rows = into.offsets[:-1] < into.offsets[1:]
+        first[rows] = into.targets[into.offsets[:-1][rows]]
+        return cls(
+            out.offsets, out.targets, into.offsets, into.targets, first, layout.old, layout.new,
+            np.empty((3, words(k)), np.uint32), np.empty((k, 2), np.int32),
+            np.empty((2, k + out.m // SHARE), np.int64), np.empty(n, np.int32), np.empty(n, np.int32),
+            np.empty((TRACED, 3), np.int64), np.zeros(WIDTH, np.int64),
+        )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        return sum({id(array): array.nbytes for array in self}.values())
+
+
+@njit(cache=True, nogil=True)
+def _pull(s):
+    """A thread's part of a bottom-up level: what it finds is visited and numbered."""
+    offsets, ends, first, answer, control = s.into_offsets, s.into_ends, s.first, s.answer, s.control
+    level = control[LEVEL]
+    visited, frontier, following = s.sets[0], s.sets[1 + (level - 1) % 2], s.sets[1 + level % 2]
+    vertices, inspected = 0, 0
+    for low, high in team.pieces(control, TICKET, len(visited), WORDS):
+        for w in range(low, high):
+            found, wanted = np.uint32(0), ~visited[w]
+            while wanted:
+                b = lowest_bit(wanted)
+                wanted &= wanted - np.uint32(1)
+                v = w * WORD + b
+                u = first[v]
+                if u < 0:
+                    continue
+                inspected += 1
+                hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
+                if not hit:
+                    for i in range(offsets[v] + 1, offsets[v + 1]):
+                        inspected += 1
+                        u = ends[i]
+                        hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
+                        if hit:
+                            break
+                if hit:
+                    found |= np.uint32(1) << b
+                    answer[v, 0], answer[v, 1] = level, u
+                    vertices += 1
+            following[w] = found
+            visited[w] |= found
+    atomic_add(control, FOUND, vertices)
+    atomic_add(control, INSPECTED, inspected)
+
+
+@njit(cache=True, nogil=True)
+def append(s, queue, vertices, count):
+    """The shares of the rows of `count` vertices at the list's end. Returns the arcs that leave them."""
+    offsets, made, arcs = s.out_offsets, 0, 0
+    for i in range(count):
+        degree = offsets[vertices[i] + 1] - offsets[vertices[i]]
+        arcs += degree
+        made += (degree + SHARE - 1) // SHARE
+    place = atomic_add(s.control, LISTED, made)
+    for i in range(count):
+        u = vertices[i]
+        for number in range((offsets[u + 1] - offsets[u] + SHARE - 1) // SHARE):
+            queue[place] = np.int64(number) << 32 | u
+            place += 1
+    return arcs
+
+
+@njit(cache=True, nogil=True)
+def _expand(s):
+    """A thread's part of a top-down level, which lists what it finds."""
+    offsets, ends, answer, visited, control = s.out_offsets, s.out_ends, s.answer, s.sets[0], s.control
+    level = control[LEVEL]
+    queue, following = s.shares[(level - 1) % 2], s.shares[level % 2]
+    batch, held = np.empty(BATCH, np.int32), 0
+    vertices, leaving, inspected = 0, 0, 0
+    for low, high in team.pieces(control, TICKET, control[SHARES], control[PIECE]):
+        for i in range(low, high):
+            u = queue[i] & VERTEX
+            start = offsets[u] + (queue[i] >> 32) * SHARE
+            stop = min(start + SHARE, offsets[u + 1])
+            inspected += stop - start
+            for a in range(start, stop):
+                v = ends[a]
+                bit = np.uint32(1) << np.uint32(v & 31)
+                if visited[v >> 5] & bit == 0 and atomic_or(visited, v >> 5, bit) & bit == 0:
+                    answer[v, 0], answer[v, 1] = level, u
+                    batch[held] = v
+                    held += 1
+                    if held == BATCH:
+                        vertices += held
+                        leaving += append(s, following, batch, held)
+                        held = 0
+    leaving += append(s, following, batch, held)
+    atomic_add(control, FOUND, vertices + held)
+    atomic_add(control, LEAVING, leaving)
+    atomic_add(control, INSPECTED, inspected)
+
+
+@njit(cache=True, nogil=True)
+def expand_alone(s):
+    """The same by one thread, without atomics."""
+    offsets, ends, answer, visited, control = s.out_offsets, s.out_ends, s.answer, s.sets[0], s.control
+    level = control[LEVEL]
+    queue, following = s.shares[(level - 1) % 2], s.shares[level % 2]
+    vertices, listed, leaving, inspected = 0, 0, 0, 0
+    for i in range(control[SHARES]):
+        u = queue[i] & VERTEX
+        start = offsets[u] + (queue[i] >> 32) * SHARE
+        stop = min(start + SHARE, offsets[u + 1])
+        inspected += stop - start
+        for a in range(start, stop):
+            v = ends[a]
+            bit = np.uint32(1) << np.uint32(v & 31)
+            if visited[v >> 5] & bit == 0:
+                visited[v >> 5] |= bit
+                answer[v, 0], answer[v, 1] = level, u
+                vertices += 1
+                degree = offsets[v + 1] - offsets[v]
+                leaving += degree
+                for number in range((degree + SHARE - 1) // SHARE):
+                    following[listed] = np.int64(number) << 32 | v
+                    listed += 1
+    control[FOUND], control[LISTED], control[LEAVING] = vertices, listed, leaving
+    control[INSPECTED] += inspected
+
+
+@njit(cache=True, nogil=True)
+def _list(s):
+    """A thread's part of the list of a frontier that is a bitmap."""
+    control = s.control
+    parity = (control[LEVEL] - 1) % 2
+    frontier, queue = s.sets[1 + parity], s.shares[parity]
+    batch, held, leaving = np.empty(BATCH, np.int32), 0, 0
+    for low, high in team.pieces(control, TICKET, len(frontier), WORDS):
+        for w in range(low, high):
+            bits = frontier[w]
+            if held + WORD > BATCH:
+                leaving += append(s, queue, batch, held)
+                held = 0
+            while bits:
+                batch[held] = w * WORD + lowest_bit(bits)
+                held += 1
+                bits &= bits - np.uint32(1)
+    leaving += append(s, queue, batch, held)
+    atomic_add(control, LEAVING, leaving)
+
+
+@njit(cache=True, nogil=True)
+def _clear(s):
+    """A thread's part of emptying the frontier's bitmap."""
+    frontier = s.sets[1 + (s.control[LEVEL] - 1) % 2]
+    for low, high in team.pieces(s.control, TICKET, len(frontier), RESTORED):
+        frontier[low:high] = 0
+
+
+@njit(cache=True, nogil=True)
+def _mark(s):
+    """A thread's part of the bitmap of a frontier that is listed. Vertices without arcs are in neither: none leads on."""
+    control = s.control
+    parity = (control[LEVEL] - 1) % 2
+    frontier, queue = s.sets[1 + parity], s.shares[parity]
+    for low, high in team.pieces(control, TICKET, control[SHARES], control[PIECE]):
+        for i in range(low, high):
+            if queue[i] <= VERTEX:
+                atomic_or(frontier, queue[i] >> 5, np.uint32(1) << np.uint32(queue[i] & 31))
+
+
+@njit(cache=True, nogil=True)
+def _restore(s):
+    """A thread's part of the answer in the graph's numbers and order."""
+    old, new, visited, answer, levels, parents = s.old, s.new, s.sets[0], s.answer, s.levels, s.parents
+    for low, high in team.pieces(s.control, TICKET, len(new), RESTORED):
+        for v in range(low, high):
+            place, level, parent = new[v], np.int32(-1), np.int32(-1)
+            if place >= 0 and (visited[place >> 5] >> np.uint32(place & 31)) & 1:
+                level, parent = answer[place, 0], old[answer[place, 1]]
+            levels[v], parents[v] = level, parent
+
+
+@njit(cache=True, nogil=True)
+def work(s):
+    """A thread's part of a step."""
+    does = s.control[DOES]
+    if does == PULL:
+        _pull(s)
+    elif does == EXPAND:
+        _expand(s)
+    elif does == RESTORE:
+        _restore(s)
+    elif does == CLEAR:
+        _clear(s)
+    elif does == MARK:
+        _mark(s)
+    else:
+        _list(s)
+
+
+@njit(cache=True, nogil=True)
+def pull_needs(s, frontier):
+    """About how many arcs a bottom-up level would look at; vertices are sampled from all degrees alike."""
+    offsets, ends, visited, k, looked = s.into_offsets, s.into_ends, s.sets[0], len(s.first), 0
+    step = max(1, k // SAMPLED)
+    for v in range(step // 2, k, step):
+        if visited[v >> 5] >> np.uint32(v & 31) & 1:
+            continue
+        end = offsets[v + 1]
+        for i in range(offsets[v], min(end, offsets[v] + LOOKED)):
+            if frontier[ends[i] >> 5] >> np.uint32(ends[i] & 31) & 1:
+                end = i + 1
+                break
+        looked += end - offsets[v]
+    return float(looked) * step
