@@ -12,6 +12,7 @@ import pycuda.driver as driver
 
 from saitan.bfs.cuda_step import Rows, offset_dtype
 from saitan.bfs.layout import Layout, Numbering
+from saitan.bfs.search import reverse
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
 from saitan.cuda.module import library
@@ -170,7 +171,7 @@ def arrange(graph, rows: Rows, buffers: Buffers) -> tuple[DeviceLayout, float]:
         layout = DeviceLayout.arranged(rows, directed, buffers)
     except Unavailable:
         begin = time.perf_counter()
-        made = Layout.of(graph)
+        made = Layout.of(graph, reverse(graph))
         seconds = time.perf_counter() - begin
         return DeviceLayout.uploaded(made, buffers), seconds
     return layout, time.perf_counter() - begin

@@ -129,14 +129,17 @@ class Many:
 
     levels  int8 [searches, n], or the wider type that they need, -1 where not reached; empty unless wanted
     sums    int64 [3, searches] of the last roots: of their levels, the vertices reached and those vertices' edge ends
+    turned  the arcs turned round, by which parents are found; the graph itself where undirected, None without levels
     """
 
     def __init__(self, graph: Graph, searches: int, levels: bool = True) -> None:
         self.graph, self.searches, self.wanted = graph, searches, levels
         begin = time.perf_counter()
-        self.layout = Layout.of(graph)
+        turned = reverse(graph)
+        self.layout = Layout.of(graph, turned)
         self.vertices = self.layout.numbering
         self.construction = time.perf_counter() - begin
+        self.turned = turned if levels else None
         self.edges = EdgeCount(graph)
         k = self.layout.forward.n
         self._sets = [np.empty((k, -(-searches // 64)), np.uint64) for _ in range(3)]
@@ -147,10 +150,14 @@ class Many:
     def nbytes(self) -> int:
         rows = {
             id(array): array.nbytes
-            for g in (self.layout.forward, self.layout.backward)
+            for g in (self.layout.forward, self.layout.backward, *self._own())
             for array in (g.offsets, g.targets)
         }
         return sum(rows.values()) + 3 * self._sets[0].nbytes + self._ends.nbytes + self.levels.nbytes
+
+    def _own(self) -> list[Graph]:
+        """The turned arcs, unless they are the graph's or gone."""
+        return [] if self.turned is None or self.turned is self.graph else [self.turned]
 
     def run(self, roots: np.ndarray) -> tuple[float, int, int]:
         """Answer so many roots of the graph; returns seconds, the levels there are, and the arcs looked at."""
@@ -203,7 +210,7 @@ class FastMany(CpuSolver):
     def __init__(self, asked: Asked, *, searches: int = 256, parents: bool = False) -> None:
         graph = asked.graph
         super().__init__(graph)
-        self.many, self._backward = Many(graph, searches), reverse(graph)
+        self.many = Many(graph, searches)
         self._usable = usable_roots(self.many.vertices)
         self.all_parents = np.empty((searches, graph.n), np.int32) if parents else None
         self.memory = self.many.nbytes + searches * graph.n * (5 if parents else 1)
@@ -228,7 +235,8 @@ class FastMany(CpuSolver):
         return Run(seconds, seconds, counters)
 
     def _hang(self, search: int, parents: np.ndarray) -> None:
-        hang(self._backward.offsets, self._backward.targets, self._roots[search], self.many.levels[search], parents)
+        rows = self.many.turned
+        hang(rows.offsets, rows.targets, self._roots[search], self.many.levels[search], parents)
 
     def _take(self, search: int) -> None:
         """Levels and parents of one search, int32 [n] each."""

@@ -223,7 +223,7 @@ def _clear(s):
 
 @njit(cache=True, nogil=True)
 def _mark(s):
-    """A thread's part of the bitmap of a frontier that is listed. Vertices without arcs are in neither: none leads on."""
+    """A thread's part of the bitmap of a frontier that is listed. Neither holds vertices without arcs."""
     control = s.control
     parity = (control[LEVEL] - 1) % 2
     frontier, queue = s.sets[1 + parity], s.shares[parity]

@@ -17,7 +17,8 @@ from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Hops
 from saitan.bfs.cuda_step import words
 from saitan.bfs.layout import LONGEST_ROW, Layout, rows_of_four, small_world
-from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, fastest
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, reverse
+from saitan.bfs.trial import fastest
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
@@ -168,7 +169,7 @@ class Fast(CudaSolver):
         self.buffers = Buffers(Grid.forecast(graph.n, graph.m) + roads * Hops.forecast(graph), described(graph))
         if roads:
             begin = time.perf_counter()
-            made = Layout.of(graph, by_degree=False)
+            made = Layout.of(graph, reverse(graph), by_degree=False)
             rows = rows_of_four(graph.offsets, graph.targets) if one_block else None
             self.construction = time.perf_counter() - begin
             layout = DeviceLayout.uploaded(made, self.buffers)
@@ -184,7 +185,7 @@ class Fast(CudaSolver):
         self.transfer = self.checker.transfer + self.buffers.upload_time
 
     def _fastest(self) -> Grid | Hops | Road:
-        return fastest(self.graph, self.engines, lambda engine, root: engine.run(root, self._gated)[0])
+        return fastest(self.graph, self.engines, lambda engine, root, _: engine.run(root, self._gated)[0])
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""

@@ -62,16 +62,14 @@ class Layout:
         return Numbering(self.old, self.new, self.forward.degrees)
 
     @classmethod
-    def of(cls, graph: Graph, by_degree: bool = True) -> Layout:
-        """by_degree: False keeps all vertices in the graph's order."""
-        directed = graph.metadata.get("directed", True)
-        turned = graph.transposed() if directed else graph
+    def of(cls, graph: Graph, turned: Graph, by_degree: bool = True) -> Layout:
+        """turned: search.reverse(graph). by_degree: False keeps all vertices in the graph's order."""
         if by_degree:
             old, new = _order(graph.offsets, graph.targets, turned.offsets, turned.targets)
         else:
             old = new = np.arange(graph.n, dtype=np.int32)
         forward = _rows(graph, old, new)
-        return cls(forward, _rows(turned, old, new) if directed else forward, old, new)
+        return cls(forward, forward if turned is graph else _rows(turned, old, new), old, new)
 
 
 def _rows(graph: Graph, old: np.ndarray, new: np.ndarray) -> Graph:

@@ -8,9 +8,8 @@ Patterson: Direction-optimizing breadth-first search. SC 2012.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit, prange
@@ -19,8 +18,6 @@ from saitan.graph import Graph
 from saitan.problem import Run
 
 TOP_DOWN, BOTTOM_UP = "top-down", "bottom-up"
-
-E = TypeVar("E")
 
 
 class Found(NamedTuple):
@@ -165,27 +162,3 @@ def _reached(levels, ends):
         if levels[v] >= 0:
             total += ends[v]
     return total
-
-
-def tried(graph: Graph) -> list[int]:
-    """A few roots, that of most arcs first; none where no arc leads to another vertex."""
-    arcs = graph.degrees - loops(graph.offsets, graph.targets)
-    usable = np.flatnonzero(arcs)
-    if not len(usable):
-        return []
-    return [int(arcs.argmax()), *np.random.default_rng(1).choice(usable, 2).tolist()]
-
-
-def fastest(graph: Graph, engines: Sequence[E], seconds: Callable[[E, int], float]) -> E:
-    """The engine that answers a few roots, that of most arcs among them, in the least time.
-
-    seconds(engine, root): of one search; the first one of an engine does not count.
-    """
-    roots = tried(graph)
-    if len(engines) == 1 or not roots:
-        return engines[0]
-    took = []
-    for engine in engines:
-        seconds(engine, roots[0])
-        took.append(sum(seconds(engine, root) for root in roots))
-    return engines[int(np.argmin(took))]

@@ -19,13 +19,14 @@ from bfs_cases import (
 from hypothesis import example, given
 
 from saitan import bfs
-from saitan.bfs import cpu_step
+from saitan.bfs import cpu_step, trial
 from saitan.bfs.cpu import CpuLevels, Hybrid, Ruled
-from saitan.bfs.cpu_fast import Queue, quickest
+from saitan.bfs.cpu_fast import Queue
 from saitan.bfs.cpu_levels import Levels
 from saitan.bfs.cpu_parts import Search, pull_needs
 from saitan.bfs.layout import Layout, rows_of_four, small_world
-from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, fastest, reverse
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
+from saitan.bfs.trial import fastest, tried
 from saitan.bfs.validate import check
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
@@ -336,7 +337,7 @@ def test_differs_names_the_first():
 @given(case=cases())
 def test_the_layout_is_the_graph_by_falling_degree(case):
     graph, _ = case
-    layout = Layout.of(graph)
+    layout = Layout.of(graph, reverse(graph))
     pairs = {(u, v) for u, v in zip(graph.sources.tolist(), graph.targets.tolist(), strict=True) if u != v}
     ends = {v for pair in pairs for v in pair}
     assert sorted(layout.old.tolist()) == sorted(ends)
@@ -387,7 +388,7 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
     monkeypatch.setattr(cpu_levels, "SMALL", 0)
     # The star's row is more than one share.
     for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1), star(5000)):
-        solver, made = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph)
+        solver, made = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph, reverse(graph))
         for root in bfs.queries(graph, 3, 2):
             run = solver.run(root)
             solver.validate()
@@ -424,7 +425,7 @@ def test_fast_goes_bottom_up_where_it_looks_at_less(monkeypatch):
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
     ways = set()
     for graph in (layered(5, 10), alike(3, 60, 2), hypercube(7), lollipop(30, 40), lollipop(90, 99), layered(3, 70)):
-        made = Layout.of(graph)
+        made = Layout.of(graph, reverse(graph))
         k, m = graph.n, made.forward.m
         for root in bfs.queries(graph, 3, 2):
             trace = bfs.solve(graph, root, "fast", "cpu").run.phases["direction"].tolist()
@@ -453,7 +454,7 @@ def pulled(rows, visited, frontier):
 def test_what_a_bottom_up_level_looks_at(share):
     rng = np.random.default_rng(7)
     for graph in [lollipop(100, 20)] + 30 * [layered(2, 120)]:
-        made = Layout.of(graph)
+        made = Layout.of(graph, reverse(graph))
         search = Search.over(made, graph.n)
         visited, frontier = rng.random(graph.n) < 0.3, rng.random(graph.n) < share
         for bits, flags in ((search.sets[0], visited), (search.sets[1], frontier)):
@@ -467,7 +468,7 @@ def takes(patch, kind, place=0):
     """Let `fast` take an engine of a kind where it tries several: of those of that kind, the one at the place."""
     from saitan.bfs import cpu_fast
 
-    patch.setattr(cpu_fast, "quickest", lambda engines, roots: [e for e in engines if isinstance(e, kind)][place])
+    patch.setattr(cpu_fast, "fastest", lambda _, engines, __: [e for e in engines if isinstance(e, kind)][place])
 
 
 @pytest.mark.parametrize(("taken", "place"), [(Queue, 0), (Levels, 0), (Ruled, 0), (Ruled, 1), (Ruled, 2), (None, 0)])
@@ -498,44 +499,63 @@ def test_what_every_engine_of_fast_answers(taken, place, degree, longest, monkey
                     assert ways == {[TOP_DOWN, BOTTOM_UP][place - 1]}
 
 
-class Planted(Ruled):
-    """An engine that says what it takes: seconds of a root's first and second search."""
+class Planted:
+    """An engine that says what it takes: seconds of a root's first and second search, after one that does not count."""
 
     def __init__(self, **seconds):
         self.seconds, self.asked = seconds, []
 
-    def run(self, root, bound=float("inf")):
+    def __call__(self, root, bound):
         self.asked.append((root, bound))
-        tries = self.seconds[root]
-        return tries[len(self.asked) % 2 - 1], {}, {}
+        return 100 if len(self.asked) == 1 else self.seconds[root][len(self.asked) % 2]
 
 
-def test_fast_takes_the_quickest_engine(monkeypatch):
-    from saitan.bfs import cpu_fast
+def planted(patch, engines, roots):
+    """The fastest, by roots of these names."""
+    patch.setattr(trial, "tried", lambda _: roots)
+    for engine in engines:
+        engine.asked.clear()
+    return fastest(None, engines, lambda engine, root, bound: engine(root, bound))
 
-    monkeypatch.setattr(cpu_fast, "ROUNDS", 2)
+
+def test_fast_takes_the_fastest_engine(monkeypatch):
+    monkeypatch.setattr(trial, "ROUNDS", 2)
     slow_first = Planted(a=(1, 9), b=(9, 1), c=(1, 1))
     better = Planted(a=(1.5, 1.5), b=(0.5, 8), c=(0.9, 0.9))
     never = Planted(a=(4, 4), b=(0, 0), c=(0, 0))
     for engines in ([slow_first, better, never], [never, better, slow_first]):
-        for engine in engines:
-            engine.asked.clear()
-        assert quickest(engines, ["a", "b", "c"]) is better
-        assert [root for root, _ in better.asked] == 4 * ["a"] + 4 * ["b"] + 4 * ["c"]
+        assert planted(monkeypatch, engines, ["a", "b", "c"]) is better
+        assert [root for root, _ in better.asked] == 5 * ["a"] + 4 * ["b"] + 4 * ["c"]
         # More than three times the least for a root: not tried further, and no search need be longer.
-        assert [root for root, _ in never.asked] == 4 * ["a"]
-    assert never.asked[0][1] == float("inf") and slow_first.asked[0][1] == 3 * 1.5
-    monkeypatch.setattr(cpu_fast, "LONG", 0.0)
-    better.asked.clear()
+        assert [root for root, _ in never.asked] == 5 * ["a"]
+    assert never.asked[1][1] == float("inf") and slow_first.asked[1][1] == 3 * 1.5
+    # The first search, which loads code, may be left off at once.
+    assert {engine.asked[0][1] for engine in engines} == {0.01}
+    monkeypatch.setattr(trial, "LONG", 0.0)
     # The first root alone, once.
-    assert quickest(engines, ["a", "b", "c"]) is slow_first and len(better.asked) == 2
+    assert planted(monkeypatch, engines, ["a", "b", "c"]) is slow_first and len(better.asked) == 3
 
 
-def test_fast_tries_all_roots_of_an_engine_that_is_slow_by_little_time():
+def test_fast_tries_all_roots_of_an_engine_that_is_slow_by_little_time(monkeypatch):
     """Loading compiled code is no reason to drop an engine."""
     first, second = Planted(a=(1e-4, 1e-4), b=(5e-3, 5e-3)), Planted(a=(2e-3, 2e-3), b=(1e-3, 1e-3))
-    assert quickest([first, second], ["a", "b"]) is second
-    assert [bound for _, bound in second.asked] == 6 * [0.01] + [0.015] + 5 * [0.01]
+    assert planted(monkeypatch, [first, second], ["a", "b"]) is second
+    assert [bound for _, bound in second.asked] == 7 * [0.01] + [0.015] + 5 * [0.01]
+
+
+def test_one_engine_or_no_root_is_no_trial(monkeypatch):
+    engines = [Planted(a=(2, 2)), Planted(a=(1, 1))]
+    assert planted(monkeypatch, engines[:1], ["a"]) is engines[0] and planted(monkeypatch, engines, []) is engines[0]
+    assert not any(engine.asked for engine in engines)
+    assert planted(monkeypatch, engines, ["a"]) is engines[1]
+
+
+def test_roots_that_are_tried():
+    """That of most arcs to others first; none whose only arc is a loop, none without arcs."""
+    graph = undirected(9, [(0, 0), (0, 0), (0, 0), (3, 4), (3, 5), (3, 6)])
+    roots = tried(graph)
+    assert roots[0] == 3 and len(roots) == 3 and set(roots) <= {3, 4, 5, 6}
+    assert tried(undirected(2, [(0, 0)])) == []
 
 
 @pytest.mark.parametrize("slow", ["cpu_levels", "cpu"])
@@ -567,22 +587,6 @@ def test_a_search_of_the_papers_is_left_off_and_the_next_one_is_whole():
     _, counters, _ = engine.run(1000)
     assert counters["levels"] == 1001
     check(graph, 1000, engine.levels, engine.parents)
-
-
-def test_the_fastest_engine_is_that_of_the_second_searches():
-    """A root whose only arc is a loop is none; neither is one without arcs."""
-    graph = undirected(9, [(0, 0), (0, 0), (0, 0), (3, 4), (3, 5), (3, 6)])
-    calls = []
-
-    def seconds(engine, root):
-        calls.append((engine, root))
-        return 100 if len(calls) == 1 else {"a": 1, "b": 2}[engine]
-
-    assert fastest(graph, ["a", "b"], seconds) == "a"
-    assert [engine for engine, _ in calls] == 4 * ["a"] + 4 * ["b"]
-    assert [root for _, root in calls[:2]] == [3, 3] and {root for _, root in calls} <= {3, 4, 5, 6}
-    assert fastest(graph, ["b", "a"], seconds) == "a"
-    assert fastest(undirected(2, [(0, 0)]), ["b", "a"], seconds) == "b"
 
 
 def test_fast_takes_the_way_for_the_graph(kronecker):
@@ -625,7 +629,7 @@ def test_memory_of_a_directed_graph_holds_the_turned_arcs():
 
 def test_a_layout_in_the_graphs_order():
     graph = undirected(40, [(0, 1), (1, 0), (2, 2), (5, 39)])
-    layout = Layout.of(graph, by_degree=False)
+    layout = Layout.of(graph, graph, by_degree=False)
     assert layout.old.tolist() == layout.new.tolist() == list(range(40))
     assert layout.forward.sources.tolist() == [0, 1, 5, 39] and layout.forward.targets.tolist() == [1, 0, 39, 5]
 

@@ -324,9 +324,10 @@ def test_the_trace_of_fast():
 def test_fast_goes_bottom_up_where_its_arcs_are_many():
     """Not where the frontier is a crowd of vertices of few arcs."""
     from saitan.bfs.layout import Layout
+    from saitan.bfs.search import reverse
 
     graph = expander(1 << 15, 8, 0, 2)
-    layout = Layout.of(graph)
+    layout = Layout.of(graph, reverse(graph))
     trace = bfs.solve(graph, 0, "fast", "cuda").run.phases
     levels = bfs.reference(graph, 0).arrays["levels"][layout.old]
     before = "top-down"
@@ -434,6 +435,7 @@ def test_closeness_is_the_twins(searches):
 def test_the_layout_made_there_is_the_one_made_here(wide, monkeypatch):
     from saitan.bfs import arrange, cuda_step
     from saitan.bfs.layout import Layout
+    from saitan.bfs.search import reverse
     from saitan.cuda.buffers import Buffers
 
     if wide:
@@ -451,7 +453,7 @@ def test_the_layout_made_there_is_the_one_made_here(wide, monkeypatch):
         buffers = Buffers(0, "rows")
         rows = cuda_step.Rows.upload(graph, buffers)
         there = arrange.DeviceLayout.arranged(rows, graph.directed, buffers)
-        here = Layout.of(graph)
+        here = Layout.of(graph, reverse(graph))
         vertices = there.numbering(graph.n)
         assert np.array_equal(vertices.old, here.old) and np.array_equal(vertices.new, here.new)
         assert (there.backward is there.forward) == (not graph.directed)

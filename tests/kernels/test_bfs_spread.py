@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from saitan.bfs.layout import Layout
+from saitan.bfs.search import reverse
 from saitan.bfs.spread import Spread
 from saitan.generators import GENERATORS
 
@@ -12,7 +13,7 @@ from saitan.generators import GENERATORS
 @pytest.mark.parametrize("scale", [3, 9])
 def test_parts_are_the_layout(gpus, scale):
     graph = GENERATORS["kronecker"](scale=scale, seed=3)
-    layout = Layout.of(graph)
+    layout = Layout.of(graph, reverse(graph))
     k = len(layout.old)
     made = Spread(graph.n, k, gpus)
     positions = np.array([made.position(v) for v in range(k)])
