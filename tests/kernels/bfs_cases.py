@@ -20,6 +20,12 @@ def directed(n, ends):
     return Graph.from_arcs(n, pairs[:, 0], pairs[:, 1], metadata={"directed": True, "name": "drawn"})
 
 
+def example(make):
+    """A random graph with parallel arcs, loops and vertices that are not reached; root 5 is none of them."""
+    ends = np.random.default_rng(4).integers(0, 60, (70, 2)).tolist()
+    return make(60, [*ends, (5, 6)])
+
+
 def many(graph):
     """The instance of many searches at once."""
     return bfs.instance({"graph": graph}, task="many")

@@ -18,7 +18,7 @@ from test_phast import both_ways
 from test_sssp import graphs
 
 from saitan import apsp
-from saitan.apsp import coding, order, stored
+from saitan.apsp import coding, order, packing, stored
 from saitan.apsp.cpu_fast import NearFar
 from saitan.graph import Graph
 from saitan.problem import Invalid, Unavailable
@@ -100,6 +100,16 @@ def test_values_of_every_width(tmp_path, high, directed):
         written(graph, tmp_path / "m", *sizes)
         with apsp.open(tmp_path / "m") as m:
             assert m.dtype == matrix.dtype and np.array_equal(m[:], matrix)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "log_bytes"),
+    [(-(2**b), 2**b - 1, k) for k, b in enumerate((7, 15, 31, 63))]
+    + [(-(2**b) - 1, 0, k) for k, b in enumerate((7, 15, 31), 1)]
+    + [(0, 2**b, k) for k, b in enumerate((7, 15, 31), 1)],
+)
+def test_differences_take_the_fewest_bytes_that_hold_them(least, most, log_bytes):
+    assert packing._log_bytes(np.int64(least), np.int64(most)) == log_bytes
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])

@@ -1,23 +1,17 @@
-"""cuGraph and NetworKit behind the contract: against themselves where installed, and stand-ins of their signatures."""
+"""cuGraph behind the contract: against itself where it is installed, and a stand-in of its signatures."""
 
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bfs_cases import directed, undirected
+from bfs_cases import directed, example, undirected
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, shortest_path
+from scipy.sparse.csgraph import breadth_first_order
 
 from saitan import bfs
-from saitan.bfs.peers import Cugraph, Networkit, NetworkitCloseness
+from saitan.bfs.peers import Cugraph
 from saitan.problem import Unavailable
-
-
-def example(make):
-    """A random graph with parallel arcs, loops and vertices that are not reached; root 5 is none of them."""
-    ends = np.random.default_rng(4).integers(0, 60, (70, 2)).tolist()
-    return make(60, [*ends, (5, 6)])
 
 
 class Array(np.ndarray):
@@ -93,78 +87,6 @@ def test_says_how_to_install_it_where_it_is_not():
         pytest.skip("pylibcugraph is installed")
     with pytest.raises(Unavailable, match=r"pylibcugraph is not installed \(pip install -e '\.\[cugraph\]'\)"):
         bfs.prepare(example(undirected), "cugraph", "cuda")
-
-
-class NetworkitBFS:
-    """Takes and gives what networkit.distance.BFS does: the largest double where there is no path."""
-
-    def __init__(self, graph, source, storePaths=True):
-        assert storePaths is False
-        self.graph, self.source = graph, source
-
-    def run(self):
-        hops = shortest_path(self.graph, unweighted=True, indices=self.source)
-        self.hops = np.where(np.isfinite(hops), hops, np.finfo(np.float64).max)
-
-    def getDistances(self):
-        return self.hops.tolist()
-
-
-class NetworkitsCloseness:
-    """As networkit.centrality.Closeness; of the generalised ones, that of a vertex which reaches no other is 0 / 0."""
-
-    def __init__(self, graph, normalized, variant):
-        assert variant == "generalized"
-        self.graph, self.normalized = graph, normalized
-
-    def run(self):
-        hops = shortest_path(self.graph, unweighted=True)
-        others = np.isfinite(hops).sum(axis=1) - 1
-        with np.errstate(invalid="ignore"):
-            mean = others / np.where(np.isfinite(hops), hops, 0).sum(axis=1)
-        self.values = mean * others / (len(hops) - 1) if self.normalized else mean
-
-    def scores(self):
-        return self.values.tolist()
-
-
-@pytest.fixture
-def networkit(monkeypatch):
-    def graph(coo, n, weighted, directed):
-        (ones, (tails, heads)), kinds = coo, (weighted, directed)
-        assert kinds == (False, True) and tails.dtype == heads.dtype == np.int64
-        return csr_array((ones, (tails, heads)), shape=(n, n))
-
-    centrality = SimpleNamespace(
-        Closeness=NetworkitsCloseness, ClosenessVariant=SimpleNamespace(GENERALIZED="generalized")
-    )
-    library = SimpleNamespace(distance=SimpleNamespace(BFS=NetworkitBFS), GraphFromCoo=graph, centrality=centrality)
-    monkeypatch.setitem(sys.modules, "networkit", library)
-    monkeypatch.setitem(sys.modules, "networkit.centrality", centrality)
-
-
-@pytest.mark.parametrize("make", [undirected, directed])
-def test_networkits_levels_get_parents(networkit, make):
-    graph = example(make)
-    solver = Networkit(graph)
-    run = solver.run(5)
-    assert solver.memory == graph.m * 24 and 0 < run.kernel <= run.total
-    solver.validate()
-    assert (solver.levels == -1).any()
-    assert bfs.differs(bfs.reference(graph, 5), solver.answer()) is None
-
-
-@pytest.mark.parametrize("make", [undirected, directed])
-def test_networkits_closeness_is_ours(networkit, make):
-    graph = example(make)
-    solver = NetworkitCloseness(bfs.instance({"graph": graph}, task="closeness"))
-    run = solver.run(0)
-    ours = bfs.prepare(bfs.instance({"graph": graph}, task="closeness"), "closeness", "cpu")
-    edges = ours.run(0).counters["edges"]
-    assert run.counters == {"searches": 60, "edges": edges, "teps": edges / run.kernel}
-    assert solver.memory == graph.m * 24 and 0 < run.kernel <= run.total
-    assert solver.validate().whole
-    np.testing.assert_allclose(solver.answer()["closeness"], ours.answer()["closeness"], rtol=1e-12)
 
 
 def test_more_arcs_than_scipy_takes(monkeypatch):

@@ -163,6 +163,17 @@ def test_a_number_over_a_panel_says_what_it_is():
     assert next(of_kind(drawn, "facet"))["sort"] == ["Share 0.5", "Share 0.75"]
 
 
+@pytest.mark.parametrize(
+    ("mark", "drawn"), [("line", ["line", "point"]), ("step", ["line"]), ("point", ["point"]), ("bar", ["bar"])]
+)
+def test_a_figure_is_drawn_by_its_mark(mark, drawn):
+    marks = list(of_kind(specification(figure(mark=mark), phases(), interactive=False), "mark"))
+    assert [one["type"] for one in marks] == drawn
+    assert [one["interpolate"] for one in marks if one["type"] == "line"] == (
+        [{"line": "linear", "step": "step-after"}[mark]] if "line" in drawn else []
+    )
+
+
 def test_a_row_without_x_is_a_level():
     table = phases(phase=[1, 2, 3, None, None, None] * 2)
     marks = [mark["type"] for mark in of_kind(specification(figure(), table, interactive=False), "mark")]

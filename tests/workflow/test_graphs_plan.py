@@ -188,6 +188,7 @@ def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):
     KNOWN.unlink()
     assert known(None) == {}
     # A file that cannot be read, and a record that cannot, stop no plan.
-    KNOWN.write_text("no JSON")
     monkeypatch.setattr("saitan.workflow.graphs.contents.checksum", lambda path: (_ for _ in ()).throw(OSError()))
-    assert known()["hidden"].startswith("unreadable")
+    for record in ("no JSON", "[]", '["hidden.gr"]', "7", '{"hidden.gr": 7}'):
+        KNOWN.write_text(record)
+        assert known()["hidden"].startswith("unreadable")

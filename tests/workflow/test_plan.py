@@ -1,3 +1,4 @@
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -346,6 +347,22 @@ def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other(tmp_path,
     ranks = plan(CLUSTER)
     options = {p.variant: ranks.together_option(p) for p in ranks.points}
     assert options == {"hybrid": "--together results/run/compiled-together.json", "cluster": ""}
+
+
+def test_a_file_of_the_plan_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/run").write_text("where its folder should be")
+    with pytest.raises(SystemExit, match=r"^error: results/run cannot be written: (Not a directory|File exists)$"):
+        plan().write_compiled_together()
+    (tmp_path / "results/run").unlink()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(SystemExit, match=r"^error: results/run/compiled-together\.json cannot be written: No space"):
+        plan().write_compiled_together()
 
 
 def test_a_rank_on_the_gpu_has_one_of_its_own():

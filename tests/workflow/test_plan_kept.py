@@ -6,6 +6,7 @@ from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
 from saitan import problem
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
+from saitan.workflow.outline import outline
 from saitan.workflow.plan import Skipped
 from saitan.workflow.planning import make
 
@@ -71,6 +72,11 @@ def test_an_array_is_an_input_whatever_its_name(reads_arrays):
     assert [made.inputs_of(point) for point in made.points] == [[file] for file in files]
     assert [made.input_option(point) for point in made.points] == [f"--array {file}" for file in files]
     assert made.arrays_used == ["zeros", "ones"]
+    steps = [(step.what, str(step.output), [str(file) for file in step.serves]) for step in outline(made).steps]
+    for name, file in zip(("zeros", "ones"), files, strict=True):
+        assert (f"fetch {name}", f"results/downloads/{name}", [file]) in steps
+        assert (f"unpack {name}", file, []) in steps
+    assert not [what for what, *_ in steps if "unused" in what]
     made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
     assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")
 
