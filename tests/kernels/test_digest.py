@@ -1,5 +1,6 @@
 """The digest of answers against its definition, in Python's integers."""
 
+import sys
 import threading
 
 import numpy as np
@@ -44,6 +45,11 @@ def test_one_thread_does_where_parallel_loops_exclude_each_other(monkeypatch):
     found(Block("x", 0, array))
     monkeypatch.setattr(host_digest.config, "THREADING_LAYER", "workqueue")
     assert not host_digest._together.__wrapped__()
+    monkeypatch.undo()
+    monkeypatch.delattr("numba.np.ufunc.omppool", raising=False)
+    monkeypatch.setitem(sys.modules, "numba.np.ufunc.omppool", None)
+    assert not host_digest._together.__wrapped__()
+    monkeypatch.undo()
     monkeypatch.setattr(host_digest, "_together", lambda: False)
     monkeypatch.setattr(host_digest, "_shared_sum", None)
     alone(Block("x", 0, array))

@@ -8,7 +8,7 @@ from saitan.files import beside
 
 
 def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
-    place = tmp_path / "folder" / "file"
+    place = tmp_path / "folder" / "in it" / "file"
     for content in ("old", "new"):
         before = place.open() if place.exists() else None
         with beside(str(place)) as part:

@@ -263,6 +263,15 @@ def test_a_predecessor_that_is_missing_or_one_too_many_is_named():
             check_tree(graph, 0, distances, np.array(predecessors, np.int32))
 
 
+def test_an_arc_is_not_tight_where_its_sum_wraps():
+    graph = Graph.from_arcs(3, [0, 0, 1], [1, 2, 2], np.array([2**32 - 2, 3, 5], np.uint32))
+    distances = np.array([0, 2**32 - 2, 3], np.uint32)
+    check_distances(graph, 0, distances)
+    check_tree(graph, 0, distances, np.array([-1, 0, 0], np.int32))
+    with pytest.raises(Invalid, match="^no tight arc leads to 2 from its predecessor 1$"):
+        check_tree(graph, 0, distances, np.array([-1, 0, 1], np.int32))
+
+
 def test_a_circle_of_predecessors_does_not_end_at_the_source():
     graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 1], np.array([5, 0, 0], np.uint32))
     distances = np.array([0, 5, 5], np.uint32)

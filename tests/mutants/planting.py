@@ -191,19 +191,20 @@ def copied(folder: Path) -> None:
 
 
 def module_name(path: str) -> str:
-    """saitan.sssp.validate of kernels/sssp/validate.py."""
+    """saitan.sssp.validate of kernels/sssp/validate.py, tests.kernels.test_team of tests/kernels/test_team.py."""
     folder, *rest = Path(path).with_suffix("").parts
-    return ".".join(["saitan", *(["workflow"] if folder == "workflow" else []), *(p for p in rest if p != "__init__")])
+    package = {"kernels": ["saitan"], "workflow": ["saitan", "workflow"], "tests": ["tests"]}[folder]
+    return ".".join([*package, *(part for part in rest if part != "__init__")])
 
 
 @functools.cache
 def stale_with(path: str) -> list[Path]:
     """The modules, by file, whose compiled code may hold some of a module's: itself, and those that import compiled
-    functions or constants from one of these.
+    functions or constants from one of these. Tests compile functions too.
     """
     if not path.startswith("kernels/"):
         return []
-    files = [file.relative_to(ROOT) for file in (ROOT / "kernels").rglob("*.py")]
+    files = [file.relative_to(ROOT) for folder in ("kernels", "tests") for file in (ROOT / folder).rglob("*.py")]
     trees = {module_name(str(file)): ast.parse((ROOT / file).read_text()) for file in files}
     compiled = {name for name, tree in trees.items() if "njit" in ast.dump(tree)}
     stale = [module_name(path)]
