@@ -268,7 +268,7 @@ def test_an_arc_is_not_tight_where_its_sum_wraps():
     distances = np.array([0, 2**32 - 2, 3], np.uint32)
     check_distances(graph, 0, distances)
     check_tree(graph, 0, distances, np.array([-1, 0, 0], np.int32))
-    with pytest.raises(Invalid, match="^no tight arc leads to 2 from its predecessor 1$"):
+    with pytest.raises(Invalid, match=r"^no tight arc leads to 2 from its predecessor 1$"):
         check_tree(graph, 0, distances, np.array([-1, 0, 1], np.int32))
 
 
@@ -278,6 +278,10 @@ def test_a_circle_of_predecessors_does_not_end_at_the_source():
     check_tree(graph, 0, distances, np.array([-1, 0, 1], np.int32))
     with pytest.raises(Invalid, match=r"^following the predecessors of 1 does not end at the source 0$"):
         check_tree(graph, 0, distances, np.array([-1, 2, 1], np.int32))
+    # A circle of one.
+    graph = Graph.from_arcs(2, [0, 1], [1, 1], np.array([5, 0], np.uint32))
+    with pytest.raises(Invalid, match=r"^following the predecessors of 1 does not end at the source 0$"):
+        check_tree(graph, 0, np.array([0, 5], np.uint32), np.array([-1, 1], np.int32))
 
 
 @pytest.mark.parametrize(
