@@ -6,6 +6,7 @@ import pytest
 from bfs_cases import cases, directed, many, path, star, undirected
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import shortest_path
 
 from saitan import bfs
 from saitan.bfs.many import closeness, drawn_roots
@@ -124,6 +125,14 @@ def test_closeness_is_measured_like_any_task():
     wrong[2] *= 1.001
     assert f"closeness of vertex {expected.rows[2]}" in bfs.differs(expected, {"closeness": wrong})
     assert run.counters["searches"] == (graph.degrees > 0).sum()
+
+
+@pytest.mark.parametrize("graph", [path(5), star(6), path(1), directed(4, [[0, 1], [1, 2], [2, 0]])])
+def test_a_right_closeness_is_accepted_whether_or_not_all_is_reached(graph):
+    hops = shortest_path(graph.to_scipy(), unweighted=True)
+    reached = np.isfinite(hops).sum(axis=1)
+    right = closeness(graph.n, np.where(np.isfinite(hops), hops, 0).sum(axis=1).astype(np.int64), reached)
+    assert check_closeness(graph, right).whole
 
 
 def test_a_wrong_closeness_is_refused():

@@ -81,6 +81,15 @@ def test_blocks_in_any_order_from_several_threads():
     assert whole.sums["x"] == by_definition(array, 0)
 
 
+@pytest.mark.parametrize(("sums", "total"), [([TOP // 2, TOP // 2 - 1], TOP - 1), ([TOP // 2] * 3, TOP // 2)])
+def test_sums_wrap_at_64_bits(sums, total):
+    parts = [Digest() for _ in sums]
+    for number, (part, each) in enumerate(zip(parts, sums, strict=True)):
+        part.sums, part.entries = {"x": each}, {"x": number + 1}
+    whole = Digest.of(parts)
+    assert whole.sums == {"x": total} and whole.entries == {"x": len(sums) * (len(sums) + 1) // 2}
+
+
 def test_answers_of_other_outputs_or_sizes_differ():
     def told(**changes):
         digest = Digest()
