@@ -65,7 +65,7 @@ rule all:
         # Named here too: whoever removes one wants it anew.
         [file for graph in plan.graphs for file in plan.graph_files(graph)],
         plan.kept,
-        [file for name in plan.config.experiments for file in plan.shown_of(name)],
+        [file for name in plan.config.experiments for file in plan.files_of(name)],
 
 
 include: "workflow/rules/graphs.smk"

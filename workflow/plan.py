@@ -315,6 +315,10 @@ class Plan(GraphFiles, CubinFiles):
         made_of = [self.made_of(graph) for graph in self.graphs_of(experiment)]
         return digest([described, made_of, [(p.name, p.identity) for p in self.points_of(experiment)]])
 
+    def files_of(self, experiment: str) -> list[str]:
+        """The files of an experiment, samples and what they end in: whoever removes one wants it anew."""
+        return [*(point.samples for point in self.points_of(experiment)), *self.shown_of(experiment)]
+
     def shown_of(self, experiment: str) -> list[str]:
         """The files that an experiment ends in; none when nothing of it can run here."""
         described = self.config.experiments[experiment]

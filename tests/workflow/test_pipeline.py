@@ -71,6 +71,14 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
         shutil.rmtree(results / "tiny" / folder)
     planned = project.planned()
     assert planned["tabulate"] == planned["draw"] == 1 and "measure" not in planned
+    # A removed sample is measured again, alone, though what was made of it is there.
+    assert project.snakemake().returncode == 0
+    before = state(project)
+    removed = next(path for path in before if "threshold_up~10.parquet" in path.name)
+    removed.unlink()
+    assert project.planned()["measure"] == 1
+    assert project.snakemake("tiny").returncode == 0 and removed.exists()
+    assert {path for path, stamp in state(project).items() if before[path] != stamp} == {removed}
 
     # One more value in a sweep: one more point.
     before = state(project)

@@ -107,7 +107,8 @@ run_step(main, argparse.ArgumentParser())
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
-    process, log = started(tmp_path, "time.sleep(60)")
+    # A signal that comes just before a sleep begins is answered after it.
+    process, log = started(tmp_path, "for _ in range(600): time.sleep(0.1)")
     process.send_signal(sent)
     assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
 

@@ -7,7 +7,7 @@ for name in plan.config.experiments:
         name:
             name
         input:
-            plan.shown_of(name),
+            plan.files_of(name),
 
 
 # What the steps after it are told, as files: the paths of many points are too long for an argument.
