@@ -103,7 +103,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
     """
     chosen = known_variant(VARIANTS, variant)
-    if reason := chosen.unfit(backend, {"answer": instance.answer}, inputs=instance.inputs):
+    if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     if instance.answer == "matrix":
@@ -113,6 +113,11 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     from saitan.apsp.streaming import Reductions, Slabs
 
     return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)
+
+
+def _known(graph: Graph | None) -> dict[str, str]:
+    """What a variant may refuse of a graph."""
+    return {} if graph is None or graph.weights is None else {"weight": str(graph.weights.dtype)}
 
 
 def solve(
@@ -182,10 +187,10 @@ def compress(
 
     chosen = known_variant(VARIANTS, variant)
     backend = backend_for(chosen, backend)
-    if reason := chosen.unfit(backend, {"answer": "slabs"}):
+    if reason := chosen.unfit(backend, {"answer": "slabs"}, _known(checked_graph(graph))):
         raise Unavailable(f"{variant} {reason}")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
-    return write_coded(checked_graph(graph), path, make, backend, check)
+    return write_coded(graph, path, make, backend, check)
 
 
 def open(path: str | os.PathLike[str]) -> Matrix:

@@ -259,8 +259,6 @@ class FloydWarshall(CpuSolver):
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
-        if self.dtype.kind == "f":
-            raise Unavailable("floyd-warshall needs integer weights: floats round in an order of its own")
         self.matrix = self.new_matrix(self.graph.n, self.dtype)
 
     @property

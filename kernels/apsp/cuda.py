@@ -279,11 +279,6 @@ class FloydWarshall(CudaSolver):
 
     ranged = False
 
-    def __init__(self, instance: Instance) -> None:
-        if instance.graph.weights.dtype.kind == "f":
-            raise Unavailable("floyd-warshall needs integer weights: floats round in an order of its own")
-        super().__init__(instance)
-
     @property
     def rows(self) -> int:
         return self.graph.n

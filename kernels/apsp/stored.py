@@ -102,6 +102,8 @@ class Matrix:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        if self.path.is_dir():
+            raise self._foreign()
         with self.path.open("rb") as file:
             self.nbytes = os.fstat(file.fileno()).st_size
             if self.nbytes < len(MAGIC) + TRAILER.itemsize:

@@ -41,7 +41,7 @@ class Growth:
 def given_up(graph: Graph, left: int, neighbours: float, after: str) -> Unavailable:
     """The refusal of a graph. after: what was seen, as a clause; neighbours: what that lets expect."""
     return Unavailable(
-        f"phast cannot contract {graph.name}: {after}, and some {min(neighbours, graph.n):,.0f} neighbours each are to "
+        f"{graph.name} cannot be contracted: {after}, and some {min(neighbours, graph.n):,.0f} neighbours each are to "
         f"be expected when {left:,} vertices are left, its table takes {DENSE} (use fast)"
     )
 

@@ -172,7 +172,7 @@ def _contract(graph: Graph, core: int) -> Hierarchy:
     rest, names, taken, shortcuts = _rounds(graph, core, hopeless)
     if len(names) > max(core, CORE) or len(rest.heads) > DENSE * max(core, CORE):
         raise Unavailable(
-            f"phast cannot contract {graph.name}: {len(names):,} of {graph.n:,} vertices are left with "
+            f"{graph.name} cannot be contracted: {len(names):,} of {graph.n:,} vertices are left with "
             f"{len(rest.heads) // len(names):,} neighbours each, its table takes {CORE:,} with {DENSE} (use fast)"
         )
     table = np.full((len(names), len(names)), FAR)

@@ -241,8 +241,12 @@ def test_bad_calls_say_what_would_be_right():
         apsp.solve(graph, None, "batched", "cpu", tasks=33)
     with pytest.raises(Unavailable, match="has no weights"):
         apsp.solve(Graph.from_arcs(2, [0], [1]), None, "batched", "cpu")
-    with pytest.raises(Unavailable, match="needs integer weights"):
-        apsp.solve(random_graph(5, 9, 1, 9, np.float32, 1), None, "floyd-warshall", "cpu")
+    floats = random_graph(5, 9, 1, 9, np.float32, 1)
+    for variant in ("floyd-warshall", "sweep"):
+        with pytest.raises(Unavailable, match=f"^{variant} needs integer weights, not float32$"):
+            apsp.solve(floats, None, variant, "cpu")
+    with pytest.raises(Unavailable, match="^sweep needs integer weights, not float32$"):
+        apsp.compress(floats, "never written", "sweep", "cpu")
     solver = apsp.prepare(apsp.instance({"graph": graph}, sources=7), "batched", "cpu")
     for query in ([0, 8], [0, 0], [14, 7], [-1, 3]):
         with pytest.raises(ValueError, match="sources from") if query != [14, 7] else pytest.raises(ValueError):

@@ -16,7 +16,7 @@ from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.quantities import BUILT_IN, Headline, combined, is_rate, is_scaled, is_timed
-from saitan.workflow.rows import POINTS, cdf
+from saitan.workflow.rows import POINTS, cdf, row_of
 from saitan.workflow.step import Failure
 from saitan.workflow.views import VIEWS, Inputs
 
@@ -94,6 +94,16 @@ def test_one_sample_has_no_quartiles(write):
     )
     assert table.iloc[0].ours == 2 and table.iloc[0].samples == 1
     assert table[["q1", "q3"]].isna().all(axis=None)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("values", "q1", "q3"),
+    [([np.inf] * 3, np.inf, np.inf), ([1.0, 2, 3, np.inf, np.inf], 2, np.inf), ([1.0, 2, 3, 4], 1.75, 3.25)],
+)
+def test_quartiles_beside_infinities(values, q1, q3):
+    row = row_of("threshold", Metric("t", "us"), pd.Series(values), {"settled": True, "disturbed": "", "checked": ""})
+    assert (row["q1"], row["q3"]) == (q1, q3)
 
 
 def test_speed_up_is_over_the_baseline_of_the_same_graph_and_backend(write):
