@@ -172,7 +172,7 @@ def test_gives_up_on_small_worlds_in_one_line(monkeypatch):
     assert solver.hierarchy.core > 100
     right(solver, int(graph.degrees.argmax()))
     monkeypatch.setattr(hierarchy, "CORE", 400)
-    with pytest.raises(Unavailable, match=r"cannot be contracted: .* of 4,096 vertices are left with \d+ neighbours") as e:
+    with pytest.raises(Unavailable, match=r"be contracted: .* of 4,096 vertices are left with \d+ neighb") as e:
         contract(graph, 100)
     assert "\n" not in str(e.value)
     with pytest.raises(Unavailable, match="400 of 400 vertices are left with 399 neighbours each"):
