@@ -203,6 +203,11 @@ class Variant:
         """Whether it is somebody else's solver, which a problem keeps in its module `peers`."""
         return any((getattr(self, backend) or "").partition(":")[0].endswith(".peers") for backend in BACKENDS)
 
+    @property
+    def only_beside(self) -> bool:
+        """Whether it is somebody else's solver that knows the CPU alone, beside which a GPU's variants are measured."""
+        return self.foreign and self.backends() == ("cpu",)
+
     def missing(self) -> str | None:
         """Why this variant cannot run in this installation (a peer not installed); None when it can."""
         if self.peer and not _importable(self.peer[0]):

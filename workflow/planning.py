@@ -9,15 +9,16 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from saitan.problem import Variant, problem
 from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.config import ConfigError, load
-from saitan.workflow.config_model import Config
+from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.contents import contents
@@ -93,7 +94,7 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
     package = problem(experiment.problem)
     data = [*experiment.graphs, *experiment.arrays]
     data = [source for source in data if source not in plan.absent] if data else [NO_GRAPH]
-    for variant, backend in itertools.product(experiment.variants, plan.backends):
+    for variant, backend in _asked(plan, experiment, package):
         what = f"{variant} on {backend} in {name}"
         declared = package.VARIANTS[variant]
         if backend not in declared.backends():
@@ -141,6 +142,14 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
                 " one: give the kept experiment one graph, variant and value of each parameter"
             )
     return found, skipped
+
+
+def _asked(plan: Plan, experiment: Experiment, package: ModuleType) -> Iterator[tuple[str, str]]:
+    """An experiment's variants and the backends on which they are asked for."""
+    for variant in experiment.variants:
+        # Among rivals is whoever runs on this machine.
+        beside = experiment.view == "rivals" and package.VARIANTS[variant].only_beside
+        yield from ((variant, backend) for backend in (["cpu"] if beside else plan.backends))
 
 
 def _where(source: str, instance: Mapping[str, Any]) -> str:

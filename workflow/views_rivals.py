@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
-from saitan.problem import Metric
+from saitan.problem import Metric, names
+from saitan.problem import problem as package
 from saitan.workflow.quantities import headline_of
 from saitan.workflow.rows import row_of
 
@@ -15,12 +18,13 @@ BEST, EACH = "over the best of the others", "over "
 def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: list[str]) -> pd.DataFrame:
     """The rows of a variant in a summary's table, and its ratios to the others with the same graph and backend.
 
-    A variant with several points counts at its best. Where another one is missing (it could not run), its ratio is. The
-    graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
+    For a GPU other people's solvers that only the CPU has are among the others. A variant with several points counts at
+    its best. Where another one is missing (it could not run), its ratio is. The graphs stand in the order of the ratio
+    to the best of the others, ascending; those without any come last.
     """
-    headline, keys = headline_of(problem), ["backend", "graph", "cores", *instance]
+    headline = headline_of(problem)
     found = []
-    for _, group in table.groupby(keys, sort=False, dropna=False):
+    for group in _compared(table, problem, ["graph", *instance]):
         own = group[group["variant"] == variant]
         compared = group[group["quantity"] == headline.quantity]
         bests = {
@@ -48,3 +52,13 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
         found.append((said.get(BEST, float("inf")), shown))
     found.sort(key=lambda graph: graph[0])
     return pd.DataFrame([row for _, rows in found for row in rows], columns=table.columns)
+
+
+def _compared(table: pd.DataFrame, problem: str | None, keys: list[str]) -> Iterator[pd.DataFrame]:
+    """The rows that are compared with each other: those of a backend and its cores, and what is beside a GPU."""
+    known = package(problem).VARIANTS if problem in names() else {}
+    beside = [name for name, declared in known.items() if declared.only_beside]
+    for _, alike in table.groupby(keys, sort=False, dropna=False):
+        on_cpu = alike[(alike["backend"] == "cpu") & alike["variant"].isin(beside)]
+        for (backend, _), group in alike.groupby(["backend", "cores"], sort=False, dropna=False):
+            yield pd.concat([group, on_cpu]) if backend == "cuda" else group

@@ -210,6 +210,14 @@ def test_variants_that_cannot_run_are_named(monkeypatch):
     assert made.points == [] and made.skipped == [Skipped("scipy on cpu in tiny", reason)]
 
 
+def test_among_rivals_of_a_gpu_are_peers_that_only_the_cpu_has():
+    rivals = {"view": "rivals", "baseline": "adaptive", "variants": ["adaptive", "scipy"], "graphs": ["grid"]}
+    for backend, ours in (("cuda", {"cuda"}), ("auto", {"cuda"}), ("both", {"cpu", "cuda"}), ("cpu", {"cpu"})):
+        made = plan(settings={"backend": backend}, machine=GPU, **rivals)
+        points = {(point.variant, point.backend) for point in made.points}
+        assert points == {("scipy", "cpu"), *(("adaptive", where) for where in ours)} and made.skipped == []
+
+
 def test_what_a_variant_needs_is_known_to_the_plan(monkeypatch):
     variants = problem.problem("tropical").VARIANTS
     monkeypatch.setitem(variants, "tiled", replace(variants["tiled"], instance={"dtype": ("int32",)}))

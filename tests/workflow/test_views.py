@@ -478,6 +478,8 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write):
         ("cpu", "alone"): {"fast": 1.0},
         ("cpu", "without"): {"conventional": 1.0, "scipy": 1.0},
         ("cuda", "g"): {"fast": 1.0, "conventional": 2.0},
+        # Beside a GPU are other people's solvers, on the CPU; ours there are not.
+        ("cuda", "h"): {"fast": 12.5, "conventional": 200.0},
     }
     samples = [
         write(f"{variant}{backend}{graph}", variant, seconds(value, phases=[7]), backend=backend, graph=graph)
@@ -494,14 +496,18 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write):
         ("cpu", "h", "over scipy"): 10.0,
         ("cuda", "g", "over the best of the others"): 2.0,
         ("cuda", "g", "over conventional"): 2.0,
+        ("cuda", "g", "over scipy"): 6.0,
+        ("cuda", "h", "over the best of the others"): 4.0,
+        ("cuda", "h", "over conventional"): 16.0,
+        ("cuda", "h", "over scipy"): 4.0,
         ("cpu", "g", "over the best of the others"): 3.0,
         ("cpu", "g", "over conventional"): 4.0,
         ("cpu", "g", "over scipy"): 3.0,
     }
     graphs = list(dict.fromkeys(zip(table["backend"], table["graph"], strict=True)))
-    assert graphs == [("cpu", "h"), ("cuda", "g"), ("cpu", "g"), ("cpu", "alone")]
+    assert graphs == [("cpu", "h"), ("cuda", "g"), ("cpu", "g"), ("cuda", "h"), ("cpu", "alone")]
     assert set(table["quantity"]) >= {"time", "phases"}
-    assert figure["ratio"].tolist() == [0.8, 2.0, 3.0] and figure["graph"].tolist() == ["h", "g", "g"]
+    assert figure["ratio"].tolist() == [0.8, 2.0, 3.0, 4.0] and figure["graph"].tolist() == ["h", "g", "g", "h"]
 
 
 def test_a_ratio_to_a_rival_is_as_doubtful_as_both(write):
