@@ -91,10 +91,20 @@ def test_slices_hold_every_arc_where_its_lanes_look(graph, core, warps):
     assert found == len(h.down_tails)
 
 
-def test_levels_that_all_threads_share_and_the_same_hierarchy_from_any_number_of_threads(monkeypatch):
+def test_a_level_that_all_threads_share():
+    # A path whose every vertex has a leaf.
+    n = 4 * cpu_phast.ALONE + 5
+    tails, heads = np.r_[np.arange(n - 1), np.arange(n)], np.r_[np.arange(1, n), np.arange(n, 2 * n)]
+    weights = np.random.default_rng(1).integers(1, 1000, 2 * n - 1, dtype=np.uint32)
+    solver = Phast(both_ways(2 * n, tails, heads, weights), core=3)
+    assert np.diff(solver.hierarchy.first).max() > 3 * cpu_phast.ALONE
+    for source in (0, 2 * n - 1):
+        right(solver, source)
+
+
+def test_the_same_hierarchy_from_any_number_of_threads():
     from numba import get_num_threads, set_num_threads
 
-    monkeypatch.setattr(cpu_phast, "ALONE", 1)
     graph = grid(width=60, height=50, weight_low=1, weight_high=1000, seed=1)
     solver = Phast(graph, core=30)
     run = right(solver, 77)

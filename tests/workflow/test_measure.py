@@ -375,7 +375,7 @@ def test_only_tracked_files_beside_results_make_code_uncommitted(tmp_path, monke
     git("init")
     git("add", "-f", ".")
     git("commit", "-m", "all")
-    assert not dirty()
+    assert not dirty() and re.fullmatch("[0-9a-f]{40}", provenance("cpu")["commit"])
     (tmp_path / "kernels/notes").write_text("untracked")
     (tmp_path / "results/file").write_text("b")
     assert not dirty()

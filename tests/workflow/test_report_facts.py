@@ -60,11 +60,17 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     write_graph(Graph(np.array([0, 1]), np.array([0], np.int32), np.array([5], np.uint32)), tmp_path / "net")
     row = graph_row("net", "A net", tmp_path / "net", None, None)
     assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
+    # What the catalogue says of its origin says more.
+    assert graph_row("net", "A net", tmp_path / "net", None, "drawn by hand").origin == "drawn by hand"
     assert graph_row("map", "A map", tmp_path / "map", None, None).synthetic == "generated"
     drawn = Graph(np.array([0, 1]), np.array([0], np.int32), None, metadata={"generator": "ring", "seed": 7})
     write_graph(drawn.with_metadata(parameters={"vertices": 1, "odd": True}), tmp_path / "drawn")
     row = graph_row("drawn", "Drawn", tmp_path / "drawn", None, None)
     assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
+    arcs = Graph(np.array([0, 2, 2, 4]), np.array([1, 2, 0, 1], np.int32), None)
+    write_graph(arcs, tmp_path / "arcs")
+    row = graph_row("arcs", "Arcs", tmp_path / "arcs", None, None)
+    assert (row.vertices, row.arcs, row.weight, row.directed) == (3, 4, None, None)
     assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
 
 
