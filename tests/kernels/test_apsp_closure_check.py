@@ -9,7 +9,7 @@ from test_tropical_validate import SIZES, spoil, spoilings
 
 from saitan import apsp
 from saitan.apsp import dense
-from saitan.apsp.closure_check import bounds, squared
+from saitan.apsp.closure_check import HostCheck, bounds, squared
 from saitan.apsp.rounding import UNIT, closing_additions, rounded
 from saitan.blocks import joined
 from saitan.problem import Invalid
@@ -83,6 +83,25 @@ def test_bounds_of_a_closure():
     assert above == rounded(32 + 6) and below == rounded(500 + 32 + 10)
     assert bounds(5, np.dtype(np.float32), 6)[1] == rounded(5 + 6)
     assert closing_additions(64) == 68 and closing_additions(65) == 73
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "squarings"), [(2, 1), (3, 2), (5, 3), (6, 4), (9, 4), (10, 5)])
+def test_a_check_allows_what_its_own_squarings_bring(dtype, n, squarings):
+    path = np.full((n, n), INFINITE[dtype])
+    path[np.arange(n - 1), np.arange(1, n)] = 1
+    check = HostCheck(path)
+    assert (check.below, check.above) == bounds(n, np.dtype(dtype), squarings)
+
+
+def test_squaring_goes_on_where_floats_hardly_change():
+    a = np.full((3, 3), np.inf, np.float32)
+    # The way round is shorter by the least possible amount.
+    a[0, 2], a[0, 1], a[1, 2] = 1, 0.5, 0.5 - UNIT
+    check = HostCheck(a)
+    assert check.expected[0, 2] == a[0, 1] + a[1, 2] < 1
+    closed, squarings = squared(check.expected, lambda c: plain_product(c, c), np.array_equal)
+    assert squarings == 1 and np.array_equal(closed, check.expected)
 
 
 def test_squaring_ends_when_nothing_changes():

@@ -12,6 +12,7 @@ from saitan.apsp.dense import closing_dtype, closure_rows, graph_matrix
 from saitan.apsp.rounding import closing_additions, rounded
 from saitan.graph import Graph
 from saitan.problem import Unavailable
+from saitan.sssp import unreachable
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
 
 DTYPES = ("float32", "int32", "uint16")
@@ -207,3 +208,17 @@ def test_floats_of_which_a_path_may_add_up_to_infinity_are_refused():
             with pytest.raises(Unavailable, match="may be too long for float32; fast answers with 64 bits"):
                 graph_matrix(graph)
     assert np.isinf(graph_matrix(Graph.from_arcs(2, [], [], np.zeros(0, np.float32)))[0, 1])
+
+
+@pytest.mark.parametrize("variant", DENSE)
+def test_a_path_and_an_arc_more_stay_below_infinity(variant):
+    # Three times this is int32's infinity.
+    third = int(INFINITE["int32"]) // 3
+    for weight, fits in ((third, False), (third - 1, True)):
+        graph = Graph.from_arcs(4, [0, 1], [1, 2], np.array([weight, weight], np.uint32))
+        if fits:
+            found = apsp.solve(graph, None, variant, "cpu")
+            assert found[0].tolist() == [0, weight, 2 * weight, unreachable(np.uint32)]
+        else:
+            with pytest.raises(Unavailable, match="may be too long for a dense matrix of int32"):
+                apsp.solve(graph, None, variant, "cpu")

@@ -65,6 +65,16 @@ def test_corners_and_the_last_entry_of_the_last_row(how, place):
         certificate.check(15, right)
 
 
+@pytest.mark.parametrize("row", [0, 64, 256, 699])
+def test_every_one_of_many_rows_is_looked_at(row):
+    graph = random_graph(700, 2000, 1, 40, np.uint32, 6)
+    right = apsp.solve(graph, range(700), "batched", "cpu")
+    Certificate(graph).check(0, right)
+    right[row, row] = 1
+    with pytest.raises(Invalid, match=rf"source {row}\b"):
+        Certificate(graph).check(0, right)
+
+
 def test_rows_in_the_wrong_order_are_refused():
     graph = random_graph(60, 300, 1, 40, np.uint32, 6)
     right = apsp.solve(graph, None, "batched", "cpu")

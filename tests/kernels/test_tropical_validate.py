@@ -124,6 +124,14 @@ def test_the_plain_product_is_numpys(instance):
     np.testing.assert_array_equal(plain_product(a, b), product_rows(a, b, "min_plus"))
 
 
+@pytest.mark.parametrize("shape", [(2, 1025, 3), (1025, 2, 3), (2, 3, 1025)])
+def test_the_plain_product_takes_every_row_term_and_column(shape):
+    m, k, n = shape
+    # The least of every sum lies at the last term.
+    a, b = np.zeros((m, k), np.int32), np.arange(k, 0, -1, dtype=np.int32)[:, None] + np.zeros(n, np.int32)
+    assert (plain_product(a, b) == 1).all()
+
+
 def test_what_lies_outside_and_what_inside():
     right = np.float32([1, 1, 0, 0, np.inf, 8, 8, -8, -8, np.inf, 3])
     found = np.float32(

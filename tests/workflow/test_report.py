@@ -85,6 +85,23 @@ def test_solvers_of_others_are_quoted_and_ranked(plan):
     assert "best peer" not in text_of(shown(plan))
 
 
+def test_a_chart_without_its_figure_is_not_drawn(plan, tmp_path):
+    assert '"bind":"scales"' in shown(plan)
+    (tmp_path / "a.svg").unlink()
+    html = shown(plan, partial=True)
+    assert "the figure is missing" in text_of(html) and '"bind":"scales"' not in html
+
+
+def test_software_that_machines_share_is_named_once(plan, tmp_path):
+    def commits():
+        section = re.search(r'<section id="software">.*?</section>', shown(plan), re.S)[0]
+        return re.findall("[0-9a-f]{12}", section)
+
+    assert commits() == ["0123456789ab"]
+    write_samples(tmp_path / "cpu.parquet", seconds(0.1), provenance={"commit": "feed" * 10})
+    assert sorted(commits()) == ["0123456789ab", "feedfeedfeed"]
+
+
 def test_code_that_is_not_committed_is_said_beside_its_commit(plan, tmp_path):
     assert "with changes not committed" not in text_of(shown(plan))
     assert "Measured with changes that are not committed" not in text_of(shown(plan))
