@@ -429,6 +429,11 @@ def test_closeness_is_the_twins(searches):
     for graph in (kronecker(11), random_directed(3000, 9000, 8), path(400)):
         ours = bfs.closeness(graph, backend="cuda", searches=searches)
         assert np.array_equal(ours, bfs.closeness(graph, backend="cpu"))
+        # The edges of every search too, those of the last vertex among them.
+        asked = bfs.instance({"graph": graph}, task="closeness")
+        solvers = [bfs.prepare(asked, "closeness", backend, searches=searches) for backend in ("cpu", "cuda")]
+        here, there = (solver.run(0).counters["edges"] for solver in solvers)
+        assert here == there > 0
 
 
 @pytest.mark.parametrize("wide", [False, True])

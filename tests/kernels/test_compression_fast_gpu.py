@@ -90,6 +90,15 @@ def test_any_bits(a, kept):
     assert same(compression.decompress(stream).get(), shortened(a, kept))
 
 
+@pytest.mark.parametrize("kept", range(29, 36))
+def test_codes_about_as_wide_as_a_word(kept):
+    # A full chunk, whose codes are a sign and the kept bits.
+    random = np.random.default_rng(1)
+    a = (1 + random.random(CHUNK)) * random.choice([-1.0, 1.0], CHUNK)
+    stream = compression.compress(a, kept)
+    assert same(compression.decompress(on_device(stream)).get(), shortened(a, kept))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("lossy", [{}, {"keep_bits": 9}, {"bound": 0.1}])
 def test_round_trips_are_validated(dtype, lossy):
