@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+from numba import get_num_threads, njit, prange
 
 from saitan.bfs.validate import CHECKED
 from saitan.problem import Checked, Invalid
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 @njit(cache=True)
-def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs):
-    """Marks heads whose parent is a tail one level above. Returns the first (tail, head) that breaks rule (4)."""
-    for u in range(len(offsets) - 1):
+def _check_rows(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs, first, last):
+    """A thread's part of `_check_arcs`: rows [first, last)."""
+    for u in range(first, last):
         level = tail_levels[u]
         if level < 0:
             continue
@@ -33,6 +33,23 @@ def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_ta
                 return u, v
             if head_parents[v] == first_tail + u and head_levels[v] == level + 1:
                 hangs[v] = 1
+    return -1, -1
+
+
+@njit(parallel=True, cache=True)
+def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs, threads):
+    """Marks heads whose parent is a tail one level above. Returns the first (tail, head) that breaks rule (4)."""
+    found = np.empty((threads, 2), np.int64)
+    bounds = np.searchsorted(offsets[:-1], np.arange(threads + 1) * (len(heads) / threads))
+    bounds[0], bounds[threads] = 0, len(offsets) - 1
+    for thread in prange(threads):
+        first, last = bounds[thread], bounds[thread + 1]
+        found[thread] = _check_rows(
+            offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs, first, last
+        )
+    for thread in range(threads):
+        if found[thread, 0] >= 0:
+            return found[thread, 0], found[thread, 1]
     return -1, -1
 
 
@@ -60,8 +77,9 @@ def check(solver: ClusterSolver) -> Checked:
     wrong = None
     for block in solver.blocks_held:
         first_tail = block.column * solver.partition.part
-        ends = levels[block.column], levels[block.row], parents[block.row]
-        u, v = _check_arcs(block.forward.offsets, block.forward.ends, *ends, first_tail, hangs[block.row])
+        rows, ends = block.forward, (levels[block.column], levels[block.row], parents[block.row])
+        marks = (first_tail, hangs[block.row], get_num_threads())
+        u, v = _check_arcs(rows.offsets, rows.ends, *ends, *marks)
         if u >= 0 and wrong is None:
             tail, head = first_tail + u, block.row * solver.partition.part + v
             below = _on(int(levels[block.row][v]))
