@@ -1,5 +1,6 @@
 """What tests on several ranks share: the launcher, or the reason why there is none."""
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -25,7 +26,21 @@ def lacking():
     return None
 
 
+needs_nccl = pytest.mark.skipif(
+    not importlib.util.find_spec("nccl"), reason="nccl4py is not installed (pip install -e '.[nccl]')"
+)
 needs_ranks = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
+
+
+def two_gpus():
+    """Skip where there are fewer."""
+    from pycuda.driver import Device
+
+    from saitan import cuda
+
+    cuda.device()
+    if Device.count() < 2:
+        pytest.skip("NCCL needs two GPUs")
 
 
 def on_ranks(number, script, *arguments):

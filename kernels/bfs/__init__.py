@@ -10,11 +10,11 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
 cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
 GPU together), validate.py; over processes partition.py, cluster_blocks.py, cluster.py, cpu_cluster.py with
-cluster_step.py, cuda_cluster.py with cluster.cu, cluster_code.py, cluster_validate.py; then layout.py, cpu_parts.py,
-cpu_levels.py, trial.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu (`fast`), spread.py, cuda_gpus.py with
-gpus.cu (`fast` on several GPUs), hops.py, cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py,
-cpu_many.py, cuda_many.py with many.cu, many_answer.cu and many_parents.cu (`fast-many`). peers.py: other people's
-solvers. NOTES.md: floors and measurements.
+cluster_step.py, cuda_cluster.py with cluster.cu, cuda_cluster_share.py, cluster_code.py, cluster_validate.py; then
+layout.py, cpu_parts.py, cpu_levels.py, trial.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu (`fast`),
+spread.py, cuda_gpus.py with gpus.cu (`fast` on several GPUs), hops.py, cuda_hops.py with tree.cu, cpu_phast.py,
+cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu, many_answer.cu and many_parents.cu
+(`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations
@@ -95,6 +95,15 @@ HEADLINE = "teps"
 
 _ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)
 _BETA = Parameter(float, 14.0, "back to top-down when n_f < |V|^2 / (beta |E|), |E| in arcs", above=0)
+_RATIO = Parameter(
+    str,
+    "1:3",
+    "CPU : GPU; measured: by the speeds of the levels before",
+    choices=("0:1", "1:3", "1:1", "measured"),
+)
+# Numbers of processes that the partition takes.
+_PAIRS = (1, 2, 8, 32, 128, 512, 2048, 8192)
+_COMPRESS = Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter")
 
 _SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
 _SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
@@ -126,16 +135,7 @@ VARIANTS = {
         "The hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
         cuda="saitan.bfs.cuda_share:Shared",
         cubins=("level",),
-        parameters={
-            "alpha": _ALPHA,
-            "beta": _BETA,
-            "ratio": Parameter(
-                str,
-                "1:3",
-                "CPU : GPU; measured: by the speeds of the levels before",
-                choices=("0:1", "1:3", "1:1", "measured"),
-            ),
-        },
+        parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO},
         instance=_SEARCH,
     ),
     "cluster": Variant(
@@ -152,10 +152,20 @@ VARIANTS = {
                 "through the host's memory by MPI, the same while the GPU computes, by reading peers' memory, by NCCL",
                 choices=("auto", "host", "overlapped", "peer", "nccl"),
             ),
-            "compress": Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter"),
+            "compress": _COMPRESS,
         },
         peer=("mpi4py", "mpi"),
-        ranks=(1, 2, 8, 32, 128, 512, 2048, 8192),
+        ranks=_PAIRS,
+        parts=True,
+        instance=_SEARCH,
+    ),
+    "cluster-cpu-gpu": Variant(
+        "cluster with every block shared between a rank's CPU and its GPU (paper H, section 3.3 and Fig 8)",
+        cuda="saitan.bfs.cuda_cluster_share:Cluster",
+        cubins=("level", "cluster"),
+        parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO, "compress": _COMPRESS},
+        peer=("mpi4py", "mpi"),
+        ranks=_PAIRS,
         parts=True,
         instance=_SEARCH,
     ),

@@ -46,6 +46,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     visited[w] |= found;
 }
 
+// What needs not be looked for: visited, or found by a member meanwhile. A word that a member has not written in this level
+// yet holds what it found in the one before, which is visited.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    known(int words, int members, const uint32_t *const *sets, const uint32_t *visited, uint32_t *known) {
+    int w = blockIdx.x * THREADS + threadIdx.x;
+    if (w >= words) return;
+    uint32_t bits = visited[w];
+    for (int m = 0; m < members; m++) bits |= *(const volatile uint32_t *)&sets[m][w];
+    known[w] = bits;
+}
+
 static __device__ void add_up(Count found, Count leaving, Count moved, Exchanged *record) {
     found = warp_sum(found), leaving = warp_sum(leaving), moved = warp_sum(moved);
     if (threadIdx.x % 32 || !found) return;

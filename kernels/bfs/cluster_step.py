@@ -8,10 +8,13 @@ costs no message.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 from saitan.bfs.bits import lowest_bit
 from saitan.bfs.cpu_step import WORD
+
+# Words whose found vertices are counted together, as cluster.cu's blocks do.
+CHUNK = 256
 
 
 @njit(cache=True)
@@ -84,6 +87,25 @@ def write(gathered, owner, slice_words, arrived, level, levels, parents, degrees
                 place += 1
                 bits &= bits - np.uint32(1)
     return place, arcs
+
+
+@njit(parallel=True, cache=True)
+def join(mine, theirs, starts, arrived, parents):
+    """Add to a bitmap what another one of the same part has; parents of what is new come with it.
+
+    starts: [chunks + 1], where in `arrived` those of every CHUNK words of `theirs` begin, in the order of the vertices.
+    """
+    for chunk in prange(len(starts) - 1):
+        place = np.int64(starts[chunk])
+        for w in range(chunk * CHUNK, min((chunk + 1) * CHUNK, len(mine))):
+            bits = theirs[w]
+            while bits:
+                b = lowest_bit(bits)
+                if (mine[w] >> b) & 1 == 0:
+                    parents[w * WORD + b] = arrived[place]
+                place += 1
+                bits &= bits - np.uint32(1)
+            mine[w] |= theirs[w]
 
 
 @njit(cache=True)

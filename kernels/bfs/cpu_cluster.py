@@ -86,12 +86,13 @@ class HostLevels(ClusterLevels):
         self._barren = {(block.row, block.column): _barren(block) for block in blocks}
 
     def compute(self, direction: str) -> None:
-        self.inspected = sum(self._block(block, direction) for block in self.blocks)
+        words = self.parts[self.blocks[0].row].partition.words
+        self.inspected = sum(self._block(block, direction, words) for block in self.blocks)
 
-    def _block(self, block: Block, direction: str) -> int:
-        """Returns arcs looked at."""
+    def _block(self, block: Block, direction: str, words: int) -> int:
+        """The first words: of the column's frontier top-down, of the row's heads bottom-up. Returns arcs looked at."""
         row, column, threads = self.parts[block.row], self.parts[block.column], get_num_threads()
-        part = (block.column * row.partition.part, 0, row.partition.words, self._ticket)
+        part = (block.column * row.partition.part, 0, words, self._ticket)
         if direction == BOTTOM_UP:
             sets = (column.frontier, row.visited | self._barren[block.row, block.column], row.following, row.found)
             return cpu_step.bottom_up(block.backward.offsets, block.backward.ends, *sets, *part, threads)

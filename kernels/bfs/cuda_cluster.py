@@ -5,7 +5,8 @@ hybrid on one device (cuda_step.py). What leaves it takes one of these ways:
 
     host  as in the paper: bitmaps and parents through page-locked memory and MPI
     peer  between ranks of one host: the members' bitmaps and parents are read where they lie, over NVLink or PCIe, by
-          the kernels that need them; MPI is only the barrier
+          the kernels that need them; MPI is only the barrier. Bottom-up half of a row's members make their block of it
+          first; the others do not look for what those have found by then
     nccl  the same messages as through the host, from device to device
 
 `overlapped` is host with the bitmap of the first part under way while the device makes the second block, as in the
@@ -26,7 +27,7 @@ from saitan.bfs.cluster_blocks import Block
 from saitan.bfs.cluster_blocks import Rows as HostRows
 from saitan.bfs.cuda_step import RECORD, DeviceStep, Rows, blocks, launch, offset_dtype
 from saitan.bfs.partition import Partition
-from saitan.bfs.search import TOP_DOWN
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
@@ -76,7 +77,10 @@ class DevicePart(Part):
         self._begin = function("bfs", "cluster", "begin", "iiiiPPiiPP")
         self._merge = function("bfs", "cluster", "merge", "iiPPPP")
         self._take = function("bfs", "cluster", "take", "iiiiPPiPPPP")
-        if not peers:
+        if peers:
+            self.known = pointer(buffers.empty(made.words, np.uint32))
+            self._know = function("bfs", "cluster", "known", "iiPPP")
+        else:
             self._attach_host(buffers)
 
     def _attach_host(self, buffers: Buffers) -> None:
@@ -100,7 +104,7 @@ class DevicePart(Part):
     @staticmethod
     def forecast(partition: Partition) -> int:
         """Bytes on the device, without what is attached."""
-        own = 8 * partition.words + 16 * partition.slice + EXCHANGED.itemsize
+        own = 12 * partition.words + 16 * partition.slice + EXCHANGED.itemsize
         table = 16 * partition.parts + 4 * partition.parts * partition.words
         sums = 8 * (partition.parts * blocks(partition.slice_words)[0] + 1)
         return own + table + sums + 4 * (partition.part + partition.slice)
@@ -116,6 +120,11 @@ class DevicePart(Part):
     def deliver(self) -> None:
         for host, there in zip((self.levels, self.parents), self._slices, strict=True):
             driver.memcpy_dtoh(host, there)
+
+    def know(self) -> None:
+        """Queue making `known`: what is visited, and what members have found by then."""
+        made = self.partition
+        launch(self._know, blocks(made.words), made.words, made.parts, self._sets, self.visited, self.known)
 
     def merge(self) -> None:
         """Queue making the next frontier of the members' bitmaps, and what is counted of it to 0."""
@@ -185,6 +194,29 @@ class DevicePart(Part):
         driver.memcpy_dtoh_async(self.record, self._record_at)
 
 
+def steps_of(held: list[Block], partition: Partition, buffers: Buffers) -> list[DeviceStep]:
+    """The level step of every block, whose rows are uploaded, once where two blocks share them."""
+    uploaded: dict[int, Rows] = {}
+
+    def there(rows: HostRows) -> Rows:
+        if id(rows) not in uploaded:
+            offsets = buffers.upload(rows.offsets.astype(offset_dtype(len(rows.ends))))
+            uploaded[id(rows)] = Rows(len(rows.offsets) - 1, offsets, buffers.upload(rows.ends))
+        return uploaded[id(rows)]
+
+    return [
+        DeviceStep(there(block.forward), there(block.backward), buffers, block.column * partition.part)
+        for block in held
+    ]
+
+
+def forecast_steps(held: list[Block], partition: Partition) -> int:
+    """Bytes on the device of the steps."""
+    rows: dict[int, HostRows] = {id(r): r for block in held for r in (block.forward, block.backward)}
+    scratch = sum(DeviceStep.scratch(partition.part, partition.part, len(block.forward.ends)) for block in held)
+    return scratch + sum(Rows.bytes_of(partition.part, len(r.ends)) for r in rows.values())
+
+
 class DeviceLevels(ClusterLevels):
     """Levels by the kernels of level.cu."""
 
@@ -192,45 +224,35 @@ class DeviceLevels(ClusterLevels):
         self, held: list[Block], parts: dict[int, DevicePart], world: Exchange, spent: Spent, buffers: Buffers
     ) -> None:
         super().__init__(held, parts, world, spent)
-        uploaded: dict[int, Rows] = {}
-        self._steps = [DeviceStep(*self._rows(block, uploaded, buffers), buffers, self._first(block)) for block in held]
+        partition = next(iter(parts.values())).partition
+        self._steps = steps_of(held, partition, buffers)
         self._read = driver.pagelocked_empty(len(held), RECORD)
         self._made = [driver.Event(driver.event_flags.DISABLE_TIMING) for _ in held]
         self._stream = driver.Stream(NON_BLOCKING)
-
-    def _first(self, block: Block) -> int:
-        return block.column * self.parts[block.column].partition.part
-
-    @staticmethod
-    def _rows(block: Block, uploaded: dict[int, Rows], buffers: Buffers) -> list[Rows]:
-        """Forward and backward rows on the device, once where two blocks share them."""
-        made = []
-        for rows in (block.forward, block.backward):
-            if id(rows) not in uploaded:
-                offsets = buffers.upload(rows.offsets.astype(offset_dtype(len(rows.ends))))
-                uploaded[id(rows)] = Rows(len(rows.offsets) - 1, offsets, buffers.upload(rows.ends))
-            made.append(uploaded[id(rows)])
-        return made
-
-    @staticmethod
-    def forecast(held: list[Block], partition: Partition) -> int:
-        """Bytes on the device."""
-        rows: dict[int, HostRows] = {id(r): r for block in held for r in (block.forward, block.backward)}
-        scratch = sum(DeviceStep.scratch(partition.part, partition.part, len(block.forward.ends)) for block in held)
-        return scratch + sum(Rows.bytes_of(partition.part, len(r.ends)) for r in rows.values())
+        self._peers = next(iter(parts.values())).peers
+        self._begins = partition.begins(world.place)
 
     def compute(self, direction: str) -> None:
-        for i, (block, step) in enumerate(zip(self.blocks, self._steps, strict=True)):
+        order = list(range(len(self.blocks)))
+        shared = direction == BOTTOM_UP and len(order) > 1 and self._peers
+        if shared and self._begins:
+            order.reverse()
+        for i in order:
+            block, step = self.blocks[i], self._steps[i]
             row, column = self.parts[block.row], self.parts[block.column]
             step.forget()
             if direction == TOP_DOWN:
                 driver.memset_d32_async(row.following, 0, row.partition.words)
-            make = step.top_down if direction == TOP_DOWN else step.bottom_up
-            make(column.frontier, row.visited, row.following, row.found, 0, row.partition.words)
+                step.top_down(column.frontier, row.visited, row.following, row.found, 0, row.partition.words)
+            else:
+                if shared and i == order[-1]:
+                    row.know()
+                done = row.known if shared and i == order[-1] else row.visited
+                step.bottom_up(column.frontier, done, row.following, row.found, 0, row.partition.words)
             driver.memcpy_dtoh_async(self._read[i : i + 1], pointer(step.record))
             self._made[i].record()
         if not self.overlaps:
-            self._made[-1].synchronize()
+            self._made[order[-1]].synchronize()
 
     def exchange(self, level: int) -> list[tuple[int, int]]:
         parts = list(self.parts.values())
@@ -294,7 +316,7 @@ class Cluster(ClusterSolver):
 
     def made_levels(self) -> ClusterLevels:
         held, made = self.blocks_held, self.partition
-        forecast = DeviceLevels.forecast(held, made) + len(self.parts) * (DevicePart.forecast(made) + self._size)
+        forecast = forecast_steps(held, made) + len(self.parts) * (DevicePart.forecast(made) + self._size)
         what = f"a rank's part of graph {self.source.name}"
         self.buffers = self.ranks.together_do(lambda: Buffers(forecast, what))
         self._mapped = self._map()

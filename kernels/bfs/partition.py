@@ -74,6 +74,11 @@ class Partition:
             return [(i, i)]
         return [(i, i), (j, j)] if process < self.parts // 2 else [(i, j), (j, i)]
 
+    def begins(self, process: int) -> int:
+        """Which of its blocks a process makes first, so that of every row half of the members do it first."""
+        i, j = self.pair(process)
+        return 0 if i == j or process < self.parts // 2 else (i + j) % 2
+
     def place(self, process: int, part: int) -> int:
         """Where a part stands among those of a process."""
         return self.pair(process).index(part)

@@ -1,8 +1,9 @@
 """Run under a launcher by test_bfs_cluster.py: the search over ranks against SciPy, the validator on wrong answers.
 
-    mpirun -n 2 python cluster_ranks.py 2 8 cpu '{}'
+    mpirun -n 2 python cluster_ranks.py 2 8 cpu '{}' cluster
 
-on two ranks, with eight graphs, a backend and the variant's parameters. Whatever is wrong on a rank ends all of them.
+on two ranks, with eight graphs, a backend, the variant's parameters and its name. Whatever is wrong on a rank ends all
+of them.
 """
 
 import itertools
@@ -22,7 +23,7 @@ from saitan.problem import Invalid, Unavailable
 
 
 def cluster(graph):
-    return bfs.VARIANTS["cluster"].load(sys.argv[3])(graph, **json.loads(sys.argv[4]))
+    return bfs.VARIANTS[sys.argv[5]].load(sys.argv[3])(graph, **json.loads(sys.argv[4]))
 
 
 def graphs():

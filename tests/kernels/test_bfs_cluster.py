@@ -7,11 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bfs_cases import directed
 from mpi import needs_ranks, on_ranks
 
 from saitan import bfs
 from saitan.arc_parts import GraphArcs, KroneckerArcs
-from saitan.bfs import cluster_code
+from saitan.bfs import cluster_code, cluster_step
+from saitan.bfs.cluster_step import CHUNK
+from saitan.bfs.cluster_validate import _check_arcs
 from saitan.bfs.partition import PROCESSES, Partition
 from saitan.cuda import nccl
 from saitan.generators import GENERATORS
@@ -28,7 +31,41 @@ SCRIPT = Path(__file__).with_name("cluster_ranks.py")
     [(1, 8, {}), (2, 8, {}), (8, 2, {}), (2, 3, {"compress": True})],
 )
 def test_ranks_equal_one_process(number, graphs, parameters):
-    on_ranks(number, SCRIPT, str(graphs), "cpu", json.dumps(parameters))
+    on_ranks(number, SCRIPT, str(graphs), "cpu", json.dumps(parameters), "cluster")
+
+
+def test_what_a_device_found_joins_what_the_cores_did():
+    draw = np.random.default_rng(4)
+    for words in (1, 3, CHUNK, 2 * CHUNK + 5):
+        mine, theirs = draw.random((2, 32 * words)) < 0.3
+        parents, others = draw.integers(0, 1000, 32 * words).astype(np.int32), draw.integers(1000, 2000, theirs.sum())
+        wanted = parents.copy()
+        wanted[theirs & ~mine] = others[~mine[theirs]]
+        packed = [np.packbits(bits, bitorder="little").view(np.uint32) for bits in (mine, theirs)]
+        ends = np.cumsum([0] + [theirs[low : low + 32 * CHUNK].sum() for low in range(0, 32 * words, 32 * CHUNK)])
+        cluster_step.join(*packed, ends.astype(np.uint32), others.astype(np.int32), parents)
+        assert np.array_equal(parents, wanted)
+        assert np.array_equal(packed[0], np.packbits(mine | theirs, bitorder="little").view(np.uint32))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_check_all_arcs_between_them(threads):
+    """Whichever head is on no level, an arc to it is found, the first one; and every head hangs from its parent."""
+    graph = directed(9, [(0, 3), (1, 4), (1, 5), (1, 6), (4, 7), (8, 2)])
+    tails = np.array([0, 0, 5, 1, 1, 1, 1, 2, 0], np.int32)
+    parents = np.array([9, 9, 8, 0, 1, 1, 1, 4, 9], np.int32)
+    right = [0, 0, 1, 1, 1, 1, 1, 2, 0]
+
+    def checked(wrong):
+        heads, hangs = np.array(right, np.int32), np.zeros(9, np.uint8)
+        heads[wrong] = -1
+        found = _check_arcs(graph.offsets, graph.targets, tails, heads, parents, 0, hangs, threads)
+        return (*found, hangs.tolist())
+
+    assert checked([]) == (-1, -1, [0, 0, 1, 1, 1, 1, 1, 1, 0])
+    assert checked([2, 4, 5])[:2] == (1, 4)
+    for head, tail in {3: 0, 4: 1, 5: 1, 6: 1, 7: 4, 2: 8}.items():
+        assert checked([head])[:2] == (tail, head)
 
 
 @pytest.mark.parametrize("share", [0, 1e-4, 0.01, 0.2, 1])
@@ -80,6 +117,8 @@ def test_the_partition_covers_the_matrix(n, processes):
         # Those who hold a block of a row hold one of the column of the same number.
         assert made.members(part) == sorted(made.holder(row, part) for row in parts)
         assert len(set(made.members(part))) == made.parts and part in made.pair(made.members(part)[0])
+        first = sum(made.blocks(process)[made.begins(process)][0] == part for process in made.members(part))
+        assert first == max(1, made.parts // 2)
 
 
 @pytest.mark.parametrize("processes", [3, 4, 16])

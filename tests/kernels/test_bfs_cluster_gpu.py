@@ -1,13 +1,10 @@
 """Paper H's cluster variant on GPU ranks: as test_bfs_cluster.py; ranks share a GPU where there are fewer."""
 
-import importlib.util
 import json
 
 import pytest
-from mpi import needs_ranks, on_ranks
+from mpi import needs_nccl, needs_ranks, on_ranks, two_gpus
 from test_bfs_cluster import SCRIPT
-
-from saitan import cuda
 
 pytestmark = [pytest.mark.gpu, needs_ranks, pytest.mark.timeout(120)]
 
@@ -24,14 +21,19 @@ pytestmark = [pytest.mark.gpu, needs_ranks, pytest.mark.timeout(120)]
     ],
 )
 def test_ranks_equal_one_process(number, graphs, exchange, compress):
-    on_ranks(number, SCRIPT, str(graphs), "cuda", json.dumps({"exchange": exchange, "compress": compress}))
+    on_ranks(number, SCRIPT, str(graphs), "cuda", json.dumps({"exchange": exchange, "compress": compress}), "cluster")
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("nccl"), reason="nccl4py is not installed (pip install -e '.[nccl]')")
+@pytest.mark.parametrize(
+    ("number", "graphs", "ratio", "compress"),
+    [(1, 3, "1:3", False), (2, 8, "1:3", False), (2, 3, "measured", True), (2, 2, "0:1", False), (8, 1, "1:1", False)],
+)
+def test_ranks_that_share_blocks_with_their_gpus_equal_one_process(number, graphs, ratio, compress):
+    parameters = json.dumps({"ratio": ratio, "compress": compress})
+    on_ranks(number, SCRIPT, str(graphs), "cuda", parameters, "cluster-cpu-gpu")
+
+
+@needs_nccl
 def test_nccl_equals_one_process():
-    import pycuda.driver as driver
-
-    cuda.device()
-    if driver.Device.count() < 2:
-        pytest.skip("NCCL needs two GPUs")
-    on_ranks(2, SCRIPT, "8", "cuda", '{"exchange": "nccl"}')
+    two_gpus()
+    on_ranks(2, SCRIPT, "8", "cuda", '{"exchange": "nccl"}', "cluster")

@@ -45,7 +45,7 @@ def put(there, values):
 
 def poison(solver):
     """Garbage where the last answer was."""
-    on_device = solver.parts[0].answer if hasattr(solver, "parts") else ()
+    on_device = getattr(solver.parts[0], "answer", ()) if hasattr(solver, "parts") else ()
     for array in (*held(solver), *on_device):
         array.fill(77)
 
