@@ -180,6 +180,14 @@ VARIANTS = {
         "fast over several GPUs of a host: each a resident grid, which writes what it finds into the others' memory",
         cuda="saitan.bfs.cuda_gpus:FastGpus",
         cubins=("gpus", "arrange_lib", "validate"),
+        parameters={
+            "exchange": Parameter(
+                str,
+                "auto",
+                "by writing into peers' memory, or a level at a time by NCCL or through the host's memory by MPI",
+                choices=("auto", "peer", "nccl", "host"),
+            )
+        },
         peer=("mpi4py", "mpi"),
         ranks=range(1, 9),
         instance=_SEARCH,

@@ -1,7 +1,8 @@
 """Fast over several GPUs of a host: host side of gpus.cu. A rank drives the device of its local number.
 
 Every rank makes the whole layout on its device, keeps the rows of its own vertices (spread.py) and frees the rest. One
-launch a rank answers a root; the ranks' kernels meet in memory that all of them map (saitan.cuda.peer_memory).
+launch a rank answers a root; the ranks' kernels meet in memory that all of them map (saitan.cuda.peer_memory). Where
+they cannot map it, a launch is one level, and what it found goes by NCCL or the host (cuda_gpus_apart.py).
 
 The time of an answer is the slowest rank's, from when the kernels of all ranks have come and the links between the GPUs
 are awake: links rest 50 ms after their last use, and the first use of each takes 105 us (NOTES.md).
@@ -19,6 +20,7 @@ from saitan.bfs import check_root
 from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, described
 from saitan.bfs.cuda_fast import ALPHA, BETA, LEVEL, PIECE, THREADS, TIMEOUT_MS, TIMEOUT_US_A_VERTEX, TRACED
+from saitan.bfs.cuda_gpus_apart import Boxes
 from saitan.bfs.cuda_step import Rows, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount
 from saitan.bfs.spread import Spread
@@ -26,6 +28,8 @@ from saitan.blocks import Blockwise, chosen
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
+from saitan.cuda.nccl import Nccl
+from saitan.cuda.nccl import require as require_nccl
 from saitan.cuda.peer_memory import PeerMemory
 from saitan.cuda.timing import Laps
 from saitan.exchange import Exchange, Spent
@@ -36,11 +40,13 @@ from saitan.ranks import current
 # As in gpus.cu; the most GPUs of a host.
 MOST = 8
 CONTROL = np.dtype(
-    [(name, np.uint32) for name in ("arrived", "target", "late", "levels", "switches", "unused")]
+    [(name, np.uint32) for name in ("arrived", "target", "late", "levels", "switches", "up")]
     + [(name, np.uint64) for name in ("inspected", "begun", "searched")]
     + [("pieces", np.uint32, 3), ("more", np.uint32)]
 )
-SHARED_BYTES = 128
+SHARED = np.dtype([(name, np.uint64, 3) for name in ("found", "leaving")] + [("barriers", np.uint32, 20)])
+# As a launch's last level: all that there are.
+EVERY_LEVEL = 2**32 - 1
 
 
 class Search:
@@ -67,8 +73,10 @@ class Search:
         self._control, self._trace = buffers.empty(1, CONTROL), buffers.empty(TRACED, LEVEL)
         self._read = driver.pagelocked_empty(1, CONTROL)
         self._timeout_ms = TIMEOUT_MS + TIMEOUT_US_A_VERTEX * layout.k // 1000
-        self._kernel = function("bfs", "gpus", f"search_{out.suffix}", "IIIPQIQI" + 10 * "P" + "II" + 5 * "P" + "IddI")
-        self._meet = function("bfs", "gpus", "meet", "IIIPQQII")
+        self._kernel = function(
+            "bfs", "gpus", f"search_{out.suffix}", "IIIPQIIIIQQIQI" + 10 * "P" + "II" + 5 * "P" + "IddI"
+        )
+        self._meet = function("bfs", "gpus", "meet", "IIIPQIQII")
         self._size = (layout.k, layout.forward.m)
         degrees = buffers.upload(spread.by_position(np.diff(layout.forward.offsets.get()).astype(np.uint32)))
         arrays = (out.offsets, out.ends, into.offsets, into.ends, first, degrees, visited, gathered, pieces)
@@ -89,16 +97,51 @@ class Search:
         )  # fmt: skip
         return made
 
-    def join(self) -> None:
-        """Map the other ranks' memory; all ranks together."""
+    def join(self, exchange: Exchange, way: str) -> None:
+        """Map the other ranks' memory, or make boxes for it; all ranks together. way: as of FastGpus."""
         set_bytes = -(-4 * words(self.spread.positions) // 256) * 256
-        self.shared = PeerMemory(SHARED_BYTES + 3 * set_bytes + 8 * self.spread.segment, self._ranks)
+        answer_at = SHARED.itemsize + 3 * set_bytes
+        self._exchange, self.shared = exchange, self._mapped(answer_at + 8 * self.spread.segment, way)
+        self._boxes = None
+        if self.shared is None:
+            nccl = self._nccl(way)
+            size = -(-(answer_at + 8 * self.spread.segment) // 256) * 256
+            self.shared = self._boxes = self._ranks.together_do(
+                lambda: Boxes(size, answer_at, self.spread, exchange, nccl)
+            )
         table = self._buffers.upload(np.array(self.shared.addresses, np.uint64))
-        self._world = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes)
+        together = 1 if self._boxes else self.spread.gpus
+        self._world = (self._ranks.rank, self.spread.gpus, self.spread.segment, pointer(table), set_bytes, together)
         # A barrier counts the blocks of all GPUs, each as many.
         own = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         self._blocks = min(self._ranks.each(own))
         self.reset()
+
+    def _mapped(self, size: int, way: str) -> PeerMemory | None:
+        """None where the ranks' memory is not to be mapped, or need not be and cannot be."""
+        together = min(self._ranks.each(self._ranks.together)) == self._ranks.size
+        if way == "peer" and not together:
+            raise Unavailable("ranks of several hosts cannot map one another's memory: exchange=nccl")
+        if self._ranks.size > 1 and (way not in ("auto", "peer") or not together):
+            return None
+        try:
+            return PeerMemory(size, self._ranks)
+        except Unavailable:
+            if way == "peer":
+                raise
+            return None
+
+    def _nccl(self, way: str) -> Nccl | None:
+        """What moves the boxes; None for the host."""
+        if way == "host":
+            return None
+        try:
+            require_nccl(self._ranks)
+        except Unavailable:
+            if way == "nccl":
+                raise
+            return None
+        return Nccl(self._ranks.world)
 
     @staticmethod
     def forecast(graph: Graph, directed: bool, gpus: int) -> int:
@@ -110,34 +153,78 @@ class Search:
     def reset(self) -> None:
         """As if no barrier had been; all ranks together."""
         driver.memset_d32(pointer(self._control), 0, CONTROL.itemsize // 4)
-        driver.memset_d32(self.shared.own, 0, SHARED_BYTES // 4)
+        driver.memset_d32(self.shared.own, 0, SHARED.itemsize // 4)
         self._target = 0
         driver.Context.synchronize()
         self._ranks.each(None)
 
-    def run(self, position: int, laps: Laps) -> np.ndarray:
-        """Search from a position; returns the record. Raises Unavailable, on all ranks, when one does not end.
+    def run(self, position: int, laps: Laps) -> tuple[np.ndarray, float]:
+        """Search from a position: the record, and seconds. Raises Unavailable, on all ranks, when one does not end.
 
-        laps: the time that the GPUs wait for one another, then that of the search.
+        laps: for the time that the GPUs wait for one another, then that of the search.
         """
-        grid, block = (self._blocks, 1), (THREADS, 1, 1)
+        seconds = self._alone(position) if self._boxes else self._met(position, laps)
+        seen = self._record()
+        if max(self._ranks.each(int(seen["late"]))):
+            self._give_up()
+        return seen, seconds
+
+    def _met(self, position: int, laps: Laps) -> float:
+        """One launch on every rank."""
         met = (self._target + self._blocks * self.spread.gpus) % 2**32
         with laps:
             self._meet.prepared_async_call(
-                grid, block, None, *self._world, self.shared.nbytes, self._target, self._timeout_ms
-            )
+                (self._blocks, 1), (THREADS, 1, 1), None,
+                *self._world, self.shared.nbytes, self._target, self._timeout_ms,
+            )  # fmt: skip
             laps.mark()
-            self._kernel.prepared_async_call(
-                grid, block, None, *self._world, *self._size, position, *self._arrays, met, *self._tail
-            )
+            self._launch(position, (1, EVERY_LEVEL, 0, 1, 0), met)
             self._ranks.each(None)
+        return laps.seconds()[1]
+
+    def _alone(self, position: int) -> float:
+        """A launch a level, by the host's clock."""
+        level, up, frontier, leaving = 1, 0, 1, 0
+        self._boxes.clear()
+        driver.Context.synchronize()
+        self._ranks.each(None)
+        begin, counts = time.perf_counter(), np.empty(1, SHARED)
+        while True:
+            # Barriers of this GPU's blocks count from 0 in every launch.
+            driver.memset_d32_async(pointer(self._control), 0, 1)
+            self._launch(position, (level, level, up, frontier, leaving), self._target)
+            seen = self._record()
+            up = int(seen["up"])
+            driver.memcpy_dtoh(counts, self.shared.own)
+            own = [int(counts[0][name][level % 3]) for name in ("found", "leaving")]
+            frontier, leaving, late = self._exchange.total(np.array([*own, seen["late"]], np.int64)).tolist()
+            if late:
+                self._give_up()
+            if not frontier:
+                break
+            self._boxes.share(self.shared.own + SHARED.itemsize + level % 3 * self._world[4])
+            level += 1
+        self._boxes.deliver()
+        self._launch(position, (level + 1, EVERY_LEVEL, up, 0, 0), self._target)
+        driver.Context.synchronize()
+        return time.perf_counter() - begin
+
+    def _launch(self, position: int, stage: tuple[int, ...], target: int) -> None:
+        """stage: as in gpus.cu; target: of the barriers so far."""
+        self._kernel.prepared_async_call(
+            (self._blocks, 1), (THREADS, 1, 1), None,
+            *self._world, *stage, *self._size, position, *self._arrays, target, *self._tail,
+        )  # fmt: skip
+
+    def _record(self) -> np.ndarray:
         driver.memcpy_dtoh(self._read, pointer(self._control))
-        seen = self._read[0]
-        if max(self._ranks.each(int(seen["late"]))):
-            self.reset()
-            raise Unavailable(f"fast-gpus gave up on {self._name} after {self._timeout_ms / 1000:g} s")
-        self._target = int(seen["target"])
-        return seen
+        self._target = int(self._read[0]["target"])
+        return self._read[0]
+
+    def _give_up(self) -> None:
+        """On all ranks together."""
+        self.reset()
+        raise Unavailable(f"fast-gpus gave up on {self._name} after {self._timeout_ms / 1000:g} s")
 
     def trace(self, levels: int) -> np.ndarray:
         """An entry a level."""
@@ -155,20 +242,24 @@ class Search:
 class FastGpus(Blockwise):
     """One root at a time over all ranks that were joined, a GPU each; alone on one.
 
-    Raises Unavailable, on every rank, where one has no GPU or not enough memory, or cannot map another's.
+    exchange: "peer", "nccl", "host", or "auto": peer where all ranks are of one host and map one another's memory,
+    otherwise nccl, or host where there is none.
+
+    Raises Unavailable, on every rank, where one has no GPU or not enough memory, or where peers or NCCL are asked for
+    and cannot be had.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, exchange: str = "auto") -> None:
         self.graph, self.root = graph, -1
         self.ranks = current()
-        if self.ranks.size > MOST or min(self.ranks.each(self.ranks.together)) < self.ranks.size:
-            raise Unavailable(f"fast-gpus is for up to {MOST} ranks of one host")
+        if self.ranks.size > MOST:
+            raise Unavailable(f"fast-gpus is for up to {MOST} ranks")
         self.ranks.together_do(device)
         self._exchange = Exchange(self.ranks.world, Spent())
         self._gated = Laps(3, gated=True)
         begin = time.perf_counter()
         self.ranks.together_do(self._make)
-        self.search.join()
+        self.search.join(self._exchange, exchange)
         self.construction = self.ranks.slowest(time.perf_counter() - begin)
         edges = EdgeCount(graph)
         self._whole, self._ends = edges.whole, edges.ends[self.search.ids]
@@ -197,8 +288,8 @@ class FastGpus(Blockwise):
         root = check_root(self.graph, root)
         begin = time.perf_counter()
         position = self.search.spread.position(int(self.search.place[root]))
-        seen = self.search.run(position, self._gated).copy()
-        _, seconds = self._gated.seconds()
+        seen, seconds = self.search.run(position, self._gated)
+        seen = seen.copy()
         self.root = root
         levels, _ = self.search.deliver()
         total = time.perf_counter() - begin

@@ -11,6 +11,11 @@
 //
 // Three bitmaps change places: the frontier, what is found, and the one before, which is cleared for the next level.
 // `visited` takes up the frontier at the beginning of a level, as others may have found vertices of any segment.
+//
+// Where the GPUs cannot map one another's memory, each has a box of its own for every other one, laid out as that one's
+// memory, and a launch is one level (cuda_gpus_apart.py): between two the host lets all GPUs' bitmaps of what was found
+// come together, which `absorb` puts into the next frontier, and after the last one the boxes' levels and parents go to
+// the vertices' owners, where `settle` takes them.
 #include "grid.cuh"
 #include "rows.cuh"
 
@@ -22,7 +27,7 @@ static constexpr uint32_t MANY = 64;
 
 // Mirrored in cuda_gpus.py. arrived: blocks of this GPU at barriers of its own; target: blocks of all at the others.
 struct Control {
-    uint32_t arrived, target, late, levels, switches, unused;
+    uint32_t arrived, target, late, levels, switches, up;  // up: how the last level went
     Count inspected, begun, searched;
     uint32_t pieces[3], more;
 };
@@ -38,10 +43,18 @@ struct Shared {
     uint32_t arrived, unused[19];
 };
 
+// Where a launch begins: a level, its frontier's vertices and the arcs that leave them, whether the level before went
+// bottom-up. It ends after level `last`, or when there are no more vertices.
+struct Stage {
+    uint32_t level, last, up;
+    Count frontiers, leaving;
+};
+
 struct World {
     uint32_t me, gpus, segment;  // segment: positions of a GPU, a multiple of 128
-    char *const *shared;         // every GPU's
+    char *const *shared;         // every GPU's, or its box
     Count set_bytes;             // of a bitmap
+    uint32_t together;           // GPUs whose blocks meet at barriers: all, or this one
 
     __device__ uint32_t words() const { return segment / 32; }
     __device__ uint32_t *set(uint32_t gpu, uint32_t number) const {
@@ -65,7 +78,7 @@ static __device__ uint4 &four(uint32_t *set, uint32_t w) { return reinterpret_ca
 static __device__ bool world_barrier(World world, uint32_t &target, unsigned long long deadline) {
     __syncthreads();
     bool came = true;
-    target += gridDim.x * world.gpus;
+    target += gridDim.x * world.together;
     if (threadIdx.x < world.gpus)
         asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(&world.counts(threadIdx.x)->arrived) : "memory");
     if (threadIdx.x == 0) {
@@ -103,9 +116,9 @@ static __device__ void add(World world, uint32_t slot, Count found, Count leavin
 // Wake the links, which rest some time after their last use, by reading a word in TOUCHED bytes of every other GPU's memory,
 // and leave together.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    meet(uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, Count bytes,
-         uint32_t target, uint32_t timeout_ms) {
-    const World world = {me, gpus, segment, shared, set_bytes};
+    meet(uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t together,
+         Count bytes, uint32_t target, uint32_t timeout_ms) {
+    const World world = {me, gpus, segment, shared, set_bytes, together};
     const unsigned long long deadline = now_ns() + timeout_ms * 1000000ull;
     uint32_t word, all = 0;
     for (uint32_t gpu = 0; gpu < gpus; gpu++)
@@ -142,7 +155,7 @@ static __device__ Count bottom_up(Place at, World world, Rows<O> in, const int *
 
 // k, m: vertices and arcs of the layout; root: its position; n: vertices of the graph that are this GPU's.
 template <typename O>
-static __device__ void search(World world, uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in,
+static __device__ void search(World world, Stage stage, uint32_t k, Count m, uint32_t root, Rows<O> out, Rows<O> in,
                               const int *first, const uint32_t *degrees, uint32_t *visited, uint32_t *gathered,
                               Piece *pieces, Control *control, uint32_t target, uint32_t n, const int4 *place,
                               const int *old, int4 *levels, int4 *parents, Level *trace, uint32_t traced,
@@ -157,32 +170,35 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
     int2 *answer = world.answer(world.me);
     Shared *counts = world.counts(world.me);
     uint32_t came = 0;
-    uint32_t frontier = 0, following = 1, spare = 2;
-    for (uint32_t w = thread; w < all; w += threads) {
+    const bool begins = stage.level == 1;
+    for (uint32_t w = thread; begins && w < all; w += threads) {
         // Bits beyond a GPU's last vertex count as visited.
         uint32_t gpu = w / words, there = (k + world.gpus - 1 - gpu) / world.gpus, low = (w - gpu * words) * 32;
         uint32_t beyond = there <= low ? EVERY : there - low < 32 ? EVERY << (there - low) : 0;
         uint32_t own = w == root / 32 ? 1u << root % 32 : 0;
         visited[w] = beyond | own;
         gathered[w] = 0;
-        world.set(world.me, frontier)[w] = own;
-        world.set(world.me, following)[w] = world.set(world.me, spare)[w] = 0;
+        world.set(world.me, 0)[w] = own;
+        world.set(world.me, 1)[w] = world.set(world.me, 2)[w] = 0;
     }
-    if (thread == 0) {
+    if (begins && thread == 0) {
         if (owns) answer[own_root] = {0, int(root)};
         control->arrived = control->late = control->levels = control->switches = 0;
         control->inspected = 0;
         trace[0].frontier = 0;
         for (int i = 0; i < 3; i++) counts->found[i] = counts->leaving[i] = control->pieces[i] = 0;
     }
-    if (!world_barrier(world, target, deadline)) goto late;
-    if (thread == 0) control->begun = now_ns();
+    if (begins) {
+        if (!world_barrier(world, target, deadline)) goto late;
+        if (thread == 0) control->begun = now_ns();
+    }
     {
-        Count frontiers = 1, arcs_out = degrees[root];
-        bool up = false;
-        uint32_t switches = 0, level = 1;
-        for (; frontiers; level++) {
+        Count frontiers = stage.frontiers, arcs_out = begins ? degrees[root] : stage.leaving;
+        bool up = stage.up;
+        uint32_t level = stage.level;
+        for (; frontiers && level <= stage.last; level++) {
             const uint32_t slot = level % 3, next = (level + 1) % 3;
+            const uint32_t frontier = (level - 1) % 3, following = slot, spare = next;
             uint32_t *reached = world.set(world.me, frontier);
             bool last = up;
             up = up ? double(frontiers) * beta * double(m) >= double(k) * k : arcs_out * alpha > m;
@@ -239,7 +255,7 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
                     }
                 }
             }
-            switches += up != last;
+            if (thread == 0 && up != last) control->switches++;
             add(world, slot, found, leaving, inspected, control, room);
             members = warp_sum(members);
             if (at.lane == 0 && members && level <= traced) atomicAdd(&trace[level - 1].frontier, uint32_t(members));
@@ -247,20 +263,41 @@ static __device__ void search(World world, uint32_t k, Count m, uint32_t root, R
             if (!world_barrier(world, target, deadline)) goto late;
             frontiers = *(volatile Count *)&counts->found[slot];
             arcs_out = *(volatile Count *)&counts->leaving[slot];
-            const uint32_t taken = frontier;
-            frontier = following, following = spare, spare = taken;
         }
         if (thread == 0) {
             control->levels = level - 1;
-            control->switches = switches;
+            control->up = up;
             control->target = target;
             control->searched = now_ns();
         }
+        // A level alone: what the others found is not here yet.
+        if (level > stage.last) return;
     }
     restore<THREADS>(n, place, old, visited + before, answer, levels, parents);
     return;
 late:
     if (threadIdx.x == 0) control->late = 1;
+}
+
+// What all GPUs found in a level, their bitmaps of all positions side by side, as the next frontier.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    absorb(uint32_t gpus, uint32_t words, const uint32_t *gathered, uint32_t *following) {
+    for (uint32_t w = blockIdx.x * THREADS + threadIdx.x; w < words; w += gridDim.x * THREADS) {
+        uint32_t bits = 0;
+        for (uint32_t gpu = 0; gpu < gpus; gpu++) bits |= gathered[size_t(gpu) * words + w];
+        following[w] = bits;
+    }
+}
+
+// Levels and parents of this GPU's vertices that another one found; of level -1 where it did not. They are on the level
+// that any of them says.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    settle(uint32_t gpus, uint32_t segment, const int2 *arrived, int2 *answer) {
+    for (uint32_t v = blockIdx.x * THREADS + threadIdx.x; v < segment; v += gridDim.x * THREADS)
+        for (uint32_t gpu = 0; gpu < gpus; gpu++) {
+            int2 theirs = arrived[size_t(gpu) * segment + v];
+            if (theirs.x >= 0) answer[v] = theirs;
+        }
 }
 
 // Rows of this GPU's vertices, of which each is the layout's number over gpus, with ends by position; a warp a row.
@@ -281,14 +318,15 @@ static __device__ void spread(uint32_t own, uint32_t me, uint32_t gpus, uint32_t
 
 #define KERNEL(O, SUFFIX)                                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_##SUFFIX(                                  \
-        uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t k, Count m,      \
+        uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t together,        \
+        uint32_t level, uint32_t last, uint32_t up, Count frontiers, Count leaving, uint32_t k, Count m,              \
         uint32_t root, const O *offsets, const int *ends, const O *in_offsets, const int *in_ends, const int *first,  \
         const uint32_t *degrees, uint32_t *visited, uint32_t *gathered, Piece *pieces, Control *control,              \
         uint32_t target, uint32_t n, const int4 *place, const int *old, int4 *levels, int4 *parents, Level *trace,    \
         uint32_t traced, double alpha, double beta, uint32_t timeout_ms) {                                            \
-        search<O>({me, gpus, segment, shared, set_bytes}, k, m, root, {offsets, ends}, {in_offsets, in_ends}, first,  \
-                  degrees, visited, gathered, pieces, control, target, n, place, old, levels, parents, trace, traced, \
-                  alpha, beta, timeout_ms);                                                                           \
+        search<O>({me, gpus, segment, shared, set_bytes, together}, {level, last, up, frontiers, leaving}, k, m,      \
+                  root, {offsets, ends}, {in_offsets, in_ends}, first, degrees, visited, gathered, pieces, control,   \
+                  target, n, place, old, levels, parents, trace, traced, alpha, beta, timeout_ms);                    \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                             \
         spread_##SUFFIX(uint32_t own, uint32_t me, uint32_t gpus, uint32_t segment, const O *whole,                   \

@@ -1,9 +1,12 @@
 """Run under a launcher by test_bfs_gpus_gpu.py: `fast` over the GPUs of several ranks against SciPy and the validator.
 
-    mpirun -n 2 python gpus_ranks.py 2 11
+    mpirun -n 2 python gpus_ranks.py 2 11 auto
 
-on two ranks, with eleven graphs. Where ranks share a GPU, every barrier waits for the driver to change between them.
+on two ranks, with eleven graphs and a way to exchange. Where ranks share a GPU, every barrier waits for the driver to
+change between them.
 """
+
+import sys
 
 import numpy as np
 from bfs_cases import spoiled, star, undirected
@@ -33,7 +36,7 @@ def more_graphs():
 
 
 def searches(graph):
-    solver = FastGpus(graph)
+    solver = FastGpus(graph, exchange=sys.argv[3])
     for root in bfs.queries(graph, 2, 7):
         run = solver.run(root)
         solver.validate()
@@ -52,7 +55,7 @@ def searches(graph):
 
 def wrong_answers():
     graph = undirected(70, np.random.default_rng(1).integers(0, 70, (120, 2)))
-    solver, root = FastGpus(graph), bfs.queries(graph, 1, 1)[0]
+    solver, root = FastGpus(graph, exchange=sys.argv[3]), bfs.queries(graph, 1, 1)[0]
     solver.run(root)
     answer = solver.answer()
     for what, *arrays in spoiled(graph, root, answer["levels"], answer["parents"]):
