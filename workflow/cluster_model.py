@@ -56,7 +56,7 @@ def measure(arguments: argparse.Namespace) -> None:
         name = "-".join(str(value) for value in point.values())
         with beside(arguments.out / f"{name}.npz") as part, part.open("wb") as file:
             np.savez_compressed(file, levels=np.stack(levels).astype(np.int8))
-        _write(arguments.out / f"{name}.json", json.dumps(point | {"searches": searches}))
+        _write(arguments.out / f"{name}.json", json.dumps(point | {"told": solver.told, "searches": searches}))
     solver.close()
 
 
@@ -80,18 +80,18 @@ def _read(path: Path) -> dict[str, Any]:
     return point
 
 
-def _counts(point: dict[str, Any], processes: int) -> list[Counted]:
-    """Of every search of a point."""
+def _counts(point: dict[str, Any], processes: int, told: bool = False) -> list[Counted]:
+    """Of every search of a point. told: see saitan.bfs.cluster_count.count."""
     graph = GENERATORS["kronecker"](scale=point["scale"], seed=SEED)
     searches = zip(point["levels"].astype(np.int32), point["searches"], strict=True)
-    return [count(graph, levels, search["direction"], processes) for levels, search in searches]
+    return [count(graph, levels, search["direction"], processes, told) for levels, search in searches]
 
 
 def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | None) -> list[dict[str, Any]]:
     """Rows of the table, of one backend: every point measured and modelled, then those that are only modelled."""
-    counts = [_counts(point, point["ranks"]) for point in points]
+    counts = [_counts(point, point["ranks"], point["told"]) for point in points]
     fitted = [
-        (counted, *(np.array(search[name]) for name in ("compute", "communication")))
+        (counted, search["seconds"], *(np.array(search[name]) for name in ("compute", "communication")))
         for own, point in zip(counts, points, strict=True)
         for counted, search in zip(own, point["searches"], strict=True)
     ]

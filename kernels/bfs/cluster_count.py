@@ -2,6 +2,8 @@
 
 Levels and directions of a search (they are the same on any number of processes) say all: a head is found in every block
 of its row whose column holds one of its tails on the level before; bottom-up a block's rows are read up to that tail.
+Where processes are told of one another's finds (cuda_cluster_peers.py), a block that its process makes last is left out
+for heads that are found in the others' first ones, as if all of these had ended by then.
 """
 
 from __future__ import annotations
@@ -65,22 +67,30 @@ def _frontier_arcs(offsets, heads, levels, part, holders, inspected):
 
 
 @njit(cache=True)
-def _searched_arcs(offsets, tails, levels, upwards, part, parts, holders, inspected):
-    """Bottom-up: in level l, of every vertex that is not on a level up to l the arcs of each block up to a hit."""
+def _searched_arcs(offsets, tails, levels, upwards, part, holders, turns, inspected, looked):
+    """Bottom-up: in level l, of every vertex that is not on a level up to l the arcs of each block up to a hit.
+
+    turns: int64 [parts, parts], 1 for blocks whose heads are looked for only where none of turn 0 has found them.
+    inspected: int64 [levels, processes]; looked: int64 [turns, levels, parts], heads looked for in a row's blocks.
+    """
     # The level and vertex for which a block's row was read up to a hit.
-    done = np.full(parts, -1, np.int64)
+    done = np.full(len(holders), -1, np.int64)
     for v in range(len(levels)):
-        last = levels[v] if levels[v] >= 0 else len(upwards)
+        last, row = levels[v] if levels[v] >= 0 else len(upwards), v // part
         for level in range(min(last, len(upwards))):
             if not upwards[level]:
                 continue
-            this = v * len(upwards) + level
-            for i in range(offsets[v], offsets[v + 1]):
-                column = tails[i] // part
-                if done[column] != this:
-                    inspected[level, holders[v // part, column]] += 1
-                    if levels[tails[i]] == level:
-                        done[column] = this
+            this, found = v * len(upwards) + level, False
+            for turn in range(len(looked)):
+                if found:
+                    break
+                looked[turn, level, row] += 1
+                for i in range(offsets[v], offsets[v + 1]):
+                    column = tails[i] // part
+                    if done[column] != this and turns[row, column] == turn:
+                        inspected[level, holders[row, column]] += 1
+                        if levels[tails[i]] == level:
+                            done[column], found = this, True
 
 
 @njit(cache=True)
@@ -98,32 +108,39 @@ def _sent_parents(offsets, tails, levels, part, slice_, parts, places, parents):
             parents[levels[v] - 1] += 1
 
 
-def _heads(made: Partition, levels: np.ndarray, upwards: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counted.opened and Counted.reached."""
-    last = len(upwards)
-    found = np.zeros((made.parts, last + 2), np.int64)
-    np.add.at(found, (np.arange(len(levels)) // made.part, np.where(levels < 0, last + 1, levels)), 1)
-    # Of every part, by level: what is not reached when it begins.
-    left = (found.sum(axis=1, keepdims=True) - np.cumsum(found, axis=1))[:, :last]
+def _reached(made: Partition, levels: np.ndarray, last: int) -> np.ndarray:
+    """Counted.reached of so many levels."""
+    there = levels >= 0
+    found = np.zeros((made.parts, last + 1), np.int64)
+    np.add.at(found, (np.flatnonzero(there) // made.part, levels[there]), 1)
     rows = np.array([[row for row, _ in made.blocks(process)] for process in range(made.processes)])
-    opened, reached = (table[rows].sum(axis=1).max(axis=0) for table in (left, found[:, 1 : last + 1]))
-    return opened * upwards, reached
+    return found[:, 1:][rows].sum(axis=1).max(axis=0)
 
 
-def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: int) -> Counted:
-    """levels: int32 [n] of a search; directions: of every level that it made."""
+def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: int, told: bool = False) -> Counted:
+    """levels: int32 [n] of a search; directions: of every level that it made; told: of what others have found."""
     made, backward = Partition(graph.n, processes), reverse(graph)
     everywhere = range(made.parts)
     holders = np.array([[made.holder(row, column) for column in everywhere] for row in everywhere])
     places = np.array([[made.members(row).index(holders[row, column]) for column in everywhere] for row in everywhere])
-    down, up = (np.zeros((len(directions), processes), np.int64) for _ in range(2))
+    turns = np.zeros((made.parts, made.parts), np.int64)
+    if told:
+        for process in range(processes):
+            for place, block in enumerate(made.blocks(process)):
+                turns[block] = place != made.begins(process)
+    down, up, opened = (np.zeros((len(directions), processes), np.int64) for _ in range(3))
+    looked = np.zeros((1 + turns.max(), len(directions), made.parts), np.int64)
     upwards = np.array([direction != TOP_DOWN for direction in directions])
     _frontier_arcs(graph.offsets, graph.targets, levels, made.part, holders, down)
     rows = (backward.offsets, backward.targets, levels)
-    _searched_arcs(*rows, upwards, made.part, made.parts, holders, up)
+    _searched_arcs(*rows, upwards, made.part, holders, turns, up, looked)
+    for process in range(processes):
+        for block in made.blocks(process):
+            opened[:, process] += looked[turns[block], :, block[0]]
     inspected = np.where(upwards[:, None], up, down)
     parents = np.zeros(len(directions), np.int64)
     _sent_parents(*rows, made.part, made.slice, made.parts, places, parents)
     bitmaps = 4 * made.words * (made.parts - 1) * len(set(made.pair(0)))
-    sizes = (inspected.sum(axis=1), inspected.max(axis=1), *_heads(made, levels, upwards))
+    reached = _reached(made, levels, len(directions))
+    sizes = (inspected.sum(axis=1), inspected.max(axis=1), opened.max(axis=1), reached)
     return Counted(graph.n, graph.m, processes, *sizes, bitmaps, parents)

@@ -4,11 +4,11 @@ A level takes what its slowest process computes, a message's latency for each of
 
     (level + call) b + arc a + probe p + opened o + reached r + word w + latency c log2 P + bytes / rate
 
-b blocks of a process, one or two; a arcs that leave the frontier, p arcs looked at bottom-up, o heads that are looked
-for, r heads that are found and w words of bitmaps, of the process that has most of P; counted by the partition itself
-on real searches (cluster_count.py). Seconds of each come from what every level of them computed, call, latency and rate
-from what its messages took, or latency and rate from a network that is given. saitan.workflow.cluster_model measures
-and draws.
+and a search `start` beside its levels. b blocks of a process, one or two; a arcs that leave the frontier, p arcs looked
+at bottom-up, o heads that are looked for, r heads that are found and w words of bitmaps, of the process that has most
+of P; counted by the partition itself on real searches (cluster_count.py). Seconds of each come from what every level of
+them computed, call, latency and rate from what its messages took, or latency and rate from a network that is given,
+`start` from what is left of the search. saitan.workflow.cluster_model measures and draws.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLLECTIVES = 5
 class Model:
     """Seconds a block of a level, an arc top-down, one bottom-up, a head looked for, one found, a word; call: seconds
     that exchanging a block's heads takes even alone; latency: seconds of a collective a doubling of the processes;
-    rate: bytes a second that a process sends.
+    rate: bytes a second that a process sends. start: seconds of a search.
     """
 
     level: float
@@ -41,16 +41,19 @@ class Model:
     call: float
     latency: float
     rate: float
+    start: float
 
     @classmethod
-    def fitted(cls, measured: list[tuple[Counted, np.ndarray, np.ndarray]]) -> Model:
-        """measured: what was counted of a search, and of every level the seconds that the slowest process computed and
-        that messages moved. Without a search of several processes messages have no latency and cost no bytes.
+    def fitted(cls, measured: list[tuple[Counted, float, np.ndarray, np.ndarray]]) -> Model:
+        """measured: what was counted of a search, its seconds, and of every level those that the slowest process
+        computed and that messages moved. Without a search of several processes messages have no latency and cost no
+        bytes.
         """
-        searches, computed, moved = zip(*measured, strict=True)
+        searches, seconds, computed, moved = zip(*measured, strict=True)
+        beside = [whole - c.sum() - m.sum() for whole, c, m in zip(seconds, computed, moved, strict=True)]
         call, latency, slowness = _fit([_messages(counted) for counted in searches], moved)
         costs = _fit([_work(counted) for counted in searches], computed)
-        return cls(*costs, call, latency, 1 / slowness if slowness else np.inf)
+        return cls(*costs, call, latency, 1 / slowness if slowness else np.inf, max(0.0, float(np.mean(beside))))
 
     def compute(self, counted: Counted) -> float:
         """Seconds that the slowest process of a search computes."""
@@ -63,7 +66,7 @@ class Model:
 
     def seconds(self, counted: Counted) -> float:
         """Of a search."""
-        return self.compute(counted) + self.communication(counted)
+        return self.start + self.compute(counted) + self.communication(counted)
 
 
 def enlarged(counted: Counted, times: int) -> Counted:

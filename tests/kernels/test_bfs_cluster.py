@@ -68,6 +68,14 @@ def test_threads_check_all_arcs_between_them(threads):
         assert checked([head])[:2] == (tail, head)
 
 
+@needs_ranks
+def test_memory_holds_the_blocks_and_the_parts():
+    graph = GENERATORS["kronecker"](scale=6, seed=3)
+    solver = bfs.prepare(graph, "cluster", "cpu")
+    # Rows of the symmetric block once; per vertex level, parent, degree, ends, found, a bit in four bitmaps.
+    assert solver.memory == 8 * 65 + 4 * graph.m + 64 * (4 + 4 + 8 + 8 + 4) + 4 * 64 // 8
+
+
 @pytest.mark.parametrize("share", [0, 1e-4, 0.01, 0.2, 1])
 def test_a_coded_bitmap_is_the_bitmap(share):
     draw = np.random.default_rng(3)

@@ -3,7 +3,13 @@
 INIT = '''
 """A toy problem: a sum over ranks."""
 import numpy as np
-from saitan.problem import Input, Metric, Reference, Variant
+from saitan.problem import Input, Metric, Reference, Unavailable, Variant
+from saitan.ranks import current
+class Lacks(Variant):
+    def load(self, backend, name="the variant"):
+        if current().rank == 1:
+            raise Unavailable("there is no device")
+        return super().load(backend, name)
 TITLE = "Sums over ranks"
 INPUTS, INSTANCE, TRACES = {}, {}, {}
 OUTPUTS = {"sums": "[1]"}
@@ -12,7 +18,9 @@ HEADLINE = "time"
 VARIANTS = {
     name: Variant("a sum", cpu=f"saitan.sums.cpu:{name.title()}", ranks=range(1, 9))
     for name in ("right", "raises", "killed", "wrong", "waits")
-} | {"alone": Variant("one process", cpu="saitan.sums.cpu:Right")}
+}
+VARIANTS["alone"] = Variant("one process", cpu="saitan.sums.cpu:Right")
+VARIANTS["lacks"] = Lacks("a sum", cpu="saitan.sums.cpu:Right", ranks=range(1, 9))
 def instance(inputs):
     return None
 def queries(nothing, count, seed):

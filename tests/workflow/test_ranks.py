@@ -101,6 +101,14 @@ def test_what_all_ranks_find_wrong_is_one_line(measured):
     assert printed[0].startswith("error: rank ") and printed[0].endswith("all are wrong") and not output.exists()
 
 
+def test_what_one_rank_lacks_leaves_the_point_out_and_is_named(measured):
+    """As where one has no GPU and the others have."""
+    status, printed, logged, output = measured("lacks")
+    said = json.loads(pq.read_schema(output).metadata[b"saitan"])["unavailable"]
+    assert status == 0 and said.startswith("rank 1 of 2 on ") and said.endswith(": there is no device")
+    assert logged[0] == f"left out: {said}" and logged[0] in printed and pq.read_table(output).num_rows == 0
+
+
 def test_a_killed_rank_ends_the_job_and_is_named(measured):
     status, printed, logged, output = measured("killed")
     assert status == 1 and printed[-1] == logged[-1]
