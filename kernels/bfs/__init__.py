@@ -10,11 +10,12 @@ solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind
 Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
 cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
 GPU together), validate.py; over processes partition.py, cluster_blocks.py, cluster.py, cpu_cluster.py with
-cluster_step.py, cuda_cluster.py with cluster.cu, cuda_cluster_share.py, cluster_code.py, cluster_validate.py; then
-layout.py, cpu_parts.py, cpu_levels.py, trial.py, cpu_fast.py, cuda_fast.py with fast.cu and road.cu (`fast`),
-spread.py, cuda_gpus.py with gpus.cu (`fast` on several GPUs), hops.py, cuda_hops.py with tree.cu, cpu_phast.py,
-cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with many.cu, many_answer.cu and many_parents.cu
-(`fast-many`). peers.py: other people's solvers. NOTES.md: floors and measurements.
+cluster_step.py, cuda_cluster.py with cuda_cluster_part.py, cuda_cluster_peers.py and cluster.cu, cuda_cluster_share.py,
+cluster_code.py, cluster_validate.py; then layout.py, cpu_parts.py, cpu_levels.py, trial.py, cpu_fast.py, cuda_fast.py
+with fast.cu and road.cu (`fast`), spread.py, cuda_gpus.py and cuda_gpus_apart.py with gpus.cu (`fast` on several GPUs),
+hops.py, cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with
+many.cu, many_answer.cu and many_parents.cu (`fast-many`). peers.py: other people's solvers. NOTES.md: floors and
+measurements.
 """
 
 from __future__ import annotations

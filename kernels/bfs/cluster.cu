@@ -6,7 +6,7 @@
 // `scan` and `pack` put what a member sends side by side in the order of the vertices, `unpack` writes what arrived.
 #include "block.cuh"
 
-// What `take` and `unpack` count, and parents that other members found; mirrored in cuda_cluster.py.
+// What `take` and `unpack` count, and parents that other members found; mirrored in cuda_cluster_part.py.
 struct Exchanged {
     Count found, leaving, moved;
 };
@@ -14,11 +14,13 @@ struct Exchanged {
 enum { SENT, AWAITED };
 
 // A part before a search. vertices: of the part that the graph has; root: its number from 0 in the part, -1 where it is
-// in another one, `number` in the graph. levels, parents: of the slice of `slice` vertices from `first` on.
+// in another one, `number` in the graph. levels, parents: of the slice of `slice` vertices from `first` on. level: of the
+// frontier, which `merge` makes the next one.
 extern "C" __global__ void __launch_bounds__(THREADS)
     begin(int words, int vertices, int root, int number, uint32_t *visited, uint32_t *frontier, int first, int slice,
-          int *levels, int *parents) {
+          int *levels, int *parents, int *level) {
     int i = blockIdx.x * THREADS + threadIdx.x;
+    if (i == 0) *level = 0;
     if (i < slice) levels[i] = first + i == root ? 0 : -1, parents[i] = first + i == root ? number : -1;
     if (i < words) {
         // Bits beyond the last vertex count as visited, so that no step looks at them.
@@ -33,8 +35,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 // lies there.
 extern "C" __global__ void __launch_bounds__(THREADS)
     merge(int words, int members, const uint32_t *const *sets, uint32_t *gathered, uint32_t *visited,
-          uint32_t *frontier) {
+          uint32_t *frontier, int *level) {
     int w = blockIdx.x * THREADS + threadIdx.x;
+    if (w == 0) ++*level;
     if (w >= words) return;
     uint32_t found = 0;
     for (int m = 0; m < members; m++) {
@@ -68,7 +71,7 @@ static __device__ void add_up(Count found, Count leaving, Count moved, Exchanged
 // The owner's slice, parents read where they were found. found: every member's parents of the part.
 extern "C" __global__ void __launch_bounds__(THREADS)
     take(int words, int slice_words, int owner, int members, const uint32_t *gathered, const int *const *found,
-         int level, int *levels, int *parents, const Count *degrees, Exchanged *record) {
+         const int *level, int *levels, int *parents, const Count *degrees, Exchanged *record) {
     int lane = threadIdx.x % 32, w = blockIdx.x * THREADS + threadIdx.x, first = owner * slice_words;
     uint32_t any = 0;
     for (int m = 0; m < members && w < slice_words; m++) any |= gathered[size_t(m) * words + first + w];
@@ -78,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (!(__shfl_sync(EVERY, any, from) >> lane & 1)) continue;
         int m = owner;
         while (!(gathered[size_t(m) * words + first + word] >> lane & 1)) m = m + 1 == members ? 0 : m + 1;
-        levels[v] = level;
+        levels[v] = *level;
         parents[v] = found[m][first * 32 + v];
         leaving += degrees[v];
         moved += m != owner;

@@ -91,6 +91,9 @@ class ClusterLevels:
         """Agree on what was found, send parents. Returns each own slice's new vertices and arcs."""
         raise NotImplementedError
 
+    def free(self) -> None:
+        """Give back what no collector does."""
+
     def start(self, root: int) -> Found:
         self.phases = {name: [] for name in NOTED}
         for part in self.parts.values():
@@ -126,6 +129,8 @@ class ClusterSolver(Blockwise):
     """
 
     transfer = 0.0
+    # Whether a rank leaves out what others have found in the same level.
+    told = False
 
     def __init__(self, graph: Graph | ArcParts, alpha: float, beta: float) -> None:
         begin = time.perf_counter()

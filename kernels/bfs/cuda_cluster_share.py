@@ -21,7 +21,8 @@ from saitan.bfs import cluster_step
 from saitan.bfs.cluster import ClusterLevels, ClusterSolver, Part
 from saitan.bfs.cluster_blocks import Block
 from saitan.bfs.cpu_cluster import HostLevels, HostPart
-from saitan.bfs.cuda_cluster import NON_BLOCKING, SENT, forecast_steps, steps_of
+from saitan.bfs.cuda_cluster import NON_BLOCKING
+from saitan.bfs.cuda_cluster_part import SENT, forecast_steps, steps_of
 from saitan.bfs.cuda_share import Ratio
 from saitan.bfs.cuda_step import RECORD, DeviceStep, blocks, launch
 from saitan.bfs.partition import Partition
@@ -38,8 +39,10 @@ from saitan.ranks import current
 class SharedPart(HostPart):
     """Its sets on the host are page-locked; `attach` gives it those of the device.
 
-    frontier_at, visited_at, following_at, found_at: addresses on the device.
+    frontier_at, visited_at, following_at, found_at: addresses on the device; stream: the default one.
     """
+
+    stream = None
 
     def __init__(self, number: int, partition: Partition, members: Exchange, compress: bool) -> None:
         super().__init__(number, partition, members, compress)
@@ -192,7 +195,7 @@ class Cluster(ClusterSolver):
     def _made(self) -> SharedLevels:
         for part in self.parts.values():
             part.attach(self.buffers)
-        steps = steps_of(self.blocks_held, self.partition, self.buffers)
+        steps = steps_of(self.blocks_held, self.parts, self.buffers)
         return SharedLevels(self.blocks_held, self.parts, self.world, self.spent, steps, self._ratio)
 
     def run(self, root: int) -> Run:

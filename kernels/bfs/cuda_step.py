@@ -34,10 +34,10 @@ def blocks(threads: int) -> tuple[int, int]:
     return max(1, -(-threads // BLOCK)), 1
 
 
-def launch(kernel, grid: tuple[int, int], *arguments) -> None:
+def launch(kernel, grid: tuple[int, int], *arguments, stream=None) -> None:
     """Queue a prepared kernel in blocks of BLOCK threads; device arrays stand for their addresses."""
     given = [pointer(a) if hasattr(a, "gpudata") else a for a in arguments]
-    kernel.prepared_async_call(grid, (BLOCK, 1, 1), None, *given)
+    kernel.prepared_async_call(grid, (BLOCK, 1, 1), stream, *given)
 
 
 class Rows:
@@ -78,14 +78,17 @@ class DeviceStep:
 
     forward: the tails' rows, heads numbered from 0; backward: the heads' rows of tails, the same object where the block
     is symmetric; both on the host or both on the device. first_tail: number of tail 0, which parents are counted from.
+    stream: on which all is queued, the default one for None.
     """
 
-    def __init__(self, forward: Graph | Rows, backward: Graph | Rows, buffers: Buffers, first_tail: int = 0) -> None:
+    def __init__(
+        self, forward: Graph | Rows, backward: Graph | Rows, buffers: Buffers, first_tail: int = 0, stream=None
+    ) -> None:
         if isinstance(forward, Graph):
             uploaded = Rows.upload(forward, buffers)
             forward, backward = uploaded, uploaded if backward is forward else Rows.upload(backward, buffers)
         self.forward, self.backward = forward, backward
-        self.first_tail = first_tail
+        self.first_tail, self._stream = first_tail, stream
         self.record = buffers.empty(1, RECORD)
         self._width = words(backward.n)
         self._grid = (8 * device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT), 1)
@@ -104,11 +107,10 @@ class DeviceStep:
         self._commit = self._call(f"commit_{out}", "iPPPPiP")
         self._call(f"mark_large_{into}", "iPP")(blocks(backward.n), backward.n, self._in[0], self._large_at)
 
-    @staticmethod
-    def _call(name: str, arguments: str):
+    def _call(self, name: str, arguments: str):
         """Queues a kernel of level.cu: grid, then its arguments."""
-        call = function("bfs", "level", name, arguments).prepared_async_call
-        return lambda grid, *given: call(grid, (BLOCK, 1, 1), None, *given)
+        call, stream = function("bfs", "level", name, arguments).prepared_async_call, self._stream
+        return lambda grid, *given: call(grid, (BLOCK, 1, 1), stream, *given)
 
     @staticmethod
     def forecast(forward: Graph, backward: Graph) -> int:
@@ -123,7 +125,7 @@ class DeviceStep:
 
     def forget(self) -> None:
         """The record to 0."""
-        driver.memset_d32_async(self._record_at, 0, RECORD.itemsize // 4)
+        driver.memset_d32_async(self._record_at, 0, RECORD.itemsize // 4, self._stream)
 
     def top_down(self, frontier: int, visited: int, following: int, parents: int, first: int, last: int) -> None:
         """From words [first, last) of the frontier; following: cleared before. All sets by their addresses."""
