@@ -10,7 +10,7 @@ from saitan import compression
 from saitan.compression import ladder
 from saitan.compression.cpu_errors import STEP, compare
 from saitan.compression.data import make
-from saitan.compression.errors import Errors
+from saitan.compression.errors import Errors, counters
 from saitan.compression.validate import judge
 from saitan.problem import Invalid, Unavailable, check_parameters
 
@@ -248,6 +248,9 @@ def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
         with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values differ$"):
             judge(one, kept, 0.0, mantissa, 9)
         assert judge(clean, kept, 0.0, mantissa, 9).says == "every value, to the bit"
+    # All bits are kept where an absolute bound is in their place.
+    with pytest.raises(Invalid, match=r"are off by more than 0\.5, or are special"):
+        judge(one, 52, 0.5, 52, 9)
     assert judge(clean, 0, 0.0, 52, 9).says == "every value, relative error at most 2^-1"
     assert judge(clean, -1, 0.0, 52, 9).says == "nothing: a fixed rate has no bound"
 
@@ -380,3 +383,15 @@ def test_what_other_compressors_take_is_checked_before_they_are_called(variant, 
     for wrong, says in ((least - 1, f"at least {least}"), (most + 1, f"at most {most}")):
         with pytest.raises(ValueError, match=f"{name} must be {says}, not {wrong}"):
             check_parameters(variant, {name: wrong}, known)
+
+
+def test_rates_are_of_the_array_and_not_of_the_stream():
+    told = counters(800, 200, 4.0, 2.0, 1600, {"norm_error": 0.5})
+    assert told == {
+        "ratio": 4.0,
+        "compress_bytes_s": 200.0,
+        "decompress_bytes_s": 400.0,
+        "workspace": 2.0,
+        "norm_error": 0.5,
+    }
+    assert counters(0, 80, 4.0, 2.0, 1600, {"norm_error": 0.5}) == {}
