@@ -187,6 +187,12 @@ def test_cubins_are_those_of_the_device_or_asked_for():
     assert made.cubins_of(on["cpu"]) == []
 
 
+def test_a_kernel_is_compiled_again_when_a_header_beside_it_or_shared_changes():
+    headers = plan().headers_of("sssp")
+    found = {f"kernels/{path.parent.name}/{path.name}" for path in (ROOT / "kernels").glob("*/*.cuh")}
+    assert set(headers) == {path for path in found if path.split("/")[1] in ("sssp", "cuda")} != found
+
+
 def test_variants_that_cannot_run_are_named(monkeypatch):
     made = plan(settings={"backend": "cuda"}, machine=GPU, variants=["adaptive", "scipy"])
     assert {point.variant for point in made.points} == {"adaptive"}

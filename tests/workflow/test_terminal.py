@@ -6,6 +6,7 @@ import pytest
 from plans import plan
 from samples import seconds, write_samples
 from snakemake_interface_logger_plugins.common import LogEvent
+from tiny import ROOT
 
 from saitan.workflow.terminal import Ending, Progress, show
 
@@ -78,3 +79,22 @@ def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypa
     said = capsys.readouterr().err.splitlines()
     assert "failed: generate grid: the disk is full" in said
     assert said[-1].startswith(f"{made.report} cannot be written: ")
+
+
+@pytest.mark.parametrize("graph", ["grid", "hidden"])
+def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing_to_measure(
+    graph, tmp_path, monkeypatch, capsys
+):
+    made = plan(graphs=[graph], absent={"hidden": "no mirror has it"})
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    (tmp_path / "config/peers.yaml").symlink_to(ROOT / "config/peers.yaml")
+    for file in (made.report, made.summary):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("of an earlier run")
+    monkeypatch.chdir(tmp_path)
+    Ending(made).failed()
+    kept = (tmp_path / made.report).read_text() == "of an earlier run"
+    assert kept == (graph == "hidden") and not (tmp_path / made.summary).exists()
+    said = capsys.readouterr().err.splitlines()
+    assert (f"report: {made.report}" in said) != kept and any(" left out" in line for line in said)
