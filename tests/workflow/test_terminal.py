@@ -86,9 +86,7 @@ def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing
     graph, tmp_path, monkeypatch, capsys
 ):
     made = plan(graphs=[graph], absent={"hidden": "no mirror has it"})
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
-    (tmp_path / "config/peers.yaml").symlink_to(ROOT / "config/peers.yaml")
+    (tmp_path / "config").symlink_to(ROOT / "config")
     for file in (made.report, made.summary):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("of an earlier run")
