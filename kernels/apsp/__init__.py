@@ -14,12 +14,12 @@ matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are 
 
 Read variants.py (what there is), instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or
 cuda.py with batched.cu and floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`),
-sweep.py with cpu_sweep.py or cuda_sweep.py and sweep.cu (maps), rivals.py (which of them on a small graph), dense.py
-with cpu_dense.py or cuda_dense.py, diagonal.cu and dense.cu (dense matrices, on the product of `tropical`),
-cuda_few_arcs.py with few_arcs.cu (the same by few arcs a row), validate.py and references.py. streaming.py: slabs and
-reductions; coding.py, order.py, packing.py with packing.cu and stored.py: the coded matrix of FORMAT.md. Closures of
-matrices and floats are checked by closure_check.py with rounding.py. paths.py: `tropical.path`. peers.py: other
-people's solvers. NOTES.md: floors and measurements.
+feedback.py with combine.cu (which rows follow from others), sweep.py with cpu_sweep.py or cuda_sweep.py and sweep.cu
+(maps), rivals.py (which of them on a small graph), dense.py with cpu_dense.py or cuda_dense.py, diagonal.cu and
+dense.cu (dense matrices, on the product of `tropical`), cuda_few_arcs.py with few_arcs.cu (the same by few arcs a row),
+validate.py and references.py. streaming.py: slabs and reductions; coding.py, order.py, packing.py with packing.cu and
+stored.py: the coded matrix of FORMAT.md. Closures of matrices and floats are checked by closure_check.py with
+rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and measurements.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A vertex that comes nearer enters the
 queue of near vertices if it lies below the bound, otherwise the list of far ones, once each; when the queue is empty
 the bound rises and the list is looked through. No heap: a push is one store, and with the bound rising by a good step
-few vertices are relaxed twice. Maps of integer weights are swept instead (cpu_sweep.py).
+few vertices are relaxed twice. Where all sources are asked for, some are searched and the rows of the others follow
+(feedback.py). Maps of integer weights are swept instead (cpu_sweep.py).
 
 1. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
 """
@@ -21,6 +22,7 @@ from saitan.apsp.batches import counters, widening
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.cpu_dense import FloydWarshallBlocked
 from saitan.apsp.cpu_sweep import Swept
+from saitan.apsp.feedback import plan_of
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
 from saitan.problem import Run
@@ -31,6 +33,8 @@ NEAR, FAR = np.uint8(1), np.uint8(2)
 # Columns of a worker's row of `report`, a cache line and more apart.
 OVERFLOW, RELAXED = 0, 1
 REPORT_WIDTH = 16
+# Columns of a row that a core combines at a time.
+WIDTH = 2048
 
 
 @njit(cache=True)
@@ -92,14 +96,46 @@ def _source(offsets, targets, weights, row, source, delta, limit, queue, far, st
 
 
 @njit(parallel=True, cache=True)
-def _sources(offsets, targets, weights, matrix, first, delta, limit, queues, fars, states, reports):
-    """Fill the matrix; worker w takes every len(queues)-th source."""
+def _sources(offsets, targets, weights, matrix, first, rows, delta, limit, queues, fars, states, reports):
+    """Fill some rows of the matrix, of which row 0 is that of `first`; worker w takes every len(queues)-th of them."""
     workers = len(queues)
     for w in prange(workers):
-        for r in range(w, len(matrix), workers):
+        for k in range(w, len(rows), workers):
+            r = rows[k]
             _source(
                 offsets, targets, weights, matrix[r], first + r, delta, limit, queues[w], fars[w], states[w], reports[w]
             )
+
+
+@njit(parallel=True, cache=True)
+def _combine(rows, offsets, arcs, matrix, limit, width):
+    """Fill rows of the matrix, one after the other, from those that their arcs lead to (Plan of feedback.py).
+
+    Every core has some columns. Returns whether a distance does not fit.
+    """
+    n = matrix.shape[1]
+    parts = (n + width - 1) // width
+    lost = np.zeros(parts, np.bool_)
+    for worker in prange(parts):
+        part = np.int64(worker)
+        low = part * width
+        count = min(n, low + width) - low
+        for k in range(len(rows)):
+            row = matrix[rows[k], low : low + count]
+            row[:] = limit
+            for i in range(offsets[k], offsets[k + 1]):
+                there, weight = matrix[arcs[i, 0], low : low + count], arcs[i, 1]
+                for c in range(count):
+                    candidate = there[c] + weight
+                    if there[c] < limit and candidate < row[c]:
+                        row[c] = candidate
+            if low <= rows[k] < low + count:
+                row[rows[k] - low] = 0
+            for c in range(count):
+                if row[c] == limit:
+                    for i in range(offsets[k], offsets[k + 1]):
+                        lost[part] |= matrix[arcs[i, 0], low + c] < limit
+    return lost.any()
 
 
 class NearFar(CpuSolver):
@@ -111,6 +147,7 @@ class NearFar(CpuSolver):
         self._queues, self._fars = (np.empty((self._workers, n), np.int32) for _ in range(2))
         self._states = np.zeros((self._workers, n), np.uint8)
         self.matrix = self.new_matrix(instance.sources, self.dtype)
+        self.plan = plan_of(self.graph, n) if instance.sources == n else None
 
     @property
     def memory(self) -> int:
@@ -119,6 +156,8 @@ class NearFar(CpuSolver):
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
         first, count = self.instance.range_of(query)
+        plan = self.plan if count == self.graph.n else None
+        rows = np.arange(count, dtype=np.int32) if plan is None else plan.searched
 
         def attempt(dtype: np.dtype) -> int:
             if dtype != self.dtype:
@@ -131,6 +170,7 @@ class NearFar(CpuSolver):
                 graph.weights,
                 self.matrix[:count],
                 first,
+                rows,
                 delta,
                 limit,
                 self._queues,
@@ -138,7 +178,11 @@ class NearFar(CpuSolver):
                 self._states,
                 reports,
             )
-            if reports[:, OVERFLOW].any():
+            lost = reports[:, OVERFLOW].any()
+            if plan is not None and not lost:
+                width = min(WIDTH, -(-graph.n // self._workers))
+                lost = _combine(plan.rows, plan.offsets, plan.arcs, self.matrix, limit, width)
+            if lost:
                 raise Overflow
             return int(reports[:, RELAXED].sum())
 
@@ -149,6 +193,8 @@ class NearFar(CpuSolver):
         work = self.graph_bytes + self.memory - self.matrix.nbytes
         counted = counters(self.instance, count, seconds, self.dtype, work)
         counted |= {"relaxations": relaxations, "step": float(step(self.graph, self.dtype)), "resident": self._workers}
+        if plan is not None:
+            counted |= {"searched": len(rows), "prepare_s": plan.seconds}
         return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
 
 

@@ -7,7 +7,7 @@ launches the two kernels of every phase, waits, and reads one small status recor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -107,8 +107,11 @@ class CudaSolver(DeviceRows):
         """Allocate what `work_forecast` counts in self._own, for distances of self.dtype."""
         raise NotImplementedError
 
-    def fill(self, first: int, count: int) -> dict[str, float]:
-        """Answer a range of sources from self.row on. Returns counters; raises Overflow."""
+    def fill(self, first: int, count: int) -> dict[str, float] | Callable[[], dict[str, float]]:
+        """Answer a range of sources from self.row on. Returns counters, or what reads them when the time is taken.
+
+        Either raises Overflow.
+        """
         raise NotImplementedError
 
     def _check_fits(self, dtype: np.dtype) -> None:
@@ -161,15 +164,17 @@ class CudaSolver(DeviceRows):
         def attempt(dtype: np.dtype) -> dict[str, float]:
             if dtype != self.dtype:
                 self._allocate(dtype)
-            return self.fill(first, count)
+            with self.laps:
+                counted = self.fill(first, count)
+            return counted() if callable(counted) else counted
 
-        with self.laps:
-            counted = widening(attempt, self.dtype)
+        counted = widening(attempt, self.dtype)
         self.first, self.count = first, count
         seconds = sum(self.laps.seconds())
         counted |= counters(self.instance, count, seconds, self.dtype, self.work_bytes)
         bytes_written = count * self.graph.n * self.dtype.itemsize
-        return Run(seconds, time.perf_counter() - begin, counted, work={"bytes": bytes_written})
+        work, total = {"bytes": bytes_written}, time.perf_counter() - begin
+        return Run(seconds, total, counted, work=work, disturbed=self.laps.disturbed)
 
     @property
     def longest(self) -> float:

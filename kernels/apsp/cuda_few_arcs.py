@@ -118,7 +118,7 @@ class FewArcs(FloydWarshallBlocked):
         self._compare = function("apsp", "few_arcs", f"compare_{kind}", about).prepared_async_call
         self._join = function("apsp", "few_arcs", "join", "iiPPPIPP").prepared_async_call
         number, suffix = ("f", "f4_f4_i4") if self.entries.kind == "f" else ("I", "u4_u4_i4")
-        self._search = function("apsp", "fast", f"fast_{LANES}_arcs_{suffix}", f"iiPP{number}iiPP")
+        self._search = function("apsp", "fast", f"fast_{LANES}_arcs_{suffix}", f"iiPP{number}iiPPP")
         self._search.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.layout.shared)
         self._pays = self._looks_sparse()
 
@@ -207,7 +207,7 @@ class FewArcs(FloydWarshallBlocked):
         zero(self._report)
         self._search.prepared_async_call(
             (min(made.blocks, count), 1), (made.threads, 1, 1), None,
-            self.n, made.capacity, pointer(self._offsets), pointer(arcs), step, first, count, pointer(self._found),
+            self.n, made.capacity, pointer(self._offsets), pointer(arcs), step, first, count, 0, pointer(self._found),
             pointer(self._report), shared_size=made.shared,
         )  # fmt: skip
         return self._report.get()

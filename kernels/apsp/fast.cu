@@ -98,10 +98,11 @@ __device__ void relax(const A (&arcs)[COUNT], D d, D bound, D *dist, uint32_t *n
 }
 
 // Offsets are numbers of arcs, in device memory, or 16-bit numbers of fours (FOURS), copied to shared memory; what fills
-// a row up to a multiple of four is an arc of weight 0 from the vertex to itself.
+// a row up to a multiple of four is an arc of weight 0 from the vertex to itself. The sources are the `count` that are
+// chosen, or those from `first` on; row 0 of the matrix is that of `first`.
 template <int LANES, typename D, typename W, typename A, typename O>
-__device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, int first, int count, D *matrix,
-                      unsigned long long *report) {
+__device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, int first, int count,
+                      const int32_t *chosen, D *matrix, unsigned long long *report) {
     constexpr bool FOURS = sizeof(O) == 2;
     extern __shared__ __align__(16) unsigned char memory[];
     const int words = (n + 31) / 32;
@@ -124,9 +125,8 @@ __device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, 
             tails[0] = 0;
         }
         __syncthreads();
-        const int row = next;
-        if (row >= count) break;
-        const int source = first + row;
+        if (next >= count) break;
+        const int source = chosen ? chosen[next] : first + next, row = source - first;
         for (int v = threadIdx.x; v < n; v += blockDim.x) dist[v] = v == source ? D(0) : Distance<D>::unreached;
         for (int w = threadIdx.x; w < words; w += blockDim.x) {
             near[w] = w == source / 32 ? 1u << source % 32 : 0;
@@ -192,8 +192,9 @@ __device__ void solve(int n, int capacity, const O *va, const A *arcs, D delta, 
 #define KERNEL(LANES, FORMAT, A, SUFFIX, D, W, O)                                                                      \
     extern "C" __global__ void __launch_bounds__(1024)                                                                 \
         fast_##LANES##_##FORMAT##_##SUFFIX(int n, int capacity, const O *va, const A<W> *arcs, D delta, int first,     \
-                                           int count, D *matrix, unsigned long long *report) {                         \
-        solve<LANES, D, W, A<W>, O>(n, capacity, va, arcs, delta, first, count, matrix, report);                       \
+                                           int count, const int32_t *chosen, D *matrix,                                \
+                                           unsigned long long *report) {                                               \
+        solve<LANES, D, W, A<W>, O>(n, capacity, va, arcs, delta, first, count, chosen, matrix, report);               \
     }
 #define KERNELS(SUFFIX, D, W, O)                                                                                       \
     KERNEL(4, arcs, Arc, SUFFIX, D, W, O)                                                                              \

@@ -30,13 +30,17 @@ DENSE = 64
 SWEPT, FEW_ARCS, ONCE, VERTEX, FINITE = 2e-4, 0.15, 4e-5, 7e-7, 0.1
 
 
-def rival(instance: Instance, search: Callable[[Instance], Any]) -> Callable[[Instance], Any] | None:
-    """What makes a quicker solver of a graph than `search` does; None where nothing does."""
+def rival(instance: Instance, search: Callable[[Instance], Any], searched: int) -> Callable[[Instance], Any] | None:
+    """What makes a quicker solver of a graph than `search` does; None where nothing does.
+
+    searched: how many of the instance's sources that one would search
+    """
     graph, n, sources = instance.graph, instance.n, instance.sources
     if n > MOST:
         return None
     count = min(sources, SEARCHED)
-    best = _seconds(search, replace(instance, sources=count), [(n - count) // 2, count]) * sources / count
+    best = _seconds(search, replace(instance, sources=count), [(n - count) // 2, count])
+    best *= searched / count if count < sources else 1
     quicker, everything = None, [0, sources]
     if best > SWEPT * -(-sources // BATCH) and (hierarchy := sweep.hierarchy_of_map(graph, sweep.TRIED)):
         make = partial(Swept, hierarchy=hierarchy)

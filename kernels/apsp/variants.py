@@ -97,7 +97,7 @@ VARIANTS = {
         "sweep on maps, few arcs of dense matrices, the quickest on small graphs; else near-far, a source a block",
         cpu="saitan.apsp.cpu_fast:Fast",
         cuda="saitan.apsp.cuda_fast:Fast",
-        cubins=("fast", "sweep", "batched", "few_arcs", *_DENSE),
+        cubins=("fast", "combine", "sweep", "batched", "few_arcs", *_DENSE),
         ranks=_SHARED,
     ),
     "sweep": Variant(
@@ -155,7 +155,10 @@ METRICS = {
     ),
     "together": Metric("sources of a batch that is swept together, where there is a hierarchy"),
     "shortcuts": Metric("arcs that the contraction added"),
-    "prepare_s": Metric("seconds that the contraction took, before any query", "s", better="less"),
+    "searched": Metric("sources that were searched; the rows of the others are minima of rows that are there"),
+    "prepare_s": Metric(
+        "seconds that contracting, or choosing the sources to search, took, before any query", "s", better="less"
+    ),
     "work_bytes": Metric("memory of the graph and the work arrays, without the matrix", "bytes", better="less"),
     "paper_bytes": Metric(
         "the same by the paper's formula: 4 |V| + 2 |E| words, or (3 P + 1) |V| + 2 |E| for P tasks", "bytes"

@@ -11,9 +11,18 @@ from saitan.graph import Graph
 pytestmark = pytest.mark.gpu
 
 
+@pytest.fixture(autouse=True)
+def searched(monkeypatch):
+    """Whatever is quicker on small graphs; rows follow from others in as many levels as it takes."""
+    monkeypatch.setattr("saitan.apsp.cuda_fast.rival", lambda *_: None)
+    monkeypatch.setattr("saitan.apsp.cuda_fast.SMALL", 1)
+    monkeypatch.setattr("saitan.apsp.cuda_fast.A_LEVEL", 1)
+
+
 def answered(graph, first, count, **checks):
     solver = apsp.prepare(apsp.instance({"graph": graph}, sources=count), "fast", "cuda")
     try:
+        solver.matrix.fill(77)
         run = solver.run([first, count])
         solver.validate()
         for name, value in checks.items():
@@ -71,7 +80,7 @@ def test_relaxations_are_counted_without_what_fills_a_row():
         distances, run, solver = answered(graph, 0, 137)
         assert solver.layout.arcs == "fours"
         # Weights are all 1: vertices come in the order of their distance, each once.
-        assert run.counters["relaxations"] == 137 * arcs
+        assert run.counters["relaxations"] == run.counters["searched"] * arcs
         assert distances.max() < 137
 
 
@@ -114,3 +123,52 @@ def test_wide_distances_stay_in_shared_memory():
     distances, run, _ = answered(graph, 0, 200)
     assert run.counters["distance_bits"] == 64 and run.counters["resident"] > 0
     assert_equals_scipy(graph, range(200), distances)
+
+
+def combined(graph, dtype=np.uint32):
+    """How many sources were searched for all distances, which are compared with SciPy's."""
+    distances, run, _ = answered(graph, 0, graph.n)
+    assert distances.dtype == dtype
+    assert_equals_scipy(graph, range(graph.n), distances)
+    return run.counters.get("searched", graph.n)
+
+
+def drawn(n, m, high, seed=1):
+    """Loops, parallel arcs, weights of 0, vertices without arcs."""
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, n, 2 * m).reshape(2, m)
+    ends[:, : m // 10] = ends[0, : m // 10]
+    ends[:, m // 10 : m // 5] = ends[:, m // 5 : m // 5 + m // 5 - m // 10]
+    return Graph.from_arcs(n, *ends, rng.integers(0, high, m).astype(np.uint32))
+
+
+@pytest.mark.parametrize("n", [2, 31, 500, 701, 1502, 2300])
+def test_rows_that_follow_from_others(n):
+    for degree in (1, 3, 9):
+        assert combined(drawn(n, degree * n, 100)) < 0.9 * n or n < 100
+
+
+def test_a_row_of_more_arcs_than_a_warp_has_lanes():
+    rng = np.random.default_rng(5)
+    # Hubs that 40 to 200 arcs leave, whose heads lead back to a single vertex.
+    tails = np.repeat(np.arange(1, 21), np.linspace(40, 200, 20).astype(int))
+    heads = rng.integers(21, 900, len(tails))
+    ends = np.r_[tails, np.arange(21, 900), np.full(20, 0)], np.r_[heads, np.zeros(879, int), np.arange(1, 21)]
+    weights = rng.integers(1, 10**6, len(ends[0])).astype(np.uint32)
+    assert combined(Graph.from_arcs(900, *ends, weights)) == 1
+
+
+def test_without_cycles_nothing_is_searched():
+    rng = np.random.default_rng(6)
+    ends = np.sort(rng.integers(0, 600, (2, 2400)), axis=0)
+    assert combined(Graph.from_arcs(600, *ends, rng.integers(0, 9, 2400).astype(np.uint32))) == 0
+
+
+def test_a_row_that_follows_and_does_not_fit_32_bits():
+    # Only the way from 0 is too long, and 0 is on no cycle.
+    weights = np.array([TOP - 1, 9, 5, 5], np.uint32)
+    graph = Graph.from_arcs(4, [0, 1, 2, 3], [1, 2, 3, 2], weights)
+    assert combined(graph, np.uint64) == 1
+    # A sum that does not fit, beside one that does.
+    graph = Graph.from_arcs(4, [0, 1, 2, 3, 0], [1, 2, 3, 2, 2], np.r_[weights, 3].astype(np.uint32))
+    assert combined(graph) == 1

@@ -107,7 +107,7 @@ def test_the_quickest_is_taken(monkeypatch, search, swept, closed, wanted):
     monkeypatch.setattr(rivals, "FloydWarshallBlocked", solvers["closed"])
     monkeypatch.setattr(Takes, "made", ())
     graph = path(5000, 5)
-    found = rivals.rival(Instance(graph, 5000), solvers["search"])
+    found = rivals.rival(Instance(graph, 5000), solvers["search"], 5000)
     tried = [made for made, _ in Takes.made]
     assert all(made.turn == -1 for made in tried)
     assert tried[0] is solvers["search"] and Takes.made[0][1] == rivals.SEARCHED
@@ -121,6 +121,6 @@ def test_the_quickest_is_taken(monkeypatch, search, swept, closed, wanted):
 def test_dense_graphs_may_be_closed_by_few_arcs(monkeypatch):
     monkeypatch.setattr(rivals, "FewArcs", Takes(1e-7))
     dense, sparse = (random_graph(600, m, 1, 1000, np.uint32, 1) for m in (64 * 600, 63 * 600))
-    assert rivals.rival(Instance(dense, 600), Takes(1e-6)).__class__ is Takes
-    assert rivals.rival(Instance(dense, 600, answer="slabs"), Takes(1e-6)) is None
-    assert rivals.rival(Instance(sparse, 600), Takes(7e-7)) is None
+    assert rivals.rival(Instance(dense, 600), Takes(1e-6), 600).__class__ is Takes
+    assert rivals.rival(Instance(dense, 600, answer="slabs"), Takes(1e-6), 600) is None
+    assert rivals.rival(Instance(sparse, 600), Takes(7e-7), 600) is None
