@@ -95,7 +95,7 @@ class FewArcs(FloydWarshallBlocked):
         self.layout = placed(n, row_bytes(n, np.uint32), n, *room(), LANES, "arcs") if fits else None
         if self.layout is None:
             return super().workspace()
-        words = n * (2 * ARC * LEAST + (ARC + FOUND) * LISTED + 3 + 2 * SAMPLED) + 1 + 2 * REPORT
+        words = n * (2 * ARC * LEAST + (ARC + FOUND) * LISTED + 4 + 2 * SAMPLED) + 2 + 2 * REPORT
         return super().workspace() + 4 * words + TOLD.itemsize + (4 * n * n if self.entries.itemsize < 4 else 0)
 
     def prepare_work(self) -> None:
@@ -105,6 +105,7 @@ class FewArcs(FloydWarshallBlocked):
         n, own = self.n, self.buffers
         counts = n * LEAST * ARC, n * (LEAST + LISTED) * ARC, n * LISTED * FOUND
         self._least, self._joined, self._listed = (own.empty(count, np.uint32) for count in counts)
+        self._even = own.upload(np.arange(n + 1, dtype=np.int32) * np.int32(LEAST))
         self._offsets = own.empty(n + 1, np.int32)
         self._extra, self._filled = (own.empty(n, np.uint32) for _ in range(2))
         self._report, self._told = own.empty(REPORT, np.uint64), own.empty(TOLD.itemsize // 4, np.uint32)
@@ -138,17 +139,20 @@ class FewArcs(FloydWarshallBlocked):
 
     def _close_sparse(self) -> dict[str, float] | None:
         """Counters; None where too many arcs are needed, or a sum does not fit."""
-        n, (mean, arcs_row) = self.n, self._take_least()
-        listed, arcs, phases, relaxations = 0, self._least, 0, 0
+        n, graph = self.n, (self._even, self._least)
+        listed, phases, relaxations = 0, 0, 0
+        self._take_least()
         while True:
-            report = self._solve(arcs, mean, arcs_row + listed / n, 0, n)
-            phases, relaxations = phases + int(report[ROUNDS]), relaxations + int(report[RELAXED])
+            # The host waits once a round: between short kernels that is what takes longest.
+            self._solve(*graph, listed / n, 0, n)
             told = self._list(0, n)
+            report = self._report.get()
+            phases, relaxations = phases + int(report[ROUNDS]), relaxations + int(report[RELAXED])
             if told["listed"] > n * LISTED or report[OVERFLOW]:
                 return None
             if told["listed"] == listed:
                 break
-            listed, arcs = int(told["listed"]), self._joined
+            listed, graph = int(told["listed"]), (self._offsets, self._joined)
             self._join_listed(listed)
         if told["lost"]:
             raise SumOverflow(self.entries)
@@ -157,15 +161,19 @@ class FewArcs(FloydWarshallBlocked):
     def _looks_sparse(self) -> bool:
         """Whether few arcs will do, by some rows."""
         n, rows = self.n, self.layout.blocks
-        if self._direct_arcs() > (LEAST + LISTED if n >= AGAIN else ONCE):
+        direct = self._direct_arcs()
+        self._take_least()
+        taken = self._told.get().view(TOLD)[0]
+        self._mean, self._arcs_row = float(taken["total"]) / max(1, taken["number"]), taken["number"] / n
+        if direct > (LEAST + LISTED if n >= AGAIN else ONCE):
             return False
-        mean, arcs_row = self._take_least()
         if n < max(FEW, 2 * rows):
-            return arcs_row >= LEAST / 2
+            return self._arcs_row >= LEAST / 2
         # The first one loads the kernel.
         for count in (1, rows):
             start = time.perf_counter()
-            self._solve(self._least, mean, arcs_row, n // 2, count)
+            self._solve(self._even, self._least, 0, n // 2, count)
+            driver.Context.synchronize()
             seconds = (time.perf_counter() - start) * n / rows
         crowded = self._list(n // 2, rows)["listed"] > rows * LISTED
         return not crowded and seconds < closing_seconds(n, self.entries.itemsize)
@@ -184,33 +192,29 @@ class FewArcs(FloydWarshallBlocked):
         self._direct(grid, (THREADS, 1, 1), None, *about, columns, infinite, from_, direct)
         return int(self._told.get().view(TOLD)[0]["direct"]) * n / (columns * SAMPLED)
 
-    def _take_least(self) -> tuple[float, float]:
-        """Takes the least arcs of every row; returns their mean weight and how many a row has."""
+    def _take_least(self) -> None:
+        """Takes the least arcs of every row; tells the sum of their weights and their number."""
         zero(self._told, self._extra)
         self._take(
             (self.n, 1), (THREADS, 1, 1), None,
             pointer(self.a), self.n, LEAST, infinity(self.entries), pointer(self._least),
             *self._where("total", "number"),
         )  # fmt: skip
-        self._offsets.set(np.arange(self.n + 1, dtype=np.int32) * np.int32(LEAST))
-        taken = self._told.get().view(TOLD)[0]
-        return float(taken["total"]) / max(1, taken["number"]), taken["number"] / self.n
 
     def _where(self, *names: str) -> list[int]:
         """Device addresses of fields of TOLD."""
         return [pointer(self._told) + TOLD.fields[name][1] for name in names]
 
-    def _solve(self, arcs, mean: float, degree: float, first: int, count: int) -> np.ndarray:
-        """Distances from some vertices in the sparse graph; returns the search's record."""
-        made, step = self.layout, STEP * mean / max(1, degree)
+    def _solve(self, offsets, arcs, more: float, first: int, count: int) -> None:
+        """Distances from some vertices in the sparse graph. more: arcs a row beyond the least."""
+        made, step = self.layout, STEP * self._mean / max(1, self._arcs_row + more)
         step = np.float32(step if step > 0 else 1) if self.entries.kind == "f" else np.uint32(min(max(1, step), 2**31))
         zero(self._report)
         self._search.prepared_async_call(
             (min(made.blocks, count), 1), (made.threads, 1, 1), None,
-            self.n, made.capacity, pointer(self._offsets), pointer(arcs), step, first, count, 0, pointer(self._found),
+            self.n, made.capacity, pointer(offsets), pointer(arcs), step, first, count, 0, pointer(self._found),
             pointer(self._report), shared_size=made.shared,
         )  # fmt: skip
-        return self._report.get()
 
     def _list(self, first: int, count: int) -> np.void:
         """Lists the arcs that are shorter than what was found, which becomes entries of the matrix."""
