@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_apsp import assert_equals_scipy, random_graph
+from test_apsp import TOP, assert_equals_scipy, random_graph
 from test_sssp import graphs
 
 from saitan import apsp
@@ -121,3 +121,15 @@ def test_long_rows_take_more_lanes():
         sources = np.repeat(np.arange(100), degrees)
         graph = Graph.from_arcs(100, sources, sources, np.ones(len(sources), np.uint32))
         assert layout(graph, 100, np.uint32, *H200).lanes == lanes
+
+
+def test_a_row_that_follows_and_does_not_fit_32_bits():
+    weights = np.array([TOP - 1, 9, 5, 5], np.uint32)
+    # Only the way from 0 is too long, and 0 is on no cycle.
+    too_long = Graph.from_arcs(4, [0, 1, 2, 3], [1, 2, 3, 2], weights)
+    # A sum that does not fit, beside one that does.
+    beside = Graph.from_arcs(4, [0, 1, 2, 3, 0], [1, 2, 3, 2, 2], np.r_[weights, 3].astype(np.uint32))
+    for graph, dtype in ((too_long, np.uint64), (beside, np.uint32)):
+        distances = apsp.solve(graph, None, "fast", "cpu")
+        assert distances.dtype == dtype
+        assert_equals_scipy(graph, range(4), distances)
