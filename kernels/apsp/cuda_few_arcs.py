@@ -161,12 +161,9 @@ class FewArcs(FloydWarshallBlocked):
     def _looks_sparse(self) -> bool:
         """Whether few arcs will do, by some rows."""
         n, rows = self.n, self.layout.blocks
-        direct = self._direct_arcs()
-        self._take_least()
-        taken = self._told.get().view(TOLD)[0]
-        self._mean, self._arcs_row = float(taken["total"]) / max(1, taken["number"]), taken["number"] / n
-        if direct > (LEAST + LISTED if n >= AGAIN else ONCE):
+        if self._direct_arcs() > (LEAST + LISTED if n >= AGAIN else ONCE):
             return False
+        self._weigh_least()
         if n < max(FEW, 2 * rows):
             return self._arcs_row >= LEAST / 2
         # The first one loads the kernel.
@@ -191,6 +188,12 @@ class FewArcs(FloydWarshallBlocked):
         grid, [direct] = (-(-columns // THREADS), SAMPLED), self._where("direct")
         self._direct(grid, (THREADS, 1, 1), None, *about, columns, infinite, from_, direct)
         return int(self._told.get().view(TOLD)[0]["direct"]) * n / (columns * SAMPLED)
+
+    def _weigh_least(self) -> None:
+        """The mean weight of the least arcs and how many a row has, by which a search is steered."""
+        self._take_least()
+        taken = self._told.get().view(TOLD)[0]
+        self._mean, self._arcs_row = float(taken["total"]) / max(1, taken["number"]), taken["number"] / self.n
 
     def _take_least(self) -> None:
         """Takes the least arcs of every row; tells the sum of their weights and their number."""

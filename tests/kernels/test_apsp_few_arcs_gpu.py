@@ -178,6 +178,7 @@ def test_what_is_nearly_metric_is_not_searched(n, dtype, monkeypatch):
         assert solver.run([0, n]).counters["arcs_row"] == 0 and solver.validate().whole
         # A search that was in vain is not made again.
         monkeypatch.setattr(cuda_few_arcs.FewArcs, "_take_least", take)
+        solver._weigh_least()
         solver._pays = True
         assert solver.run([0, n]).counters["arcs_row"] == 0 and solver.validate().whole and not solver._pays
         solver.close()
