@@ -178,6 +178,10 @@ def test_a_row_without_x_is_a_level():
     table = phases(phase=[1, 2, 3, None, None, None] * 2)
     marks = [mark["type"] for mark in of_kind(specification(figure(), table, interactive=False), "mark")]
     assert "rule" in marks
+    # It is told apart by what tells the others apart.
+    drawn = specification(figure(color="variant"), table, interactive=False)
+    (level,) = (layer for layer in of_kind(drawn, "layer") for layer in layer if layer["mark"]["type"] == "rule")
+    assert {"y", "color"} <= level["encoding"].keys() and "x" not in level["encoding"]
     marks = [mark["type"] for mark in of_kind(specification(figure(), phases(), interactive=False), "mark")]
     assert "rule" not in marks
 

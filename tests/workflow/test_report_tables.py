@@ -85,6 +85,15 @@ def test_the_column_of_arrays_is_called_data():
     assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
 
 
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [((8, 8), "of 8 samples a point"), ((4, 1000), "of 4 to 1,000 samples"), ((1, 1), "of 1 sample a")],
+)
+def test_how_many_samples_a_median_is_of(samples, said):
+    rows = [point(v) | quantity("time", "s", 1.0, samples=n) for v, n in zip("ab", samples, strict=True)]
+    assert said in layout(pd.DataFrame(rows), "sssp", []).notes[0]
+
+
 def test_cores_are_shown_where_they_differ_and_never_share_a_star():
     rows = [
         point(variant, cores=cores) | quantity("time", "s", value)
