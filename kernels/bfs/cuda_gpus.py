@@ -1,11 +1,12 @@
-"""Fast over several GPUs of a host: host side of gpus.cu. A rank drives the device of its local number.
+"""Fast over several GPUs: host side of gpus.cu. A rank drives the device of its local number.
 
 Every rank makes the whole layout on its device, keeps the rows of its own vertices (spread.py) and frees the rest. One
 launch a rank answers a root; the ranks' kernels meet in memory that all of them map (saitan.cuda.peer_memory). Where
 they cannot map it, a launch is one level, and what it found goes by NCCL or the host (cuda_gpus_apart.py).
 
 The time of an answer is the slowest rank's, from when the kernels of all ranks have come and the links between the GPUs
-are awake: links rest 50 ms after their last use, and the first use of each takes 105 us (NOTES.md).
+are awake: links rest 50 ms after their last use, and the first use of each takes 105 us (NOTES.md). A level at a time
+it is the host's clock, from when all ranks are there to the answer on each.
 """
 
 from __future__ import annotations
