@@ -18,12 +18,14 @@ from bfs_cases import (
 )
 from hypothesis import example, given
 
-from saitan import bfs
+from saitan import bfs, team
 from saitan.bfs import cpu_step, trial
 from saitan.bfs.cpu import CpuLevels, Hybrid, Ruled
 from saitan.bfs.cpu_fast import Queue
 from saitan.bfs.cpu_levels import Levels
-from saitan.bfs.cpu_parts import Search, pull_needs
+from saitan.bfs.cpu_levels import _share as share_step
+from saitan.bfs.cpu_levels import _take as take
+from saitan.bfs.cpu_parts import CLEAR, LEAVING, LEVEL, LIST, LISTED, MARK, SHARE, SHARES, Search, pull_needs
 from saitan.bfs.layout import Layout, rows_of_four, small_world
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
 from saitan.bfs.trial import fastest, tried
@@ -462,6 +464,31 @@ def test_what_a_bottom_up_level_looks_at(share):
             padded[: graph.n] = flags
             bits[:] = np.packbits(padded, bitorder="little").view(np.uint32)
         assert pull_needs(search, search.sets[1]) == pulled(made.backward, visited, frontier)
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.4, 1])
+def test_a_frontier_is_a_list_of_shares_or_a_bitmap(share):
+    """What is listed of a bitmap are all shares of its rows; the bitmap of a list lacks vertices without arcs alone."""
+    rng = np.random.default_rng(3)
+    for graph in (star(5000), expander(2000, 4, 30, 2), directed(3000, rng.integers(0, 3000, (3000, 2)))):
+        made = Layout.of(graph, reverse(graph))
+        search, degrees, k = Search.over(made, graph.n), made.forward.degrees, made.forward.n
+        flags = rng.random(k) < share
+        padded = np.zeros(32 * search.sets.shape[1], np.uint8)
+        padded[:k] = flags
+        search.sets[1] = np.packbits(padded, bitorder="little").view(np.uint32)
+        team.reset(search.control)
+        search.control[LEVEL] = 1
+        share_step(search, LIST)
+        take(search.control, 1)
+        listed = sorted(search.shares[0, : search.control[SHARES]].tolist())
+        assert listed == sorted(n << 32 | v for v in np.flatnonzero(flags) for n in range(-(-degrees[v] // SHARE)))
+        assert search.control[LEAVING] == degrees[flags].sum() and search.control[LISTED] == 0
+        search.sets[1] = 0xFFFFFFFF
+        share_step(search, CLEAR)
+        share_step(search, MARK)
+        bits = np.unpackbits(search.sets[1].view(np.uint8), bitorder="little")
+        assert np.array_equal(np.flatnonzero(bits), np.flatnonzero(flags & (degrees > 0)))
 
 
 def takes(patch, kind, place=0):
