@@ -100,20 +100,6 @@ class CpuSolver(Blockwise):
         """Nothing outside Python's memory is held."""
 
 
-class Ruled:
-    """Searches by a rule. levels, parents: int32 [n], of the last one."""
-
-    def __init__(self, state: CpuLevels, rule: Rule) -> None:
-        self._state, self._rule = state, rule
-        self.levels, self.parents, self.memory = state.levels, state.parents, state.nbytes
-
-    def run(self, root: int, bound: float = float("inf")) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
-        """Answer one root; returns seconds, counters and phases. A search that takes longer than bound is left off."""
-        begin = time.perf_counter()
-        trace = search(self._state, self._rule, root, bound)
-        return time.perf_counter() - begin, trace.counters(), trace.arrays()
-
-
 class Hybrid(CpuSolver):
     """Paper H's switching rule. alpha, beta: see search.Rule."""
 
@@ -122,17 +108,20 @@ class Hybrid(CpuSolver):
     def __init__(self, graph: Graph, *, alpha: float = 10.0, beta: float = 14.0) -> None:
         super().__init__(graph)
         begin = time.perf_counter()
-        state = CpuLevels(graph, reverse(graph))
+        self._levels = CpuLevels(graph, reverse(graph))
         self.construction = time.perf_counter() - begin
-        self._engine = Ruled(state, Rule(graph.n, graph.m, alpha, beta, self.fixed))
-        self.levels, self.parents, self.memory = self._engine.levels, self._engine.parents, self._engine.memory
+        self.memory = self._levels.nbytes
+        self.rule = Rule(graph.n, graph.m, alpha, beta, self.fixed)
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds."""
         root = check_root(self.graph, root)
-        seconds, counters, phases = self._engine.run(root)
-        self.root, counters["construction_s"] = root, self.construction
-        return self.edges.run(self.levels, Run(seconds, seconds, counters, phases))
+        begin = time.perf_counter()
+        trace = search(self._levels, self.rule, root)
+        seconds = time.perf_counter() - begin
+        self.root, self.levels, self.parents = root, self._levels.levels, self._levels.parents
+        counters = trace.counters() | {"construction_s": self.construction}
+        return self.edges.run(self.levels, Run(seconds, seconds, counters, trace.arrays()))
 
 
 class TopDown(Hybrid):

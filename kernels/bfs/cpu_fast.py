@@ -1,7 +1,7 @@
-"""Fast on the CPU: levels on all threads (cpu_levels.py), vertices from a queue on one, or the paper's (cpu.py).
+"""Fast on the CPU: levels on all threads (cpu_levels.py), or vertices from a queue on one.
 
 Small worlds take levels over vertices by falling degree. Roads have thousands of small levels, each less work than
-sharing it. Which a graph is shows in a few searches (trial.py).
+sharing it. Which way is faster on a graph of few arcs a vertex, a few searches say (trial.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 
 from saitan.bfs import check_root, cpu_levels
-from saitan.bfs.cpu import CpuLevels, CpuSolver, Ruled
+from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.cpu_levels import Levels
 from saitan.bfs.layout import LONGEST_ROW, Layout, small_world
-from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, Rule, reverse
+from saitan.bfs.search import reverse
 from saitan.bfs.trial import fastest
 from saitan.graph import Graph
 from saitan.problem import Run
@@ -55,11 +55,7 @@ def _by_queue(offsets, targets, root, levels, parents, queue):
     return levels[queue[found - 1]] + 1, inspected
 
 
-Engine = Levels | Queue | Ruled
-
-
-def _seconds(engine: Engine, root: int, bound: float) -> float:
-    return (engine.run(root, bound) if isinstance(engine, Ruled) else engine.run(root))[0]
+Engine = Levels | Queue
 
 
 class Fast(CpuSolver):
@@ -77,14 +73,10 @@ class Fast(CpuSolver):
         if few and small:
             return Queue(graph)
         # In the graph's order roads lie together; hubs are worth an order of their own.
-        turned, by_degree = reverse(graph), not few or int(graph.degrees.max()) > LONGEST_ROW
-        levels = Levels(Layout.of(graph, turned, by_degree), graph.n)
-        if small:
-            return levels
-        state = CpuLevels(graph, turned)
-        rules = [Rule(graph.n, graph.m, fixed=fixed) for fixed in (None, TOP_DOWN, BOTTOM_UP)]
+        by_degree = not few or int(graph.degrees.max()) > LONGEST_ROW
+        levels = Levels(Layout.of(graph, reverse(graph), by_degree), graph.n)
         own: list[Engine] = [Queue(graph), levels] if few else [levels]
-        return fastest(graph, [*own, *(Ruled(state, rule) for rule in rules)], _seconds)
+        return fastest(graph, own, lambda engine, root: engine.run(root)[0])
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected where it went by levels."""

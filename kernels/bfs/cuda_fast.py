@@ -185,7 +185,7 @@ class Fast(CudaSolver):
         self.transfer = self.checker.transfer + self.buffers.upload_time
 
     def _fastest(self) -> Grid | Hops | Road:
-        return fastest(self.graph, self.engines, lambda engine, root, _: engine.run(root, self._gated)[0])
+        return fastest(self.graph, self.engines, lambda engine, root: engine.run(root, self._gated)[0])
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""

@@ -73,18 +73,21 @@ static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint
     return found;
 }
 
-// The parent of a vertex whose first entry is not in the frontier, -1 if no other is. All lanes of a warp call it.
+// Parents of at most 32 vertices whose first entries are not in the frontier, a lane each. missed: where they stand in the
+// warp's words (see find_parents), 32 times the word plus the bit; what is found is added to got[word]. All lanes call it.
 template <typename O>
-static __device__ int scan(uint32_t lane, bool wanted, uint32_t v, Rows<O> in, const uint32_t *frontier,
-                           Count &inspected) {
-    O at = 0, end = 0;
-    if (wanted) at = in.offsets[v] + 1, end = in.offsets[v + 1];
+static __device__ void scan(Place at, uint32_t base, const uint16_t *missed, uint32_t count, Rows<O> in,
+                            const uint32_t *frontier, int2 *answer, int level, uint32_t *got, Count &inspected) {
+    bool mine = at.lane < count;
+    uint32_t which = mine ? missed[at.lane] : 0, v = (base + which / 32 * at.warps) * 32 + which % 32;
+    O next = mine ? in.offsets[v] + 1 : 0, end = mine ? in.offsets[v + 1] : 0;
     int parent = -1;
-    for (int turn = 0; turn < OWN / 4; turn++) {
+    bool more = true;
+    for (int turn = 0; turn < OWN / 4 && more; turn++) {
         int tail[4];
         bool hit[4];
 #pragma unroll
-        for (int i = 0; i < 4; i++) tail[i] = at + i < end ? in.ends[at + i] : -1;
+        for (int i = 0; i < 4; i++) tail[i] = next + i < end ? in.ends[next + i] : -1;
 #pragma unroll
         for (int i = 0; i < 4; i++) hit[i] = tail[i] >= 0 && in_set(frontier, tail[i]);
 #pragma unroll
@@ -92,36 +95,46 @@ static __device__ int scan(uint32_t lane, bool wanted, uint32_t v, Rows<O> in, c
             inspected += tail[i] >= 0;
             if (hit[i]) parent = tail[i];
         }
-        at = parent < 0 ? at + 4 : end;
-        if (!__any_sync(EVERY, at < end)) return parent;
+        next = parent < 0 ? next + 4 : end;
+        more = __any_sync(EVERY, next < end);
     }
-    for (uint32_t longer = __ballot_sync(EVERY, at < end); longer; longer &= longer - 1) {
+    for (uint32_t longer = __ballot_sync(EVERY, next < end); longer; longer &= longer - 1) {
         int whose = __ffs(longer) - 1;
-        O low = __shfl_sync(EVERY, at, whose), high = __shfl_sync(EVERY, end, whose);
+        O low = __shfl_sync(EVERY, next, whose), high = __shfl_sync(EVERY, end, whose);
         for (; low < high; low += 32) {
-            int tail = low + lane < high ? in.ends[low + lane] : -1;
+            int tail = low + at.lane < high ? in.ends[low + at.lane] : -1;
             inspected += tail >= 0;
             uint32_t hits = __ballot_sync(EVERY, tail >= 0 && in_set(frontier, tail));
             if (hits) {
                 tail = __shfl_sync(EVERY, tail, __ffs(hits) - 1);
-                if (lane == whose) parent = tail;
+                if (at.lane == whose) parent = tail;
                 break;
             }
         }
     }
-    return parent;
+    if (parent >= 0) {
+        answer[v] = {level, parent};
+        atomicOr(&got[which / 32], 1u << which % 32);
+    }
 }
 
 // Parents for the open vertices of a warp's words, which are at.warps apart from `base` on, a lane's own being `open`.
-// Returns what was found of the lane's own word. first: of every vertex the first entry of its row.
+// Returns what was found of the lane's own word. first: of every vertex the first entry of its row. Where that one is
+// not in the frontier, the vertex waits until there is one for every lane, as a row is a chain of loads. Blocks have at
+// most 1,024 threads.
 template <typename O>
 static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, Rows<O> in,
                                         const int *__restrict__ first, const uint32_t *frontier, int2 *answer,
                                         int level, Count &inspected) {
-    uint32_t got = 0;
+    __shared__ uint16_t waiting[32][32 * (BATCH + 1)];
+    __shared__ uint32_t words[32][32];
+    uint16_t *missed = waiting[threadIdx.x / 32];
+    uint32_t *got = words[threadIdx.x / 32], count = 0;
+    got[at.lane] = 0;
+    __syncwarp();
     for (uint32_t left = __ballot_sync(EVERY, open != 0); left;) {
         int from[BATCH], tail[BATCH];
-        uint32_t wanted = 0, hit = 0;
+        uint32_t hit = 0;
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             from[i] = left ? __ffs(left) - 1 : -1;
@@ -129,27 +142,29 @@ static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, 
             uint32_t bits = __shfl_sync(EVERY, open, from[i] & 31);
             bool mine = from[i] >= 0 && bits >> at.lane & 1;
             tail[i] = mine ? first[(base + from[i] * at.warps) * 32 + at.lane] : -1;
-            wanted |= uint32_t(mine) << i;
         }
 #pragma unroll
         for (int i = 0; i < BATCH; i++) hit |= uint32_t(tail[i] >= 0 && in_set(frontier, tail[i])) << i;
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             if (from[i] < 0) break;
-            uint32_t v = (base + from[i] * at.warps) * 32 + at.lane;
             inspected += tail[i] >= 0;
-            bool more = wanted >> i & 1 && !(hit >> i & 1) && tail[i] >= 0;
-            if (__any_sync(EVERY, more)) {
-                int other = scan(at.lane, more, v, in, frontier, inspected);
-                if (other >= 0) tail[i] = other, hit |= 1u << i;
-            }
-            bool reached = hit >> i & 1;
-            if (reached) answer[v] = {level, tail[i]};
-            uint32_t word = __ballot_sync(EVERY, reached);
-            if (at.lane == from[i]) got = word;
+            bool reached = hit >> i & 1, misses = tail[i] >= 0 && !reached;
+            if (reached) answer[(base + from[i] * at.warps) * 32 + at.lane] = {level, tail[i]};
+            uint32_t word = __ballot_sync(EVERY, reached), rest = __ballot_sync(EVERY, misses);
+            if (at.lane == from[i]) got[at.lane] = word;
+            if (misses) missed[count + __popc(rest & ((1u << at.lane) - 1))] = uint16_t(32 * from[i] + at.lane);
+            count += __popc(rest);
+        }
+        __syncwarp();
+        for (; count >= 32; count -= 32) {
+            scan(at, base, missed + count - 32, 32, in, frontier, answer, level, got, inspected);
+            __syncwarp();
         }
     }
-    return got;
+    if (count) scan(at, base, missed, count, in, frontier, answer, level, got, inspected);
+    __syncwarp();
+    return got[at.lane];
 }
 
 // The answer in a graph's numbers, of n vertices, four a thread; room for a multiple of four everywhere. place: their

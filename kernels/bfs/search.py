@@ -7,7 +7,6 @@ Patterson: Direction-optimizing breadth-first search. SC 2012.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -91,15 +90,11 @@ class Trace:
         return {"levels": len(self.frontier), "inspected": sum(self.inspected), "switches": switches}
 
 
-def search(levels: Levels, rule: Rule, root: int, bound: float = float("inf")) -> Trace:
-    """All levels from a root: the first top-down, as long as there are vertices.
-
-    bound: seconds after which no level is begun.
-    """
-    end = time.perf_counter() + bound
+def search(levels: Levels, rule: Rule, root: int) -> Trace:
+    """All levels from a root: the first top-down, as long as there are vertices."""
     trace, direction, level = Trace(), rule.fixed or TOP_DOWN, 0
     found = levels.start(root)
-    while found.vertices and time.perf_counter() < end:
+    while found.vertices:
         if level:
             direction = rule.next(direction, found)
         level += 1

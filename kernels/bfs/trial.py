@@ -28,17 +28,16 @@ def tried(graph: Graph) -> list[int]:
     return [int(arcs.argmax()), *np.random.default_rng(1).choice(usable, 2).tolist()]
 
 
-def fastest(graph: Graph, engines: Sequence[E], seconds: Callable[[E, int, float], float]) -> E:
+def fastest(graph: Graph, engines: Sequence[E], seconds: Callable[[E, int], float]) -> E:
     """The engine that takes the least time for all roots that are tried.
 
-    seconds(engine, root, bound): of one search, which may be left off after `bound` seconds. An engine's first search
-    loads compiled code and does not count.
+    seconds(engine, root): of one search. An engine's first search loads compiled code and does not count.
     """
     roots = tried(graph) if len(engines) > 1 else []
     if not roots:
         return engines[0]
     for engine in engines:
-        seconds(engine, roots[0], LEAST)
+        seconds(engine, roots[0])
     end = time.perf_counter() + LONG
     total = dict.fromkeys(engines, 0.0)
     for root in roots:
@@ -46,8 +45,7 @@ def fastest(graph: Graph, engines: Sequence[E], seconds: Callable[[E, int, float
         for _ in range(ROUNDS):
             # Twice, as the first search follows another engine's: caches and threads are not as it leaves them.
             for engine in [engine for engine in took for _ in range(2)]:
-                bound = max(LEAST, BEHIND * min(took.values()))
-                took[engine] = min(took[engine], seconds(engine, root, bound))
+                took[engine] = min(took[engine], seconds(engine, root))
             if time.perf_counter() > end:
                 break
         bound = max(LEAST, BEHIND * min(took.values()))
