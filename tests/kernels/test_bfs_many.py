@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
 from saitan import bfs
+from saitan.bfs.layout import Layout
 from saitan.bfs.many import closeness, drawn_roots
+from saitan.bfs.search import reverse
 from saitan.bfs.validate import check, check_closeness
 from saitan.generators import GENERATORS
 from saitan.problem import Invalid, Unavailable
@@ -62,6 +64,44 @@ def test_more_roots_than_searches_either_way(alpha, monkeypatch):
             assert sum(run.counters["edges"] for run in result.runs) == edges
         deepest = [part.max() + 1 for part in np.split(result.levels, [256]) if len(part)]
         assert [run.counters["levels"] for run in result.runs] == deepest
+
+
+def test_arcs_that_are_looked_at():
+    """Down all rows of a frontier; up those of every vertex until all searches that go on have found it."""
+    rng = np.random.default_rng(8)
+    ups, downs = 0, 0
+    for graph in (GENERATORS["kronecker"](scale=7, seed=3), directed(200, rng.integers(0, 200, (900, 2))), path(70)):
+        roots = np.array(bfs.queries(graph, 70, 2))
+        made, [run] = Layout.of(graph, reverse(graph)), bfs.solve_many(graph, roots, "cpu").runs
+        levels = np.stack([bfs.reference(graph, root).arrays["levels"] for root in roots])[:, made.old]
+        inspected, level, goes_on = 0, 0, np.ones(len(roots), bool)
+        while goes_on.any():
+            frontier, has = levels == level, (levels >= 0) & (levels <= level)
+            arcs = made.forward.degrees[frontier.any(0)].sum()
+            if 4 * arcs > made.forward.m:
+                ups += 1
+                for v, (first, last) in enumerate(zip(made.backward.offsets, made.backward.offsets[1:], strict=False)):
+                    for u in made.backward.targets[first:last]:
+                        if has[goes_on, v].all():
+                            break
+                        inspected += 1
+                        has[:, v] |= frontier[:, u]
+            else:
+                downs += 1
+                inspected += arcs
+            level += 1
+            goes_on = (levels == level).any(1)
+        assert run.counters["inspected"] == inspected and run.counters["levels"] == level
+    assert ups > 3 and downs > 3
+
+
+def test_memory_of_many_searches_on_a_directed_graph_holds_the_turned_arcs():
+    """Rows of the layout, three sets of 64 bits, an edge count, levels of 32 searches and what is turned round."""
+    ends = np.stack([np.arange(39), np.arange(1, 40)], 1)
+    both = [bfs.prepare(many(graph), "fast-many", "cpu", searches=32) for graph in (directed(40, ends), path(40))]
+    rows = [41 * 8 + m * 4 for m in (39, 78)]
+    own = 3 * 40 * 8 + 40 * 8 + 32 * 40
+    assert [solver.memory for solver in both] == [3 * rows[0] + own, rows[1] + own]
 
 
 def test_the_roots_are_the_given_one_and_others():
