@@ -39,9 +39,10 @@ from saitan.bfs.cpu_step import WORD
 from saitan.bfs.layout import Layout
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 
-# To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m), and bottom-up only where it
-# would look at no more than PAYS times the frontier's arcs, by what a few vertices say.
-ALPHA, BETA, PAYS = 20.0, 14.0, 3.0
+# To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m), and bottom-up only where a few
+# vertices say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, and ROW a vertex,
+# whose row several threads read in the order in which it was found.
+ALPHA, BETA, PAYS, ROW = 20.0, 14.0, 2.0, 120.0
 # A level that starts at fewer arcs is the leader's alone: opening a step to the others takes longer.
 ALONE = 1 << 12
 # Arcs of a graph up to which one thread makes the whole search: starting the others costs more.
@@ -68,7 +69,7 @@ def _take(control, threads):
 
 
 @njit(cache=True, nogil=True)
-def _lead(s, root, alpha, beta, pays, alone, threads):
+def _lead(s, root, alpha, beta, pays, row, alone, threads):
     """All levels from a root of the layout, and the answer. Returns the levels there are."""
     offsets, control, visited = s.out_offsets, s.control, s.sets[0]
     k, m = len(s.first), offsets[-1]
@@ -99,10 +100,11 @@ def _lead(s, root, alpha, beta, pays, alone, threads):
                 _share(s, CLEAR)
                 _share(s, MARK)
                 marked = True
-            if up and pays * arcs < m:
+            worth = pays * arcs + row * count
+            if up and worth < m:
                 if needs < 0:
                     needs = pull_needs(s, frontier)
-                up = needs <= pays * arcs
+                up = needs <= worth
             if up or listed:
                 break
             control[LEAVING] = 0
@@ -128,12 +130,12 @@ def _lead(s, root, alpha, beta, pays, alone, threads):
 
 
 @njit(parallel=True, cache=True)
-def _together(s, root, alpha, beta, pays, alone, threads):
+def _together(s, root, alpha, beta, pays, row, alone, threads):
     """The same by all threads, of which the first leads."""
     levels = np.zeros(1, np.int64)
     for _ in prange(threads):
         if team.comes(s.control) == 0:
-            levels[0] = _lead(s, root, alpha, beta, pays, alone, threads)
+            levels[0] = _lead(s, root, alpha, beta, pays, row, alone, threads)
             team.ended(s.control)
         else:
             step = team.entered(s.control, 0)
@@ -168,5 +170,5 @@ class Levels:
         threads = get_num_threads()
         team.reset(self._search.control)
         if threads == 1 or len(self._search.out_ends) <= SMALL:
-            return _lead(self._search, start, ALPHA, BETA, PAYS, math.inf, 1)
-        return _together(self._search, start, ALPHA, BETA, PAYS, float(ALONE), threads)
+            return _lead(self._search, start, ALPHA, BETA, PAYS, 0.0, math.inf, 1)
+        return _together(self._search, start, ALPHA, BETA, PAYS, ROW, float(ALONE), threads)

@@ -17,6 +17,7 @@ from bfs_cases import (
     undirected,
 )
 from hypothesis import example, given
+from numba import get_num_threads
 
 from saitan import bfs, team
 from saitan.bfs import cpu_step, trial
@@ -388,9 +389,8 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
     monkeypatch.setattr(cpu_levels, "ALPHA", alpha)
     monkeypatch.setattr(cpu_levels, "PAYS", 1e12)
     monkeypatch.setattr(cpu_levels, "SMALL", 0)
-    # The star's row is more than one share; of a layer some thread lists more than it does at once.
-    layers = layered(12, 520)
-    for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1), star(5000), layers):
+    # The star's row is more than one share, its leaves more than a thread lists at once.
+    for graph in (kronecker, lollipop(200, 300), hypercube(10), expander(2048, 8, 100, 1), star(5000)):
         solver, made = bfs.prepare(graph, "fast", "cpu"), Layout.of(graph, reverse(graph))
         for root in bfs.queries(graph, 3, 2):
             run = solver.run(root)
@@ -412,6 +412,31 @@ def test_fast_each_way(alpha, kronecker, monkeypatch):
                 assert (trace["direction"][down] == wanted[down]).all()
 
 
+def test_fast_counts_the_arcs_of_all_that_threads_list(monkeypatch):
+    """More than they list at once: 5,000 vertices, of four arcs each, beside 200,000 arcs elsewhere."""
+    from saitan.bfs import cpu_levels, layout
+
+    monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
+    monkeypatch.setattr(cpu_levels, "PAYS", 1e12)
+    hub, leaves = np.arange(1, 5001), np.arange(5001, 25001)
+    ring = np.arange(20_000).repeat(10)
+    graph = directed(
+        45_001,
+        np.concatenate(
+            [
+                np.stack([np.zeros_like(hub), hub], 1),
+                np.stack([hub.repeat(4), leaves], 1),
+                25_001 + np.stack([ring, (ring + np.tile(np.arange(1, 11), 20_000)) % 20_000], 1),
+            ]
+        ),
+    )
+    monkeypatch.setattr(cpu_levels, "SMALL", 0)
+    takes(monkeypatch, Levels)
+    trace = bfs.solve(graph, 0, "fast", "cpu").run.phases
+    assert trace["frontier"].tolist() == [1, 5000, 20_000]
+    assert trace["direction"].tolist() == [TOP_DOWN, BOTTOM_UP, BOTTOM_UP]
+
+
 @pytest.mark.parametrize("make", [lambda: layered(15, 120), lambda: alike(6, 400, 6)])
 def test_fast_looks_at_little_beyond_what_it_reaches(make, monkeypatch):
     """What a level leads to is a small part of what is not reached, all of which a bottom-up level would look at."""
@@ -422,11 +447,18 @@ def test_fast_looks_at_little_beyond_what_it_reaches(make, monkeypatch):
         assert result.run.counters["inspected"] < 1.5 * graph.degrees[result.levels >= 0].sum()
 
 
-def test_fast_goes_bottom_up_where_it_looks_at_less(monkeypatch):
-    """All vertices are sampled, as there are few."""
-    from saitan.bfs import layout
+@pytest.mark.parametrize("row", [None, 0.0, 20.0])
+def test_fast_goes_bottom_up_where_it_looks_at_less(row, monkeypatch):
+    """By one thread, and by all with a price of a row. All vertices are sampled, as there are few."""
+    from saitan.bfs import cpu_levels, layout
+
+    if row is not None:
+        monkeypatch.setattr(cpu_levels, "SMALL", 0)
+        monkeypatch.setattr(cpu_levels, "ROW", row)
+        row *= get_num_threads() > 1
 
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
+    takes(monkeypatch, Levels)
     ways = set()
     for graph in (layered(5, 10), alike(3, 60, 2), hypercube(7), lollipop(30, 40), lollipop(90, 99), layered(3, 70)):
         made = Layout.of(graph, reverse(graph))
@@ -438,8 +470,8 @@ def test_fast_goes_bottom_up_where_it_looks_at_less(monkeypatch):
             for level, way in enumerate(trace):
                 count, arcs = (levels == level).sum(), made.forward.degrees[levels == level].sum()
                 needs = pulled(made.backward, (levels >= 0) & (levels <= level), levels == level)
-                up = up and 14 * count * m >= k * k and needs <= 3 * count * m / k
-                up = up or (20 * arcs > m and needs <= 3 * arcs)
+                up = up and 14 * count * m >= k * k and needs <= 2 * count * m / k + (row or 0) * count
+                up = up or (20 * arcs > m and needs <= 2 * arcs + (row or 0) * count)
                 assert way == (BOTTOM_UP if up else TOP_DOWN)
                 ways.add((way, 20 * arcs > m))
     assert len(ways) == 4
