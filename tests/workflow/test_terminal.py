@@ -1,3 +1,4 @@
+import logging
 import time
 from types import SimpleNamespace
 
@@ -5,6 +6,8 @@ import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not
 import pytest
 from plans import plan
 from samples import seconds, write_samples
+from snakemake.logging import logger
+from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
@@ -16,6 +19,17 @@ def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
     workflow = SimpleNamespace(is_main_process=leads, output_settings=SimpleNamespace(quiet=None))
     show(plan(settings={"backend": "auto"}), workflow)
     assert capsys.readouterr().err == ("skipped: backend cuda: no driver\n" if leads else "")
+
+
+@pytest.mark.parametrize("quiet", [None, {Quietness.PROGRESS}, {Quietness.RULES}])
+def test_points_are_said_in_the_place_of_snakemakes_lines_on_rules(quiet, monkeypatch):
+    theirs = logging.NullHandler()
+    monkeypatch.setattr(logger, "handlers", [theirs])
+    output = SimpleNamespace(quiet=quiet)
+    show(plan(), SimpleNamespace(is_main_process=True, output_settings=output, dryrun=False))
+    ours = [one for one in logger.handlers if isinstance(one, Progress)]
+    shown = theirs.filter(logging.makeLogRecord({"msg": "Finished", "event": LogEvent.JOB_FINISHED}))
+    assert (len(ours), bool(shown)) == ((1, False) if quiet == {Quietness.RULES} else (0, True))
 
 
 def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp_path, monkeypatch, capsys):
