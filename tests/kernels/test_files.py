@@ -1,6 +1,7 @@
 """Files are written beside their place: whole or not at all."""
 
 import os
+import tempfile
 
 import pytest
 
@@ -47,3 +48,25 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     with pytest.raises(PermissionError) as denied, beside(tmp_path / "a"):
         pass
     assert denied.value.filename == str(tmp_path / "a")
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_is_held_open_no_longer(tmp_path, monkeypatch):
+    made, synced, make, sync = [], [], tempfile.mkstemp, os.fsync
+
+    def mkstemp(**where):
+        made.append(make(**where))
+        return made[-1]
+
+    def fsync(number):
+        synced.append((tmp_path / "a").exists())
+        sync(number)
+
+    monkeypatch.setattr("tempfile.mkstemp", mkstemp)
+    monkeypatch.setattr("os.fsync", fsync)
+    with beside(tmp_path / "a") as part:
+        [(handle, name)] = made
+        assert str(part) == name
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(handle)
+        part.write_text("whole")
+    assert synced == [False] and (tmp_path / "a").read_text() == "whole"
