@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from saitan.workflow import terminal
+from saitan.workflow import slurm, terminal
 from saitan.workflow.modules import steps_code
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import RESULTS, VEGA
@@ -81,6 +81,8 @@ terminal.show(plan, workflow)
 # when that one runs.
 onstart:
     plan.write_compiled_together()
+    for line in slurm.said_of(plan, workflow):
+        print(line, file=sys.stderr, flush=True)
 
 
 onsuccess:
