@@ -80,6 +80,8 @@ def _stop(made: subprocess.Popen, log: Path) -> None:
 
 def main() -> None:
     command = sys.argv[1:]
+    if "--log" not in command[1:-1]:
+        sys.exit("usage: python -m saitan.workflow.launch LAUNCHER ... STEP ... --log FILE")
     sys.exit(launch(command, Path(command[command.index("--log") + 1])))
 
 

@@ -134,7 +134,7 @@ class ReportPlan(_Model):
 def read_plan(path: Path) -> ReportPlan:
     """Raises Failure for a file that is no plan."""
     try:
-        return ReportPlan.model_validate_json(path.read_text())
+        return ReportPlan.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])

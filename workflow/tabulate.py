@@ -65,7 +65,7 @@ def _alike(values: pd.Series) -> pd.Series:
 def read_plan(path: Path) -> TablePlan:
     """Raises Failure for a file that is no plan."""
     try:
-        return TablePlan.model_validate_json(path.read_text())
+        return TablePlan.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise Failure(f"{path}: {explain(error, TablePlan.model_json_schema())}") from None
 

@@ -16,6 +16,7 @@ import numpy as np
 from saitan import compression
 from saitan.compression.data import TYPES
 from saitan.compression.format import HEAD, parse
+from saitan.files import beside
 
 # Values that are unpacked at a time: 64 MiB of doubles.
 PART = 1 << 23
@@ -53,8 +54,10 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         {"pack": pack, "unpack": unpack, "info": info}[arguments.action](arguments)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         sys.exit(f"{arguments.file}: {error}")
+    except OSError as error:
+        sys.exit(f"{error.filename or arguments.file}: {error.strerror or error}")
 
 
 def pack(arguments: argparse.Namespace) -> None:
@@ -140,9 +143,9 @@ def _write(path: Path, content: bytes) -> Path:
     """Written beside its place and renamed. Raises ValueError where something is there already."""
     if path.exists():
         raise ValueError(f"{path} is there already")
-    beside = path.with_name(path.name + ".part")
-    beside.write_bytes(content)
-    return beside.rename(path)
+    with beside(path) as written:
+        written.write_bytes(content)
+    return path
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from saitan.workflow.launch import launch, reason
+from saitan.workflow.launch import launch, main, reason
 from saitan.workflow.step import BEGAN, STOPPED
 
 
@@ -60,6 +60,13 @@ def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
     assert launch(["no-such-launcher", "-n", "2"], log) == 1
     said = "error: no-such-launcher is not installed or not on PATH: `launcher` must name a program that starts ranks\n"
     assert capfd.readouterr().err == said and log.read_text() == f"{BEGAN}\n{said}"
+
+
+@pytest.mark.parametrize("given", [[], ["mpirun"], ["mpirun", "--log"], ["--log", "file"]])
+def test_without_a_log_the_call_is_explained(monkeypatch, given):
+    monkeypatch.setattr(sys, "argv", ["launch", *given])
+    with pytest.raises(SystemExit, match="^usage: python -m saitan.workflow.launch"):
+        main()
 
 
 def test_ranks_end_with_what_started_them(tmp_path):
