@@ -64,6 +64,11 @@ def test_data_cannot_end_the_script_that_holds_them(plan):
     assert json.loads(chart)["data"]["values"][0]["text"] == "</script><b>"
 
 
+def test_names_in_a_text_are_code(plan):
+    plan["experiments"][0]["text"] = "How fast `fast` is, & `<b>`."
+    assert "<p>How fast <code>fast</code> is, &amp; <code>&lt;b&gt;</code>.</p>" in shown(plan)
+
+
 def test_a_missing_table_is_an_error_unless_the_report_is_partial(plan, tmp_path):
     plan["experiments"].append(
         {"name": "fig_b", "title": "Another", "identity": "now", "table": str(tmp_path / "b.parquet")}
@@ -159,9 +164,10 @@ def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(Failure, match=r"plan\.json: experiments\.0\.table: Field required"):
         read_plan(tmp_path / "plan.json")
-    (tmp_path / "plan.json").write_text("[]")
-    with pytest.raises(Failure, match=r"plan\.json: plan: Input should be an object"):
-        read_plan(tmp_path / "plan.json")
+    for other, says in ((b"[]", "Input should be an object"), (b"\xff", "Invalid JSON")):
+        (tmp_path / "plan.json").write_bytes(other)
+        with pytest.raises(Failure, match=rf"plan\.json: plan: {says}"):
+            read_plan(tmp_path / "plan.json")
 
 
 def test_a_time_without_a_rival_is_no_best(plan, tmp_path):

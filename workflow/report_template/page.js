@@ -33,7 +33,12 @@
     const room = figure.clientWidth;
     const natural = still.naturalWidth || 800;
     const fitted = fit(spec, Math.min(1.2, Math.max(0.3, (room - 110) / (natural - 90))));
-    if (room < 560) fitted.config = { ...fitted.config, legend: { ...fitted.config.legend, columns: 2 } };
+    if (room < 560) {
+      // Side by side, the last of a legend's words would lie beyond the page.
+      const layout = { top: { anchor: "start", direction: "vertical" } };
+      const narrow = { columns: 2, columnPadding: 6, labelFontSize: 10, layout };
+      fitted.config = { ...fitted.config, legend: { ...fitted.config.legend, ...narrow } };
+    }
     const old = place.view;
     const { view } = await vegaEmbed(place, fitted, {
       renderer: "svg",
