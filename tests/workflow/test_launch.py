@@ -65,7 +65,7 @@ def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
 @pytest.mark.parametrize("given", [[], ["mpirun"], ["mpirun", "--log"], ["--log", "file"]])
 def test_without_a_log_the_call_is_explained(monkeypatch, given):
     monkeypatch.setattr(sys, "argv", ["launch", *given])
-    with pytest.raises(SystemExit, match="^usage: python -m saitan.workflow.launch"):
+    with pytest.raises(SystemExit, match=r"^usage: python -m saitan\.workflow\.launch"):
         main()
 
 
