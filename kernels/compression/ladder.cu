@@ -16,10 +16,10 @@ __device__ inline u64 rounded(u64 bits, int drop) {
 
 // The bits without the `drop` low ones, rounded to nearest even; `unfit` is set where that breaks the bound.
 __device__ inline u64 shorten(u64 bits, int drop, bool &unfit) {
+    constexpr unsigned INFINITE = 0x7FF00000, LEAST = 0x00100000; // exponents, in the upper word
     const u64 round = rounded(bits, drop);
-    const unsigned exponent = bits >> 52 & 0x7FF;
-    const bool whole = (bits & ((1ull << drop) - 1)) == 0;
-    unfit |= !whole && (exponent == 0 || exponent == 0x7FF || (round >> 52 & 0x7FF) == 0x7FF);
+    const bool fits = (unsigned(bits >> 32) & INFINITE) - LEAST < INFINITE - LEAST && (unsigned(round >> 32) & INFINITE) < INFINITE;
+    unfit |= !fits && (bits & ((1ull << drop) - 1)) != 0;
     return round >> drop;
 }
 
@@ -98,36 +98,42 @@ fpc(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop) {
     lengths[chunk] = unfit || at >= n ? n : at;
 }
 
-// Sum over the threads before this one, of two or four packed numbers; `total` gets that over all. Two barriers.
-__device__ inline u64 scan(u64 value, u64 *sums, u64 &total) {
+__device__ inline int warp_sum(int x) { return __reduce_add_sync(~0u, x); }
+__device__ inline u64 warp_sum(u64 x) {
+    return u64(__reduce_add_sync(~0u, unsigned(x >> 32))) << 32 | __reduce_add_sync(~0u, unsigned(x));
+}
+
+// Sum over the threads before this one, of one number or of packed ones whose sums fit; `total` gets that over all. One
+// barrier.
+template <class Number> __device__ inline Number scan(Number value, Number *sums, Number &total) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    u64 sum = value;
+    Number sum = value;
     for (int step = 1; step < 32; step <<= 1) {
-        const u64 lower = __shfl_up_sync(~0u, sum, step);
+        const Number lower = __shfl_up_sync(~0u, sum, step);
         sum += lane >= step ? lower : 0;
     }
     if (lane == 31) {
         sums[warp] = sum;
     }
     __syncthreads();
-    u64 before_warp = 0;
-    total = 0;
-    for (int w = 0; w < THREADS / 32; w++) {
-        before_warp += w < warp ? sums[w] : 0;
-        total += sums[w];
-    }
-    __syncthreads();
-    return before_warp + sum - value;
+    const Number its = lane < THREADS / 32 ? sums[lane] : 0;
+    total = warp_sum(its);
+    return warp_sum(lane < warp ? its : 0) + sum - value;
 }
 
-// C1: a value a thread, four rounds. Neighbours share bytes of codes and words of residuals.
+// A coded chunk in shared memory, word by word; longer than a raw one where values do not fit together.
+struct Coded {
+    alignas(16) u64 words[2 + CHUNK / 16 + CHUNK];
+    u64 references[2], sums[THREADS / 32];
+};
+
+// C1: a value a thread, four rounds. Neighbours meet in bytes of codes and in words of residuals.
 extern "C" __global__ void __launch_bounds__(THREADS)
 c1(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int components) {
-    __shared__ u64 references[2], sums[THREADS / 32];
+    __shared__ Coded coded;
     const long long chunk = blockIdx.x;
     const int n = chunk_length<CHUNK>(count, chunk), t = threadIdx.x;
     const u64 *values = in + chunk * CHUNK;
-    u64 *out = work + chunk * CHUNK;
     u64 value[4];
     bool unfit = false;
     for (int r = 0; r < 4; r++) {
@@ -135,15 +141,15 @@ c1(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int c
         value[r] = i < n ? shorten(values[i], drop, unfit) : 0;
     }
     if (t < components) {
-        references[t] = t < n ? value[0] : 0;
+        coded.references[t] = t < n ? value[0] : 0;
     }
     const int codes = (n + 15) / 16;
     for (int i = t; i < codes; i += THREADS) {
-        out[components + i] = 0;
+        coded.words[components + i] = 0;
     }
     unfit = __syncthreads_or(unfit);
     // A chunk of one value has itself as the second reference.
-    const u64 reference = references[n > 1 ? t & (components - 1) : 0];
+    const u64 reference = coded.references[n > 1 ? t & (components - 1) : 0];
     int bytes[4];
     u64 packed = 0;
     for (int r = 0; r < 4; r++) {
@@ -152,7 +158,7 @@ c1(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int c
         packed |= u64(bytes[r]) << 16 * r;
     }
     u64 total;
-    const u64 place = scan(packed, sums, total);
+    const u64 place = scan(packed, coded.sums, total);
     int start = 8 * (components + codes), starts[4];
     for (int r = 0; r < 4; r++) {
         starts[r] = start + int(place >> 16 * r & 0xFFFF);
@@ -166,103 +172,155 @@ c1(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int c
     if (raw) {
         return;
     }
-    unsigned char *bytes_out = (unsigned char *)out;
+    unsigned char *out = (unsigned char *)coded.words;
     if (t < components) {
-        out[t] = references[n > 1 ? t : 0];
+        coded.words[t] = coded.references[n > 1 ? t : 0];
     }
     if (t < 8 * words - start) {
-        bytes_out[start + t] = 0;
+        out[start + t] = 0;
     }
     for (int r = 0; r < 4; r++) {
         const int i = r * THREADS + t;
         if (bytes[r]) {
-            atomicOr((unsigned *)(out + components) + i / 8, unsigned(bytes[r]) << 4 * (i & 7));
+            atomicOr((unsigned *)(coded.words + components) + i / 8, unsigned(bytes[r]) << 4 * (i & 7));
         }
         for (int b = 0; b < bytes[r]; b++) {
-            bytes_out[starts[r] + b] = (unsigned char)(value[r] >> 8 * b);
-        }
-    }
-}
-
-// A coded chunk in shared memory, word by word; longer than a raw one where values do not fit together.
-struct Coded {
-    u64 words[2 + CHUNK / 16 + CHUNK];
-    u64 references[2], sums[THREADS / 32];
-};
-
-// C2: two neighbouring values a thread, two rounds, so that every byte of codes and of residuals has one writer, and the
-// words go out whole. Returns the words of the chunk, `n` where it is stored raw; pair[r] are its values as they came.
-__device__ inline int code_pairs(Coded &coded, ulonglong2 *pair, const u64 *values, int n, int drop, int components) {
-    const int t = threadIdx.x;
-    u64 value[2][2];
-    bool unfit = false;
-    for (int r = 0; r < 2; r++) {
-        const int i = 2 * (r * THREADS + t);
-        pair[r] = make_ulonglong2(0, 0);
-        if (i + 1 < n) {
-            pair[r] = *(const ulonglong2 *)(values + i);
-        } else if (i < n) {
-            pair[r].x = values[i];
-        }
-        value[r][0] = shorten(pair[r].x, drop, unfit);
-        value[r][1] = shorten(pair[r].y, drop, unfit);
-    }
-    if (t == 0) {
-        coded.references[0] = value[0][0];
-        coded.references[1] = n > 1 ? value[0][1] : value[0][0];
-    }
-    unfit = __syncthreads_or(unfit);
-    int bytes[2][2];
-    u64 packed = 0;
-    for (int r = 0; r < 2; r++) {
-        for (int k = 0; k < 2; k++) {
-            value[r][k] ^= coded.references[k & (components - 1)];
-            bytes[r][k] = 2 * (r * THREADS + t) + k < n ? significant(value[r][k]) : 0;
-        }
-        packed |= u64(bytes[r][0] + bytes[r][1]) << 32 * r;
-    }
-    u64 total;
-    const u64 place = scan(packed, coded.sums, total);
-    const int codes = (n + 15) / 16, start = 8 * (components + codes);
-    const int first = int(total & 0xFFFFFFFF), end = start + first + int(total >> 32);
-    const int words = (end + 7) / 8;
-    if (unfit || words >= n) {
-        return n;
-    }
-    unsigned char *out = (unsigned char *)coded.words;
-    if (t < components) {
-        coded.words[t] = coded.references[t];
-    }
-    if (t < 8 * words - end) {
-        out[end + t] = 0;
-    }
-    for (int r = 0; r < 2; r++) {
-        if (r * THREADS + t < 8 * codes) {
-            out[8 * components + r * THREADS + t] = (unsigned char)(bytes[r][0] | bytes[r][1] << 4);
-        }
-        int at = start + (r ? first + int(place >> 32) : int(place & 0xFFFFFFFF));
-        for (int k = 0; k < 2; k++) {
-            for (int b = 0; b < bytes[r][k]; b++) {
-                out[at++] = (unsigned char)(value[r][k] >> 8 * b);
-            }
+            out[starts[r] + b] = (unsigned char)(value[r] >> 8 * b);
         }
     }
     __syncthreads();
-    return words;
+    for (int i = t; i < words; i += THREADS) {
+        work[chunk * CHUNK + i] = coded.words[i];
+    }
 }
+
+// Bytes one behind the other, whole where a word of 32 bits is a thread's own: no byte has two writers.
+struct Bytes {
+    unsigned char *word;
+    unsigned rest = 0;
+    int from, held; // of the word, the first byte that is the thread's, and those that are there
+
+    __device__ Bytes(unsigned char *words, int at) : word(words + (at & ~3)), from(at & 3), held(from) {}
+    // Bytes `from` to `to` - 1 of the word.
+    __device__ void part(int to) const {
+        for (int b = 0; b < 4; b++) {
+            if (b >= from && b < to) {
+                word[b] = (unsigned char)(rest >> 8 * b);
+            }
+        }
+    }
+    // The low bytes of a number whose others are zero.
+    __device__ void put(unsigned value, int bytes) {
+        rest |= value << 8 * held;
+        const int end = held + bytes;
+        if (end >= 4) {
+            if (from) {
+                part(4);
+                from = 0;
+            } else {
+                *(unsigned *)word = rest;
+            }
+            word += 4;
+            rest = __funnelshift_lc(value, 0, 8 * held);
+        }
+        held = end & 3;
+    }
+    __device__ void put(u64 value, int bytes) {
+        put(unsigned(value), min(bytes, 4));
+        if (bytes > 4) {
+            put(unsigned(value >> 32), bytes - 4);
+        }
+    }
+    __device__ void end() const { part(held); }
+};
+
+// C2: four neighbouring values a thread, so that every byte of codes and of residuals has one writer, and words go out
+// whole.
+struct Four {
+    u64 came[4], residual[4];
+    unsigned codes = 0;
+    int start, end, words; // where its residuals begin and where those of the chunk end, in bytes; the chunk's words
+
+    // Of a chunk of n values; `words` is n where it is stored raw. Two barriers behind all reads.
+    __device__ Four(Coded &coded, const u64 *values, int n, int drop, int components) {
+        constexpr int UNFIT = 1 << 20; // more than all bytes
+        const int t = threadIdx.x;
+        bool unfit = false;
+        if (n == CHUNK) {
+            for (int k = 0; k < 4; k += 2) {
+                const ulonglong2 two = *(const ulonglong2 *)(values + 4 * t + k);
+                came[k] = two.x;
+                came[k + 1] = two.y;
+            }
+        } else {
+            for (int k = 0; k < 4; k++) {
+                came[k] = 4 * t + k < n ? values[4 * t + k] : 0;
+            }
+        }
+        for (int k = 0; k < 4; k++) {
+            residual[k] = shorten(came[k], drop, unfit);
+        }
+        if (t == 0) {
+            coded.references[0] = residual[0];
+            coded.references[1] = n > 1 ? residual[1] : residual[0];
+        }
+        __syncthreads();
+        int bytes = 0;
+        for (int k = 0; k < 4; k++) {
+            residual[k] ^= coded.references[k & (components - 1)];
+            const int its = n == CHUNK || 4 * t + k < n ? significant(residual[k]) : 0;
+            codes |= its << 4 * k;
+            bytes += its;
+        }
+        int all;
+        const int before = scan(bytes | (unfit ? UNFIT : 0), (int *)coded.sums, all);
+        const int front = 8 * (components + (n + 15) / 16);
+        start = front + before;
+        end = front + all;
+        words = (end + 7) / 8;
+        words = all >= UNFIT || words >= n ? n : words;
+    }
+
+    // The chunk's words to shared memory, and a barrier.
+    __device__ void write(Coded &coded, int n, int components) const {
+        const int t = threadIdx.x, codes_at = 8 * components;
+        unsigned char *out = (unsigned char *)coded.words;
+        if (words == n) {
+            for (int k = 0; k < 4; k += 2) {
+                *(ulonglong2 *)(coded.words + 4 * t + k) = make_ulonglong2(came[k], came[k + 1]);
+            }
+        } else {
+            if (t < components) {
+                coded.words[t] = coded.references[t];
+            }
+            if (t < 8 * words - end) {
+                out[end + t] = 0;
+            }
+            if (t < 4 * ((n + 15) / 16)) {
+                *(unsigned short *)(out + codes_at + 2 * t) = (unsigned short)codes;
+            }
+            Bytes bytes(out, start);
+            for (int k = 0; k < 4; k++) {
+                bytes.put(residual[k], codes >> 4 * k & 15);
+            }
+            bytes.end();
+        }
+        __syncthreads();
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 c1c2(u64 *work, unsigned *lengths, const u64 *in, long long count, int drop, int components) {
     __shared__ Coded coded;
-    ulonglong2 pair[2];
     const long long chunk = blockIdx.x;
     const int n = chunk_length<CHUNK>(count, chunk);
-    const int words = code_pairs(coded, pair, in + chunk * CHUNK, n, drop, components);
+    const Four four(coded, in + chunk * CHUNK, n, drop, components);
     if (threadIdx.x == 0) {
-        lengths[chunk] = words;
+        lengths[chunk] = four.words;
     }
-    if (words < n) {
-        for (int i = threadIdx.x; i < words; i += THREADS) {
+    if (four.words < n) {
+        four.write(coded, n, components);
+        for (int i = threadIdx.x; i < four.words; i += THREADS) {
             work[chunk * CHUNK + i] = coded.words[i];
         }
     }
@@ -276,40 +334,27 @@ c1c2c3(u64 *memory, long long *offsets, u64 *status, unsigned *ticket, long long
     __shared__ u64 begin;
     const long long chunk = take_ticket(ticket, &slot);
     const int n = chunk_length<CHUNK>(count, chunk), t = threadIdx.x;
-    ulonglong2 pair[2];
-    const int words = code_pairs(coded, pair, memory + chunk * CHUNK, n, drop, components);
-    // The barriers in code_pairs come after all reads: the length tells others that this chunk's memory is free.
-    if (t < 32) {
+    const Four four(coded, memory + chunk * CHUNK, n, drop, components);
+    // The length tells others that this chunk's memory is free.
+    if (t == 0) {
         __threadfence();
-        if (t == 0) {
-            tell(status, unsigned(chunk), words);
-        }
-        const u64 sum = before(status, unsigned(chunk), words);
+        tell(status, unsigned(chunk), four.words);
+    }
+    four.write(coded, n, components);
+    if (t < 32) {
+        const u64 sum = before(status, unsigned(chunk), four.words);
         __threadfence();
         if (t == 0) {
             begin = sum;
             offsets[chunk] = 8 * sum;
             if (chunk == gridDim.x - 1) {
-                offsets[chunk + 1] = 8 * (sum + words);
+                offsets[chunk + 1] = 8 * (sum + four.words);
             }
         }
     }
     __syncthreads();
-    u64 *out = memory + begin;
-    if (words < n) {
-        for (int i = t; i < words; i += THREADS) {
-            out[i] = coded.words[i];
-        }
-        return;
-    }
-    for (int r = 0; r < 2; r++) {
-        const int i = 2 * (r * THREADS + t);
-        if (i < n) {
-            out[i] = pair[r].x;
-        }
-        if (i + 1 < n) {
-            out[i + 1] = pair[r].y;
-        }
+    for (int i = t; i < four.words; i += THREADS) {
+        memory[begin + i] = coded.words[i];
     }
 }
 
