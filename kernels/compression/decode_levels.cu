@@ -15,6 +15,9 @@ template <class Code> __device__ inline Code bits_at(const unsigned *words, int 
     return Code((u64(__funnelshift_r(words[1], words[2], at)) << 32 | low) & ~beyond);
 }
 
+// a / b, of numbers from 0 and 1 up to 2^12: a quotient is 1 / 2^13 of itself from the next whole number at least.
+__device__ inline int quotient(int a, int b) { return int(__fdividef(float(a) + 0.5f, float(b))); }
+
 template <class Code> __device__ inline Code unfolded(Code u) { return u >> 1 ^ (0 - (u & 1)); }
 
 // Eight values of digits: containers are numbers of one radix, the lower bits of every value lie before them.
@@ -174,10 +177,10 @@ template <class Type> struct Whole {
     template <class Columns> __device__ void write_columns(Bits *out, Levels<Level> &levels) const {
         constexpr int WIDTH = sizeof(Columns) / sizeof(Level);
         __shared__ Columns totals[THREADS];
-        const int across = extent.row / WIDTH, rows = (n + extent.row - 1) / extent.row, t = threadIdx.x;
+        const int across = extent.row / WIDTH, rows = quotient(n + extent.row - 1, extent.row), t = threadIdx.x;
         // Where there are few columns, several threads have parts of each.
-        const int parts = min(rows, max(1, THREADS / across)), each = (rows + parts - 1) / parts;
-        const int part = parts > 1 ? t / across : 0, low = part * each * extent.row, high = min(n, low + each * extent.row);
+        const int parts = min(rows, max(1, quotient(THREADS, across))), each = quotient(rows + parts - 1, parts);
+        const int part = parts > 1 ? quotient(t, across) : 0, low = part * each * extent.row, high = min(n, low + each * extent.row);
         int column = parts > 1 ? t - part * across : t;
         Columns before = {};
         if (parts > 1) {

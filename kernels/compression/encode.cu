@@ -206,6 +206,24 @@ __device__ inline void encode(unsigned *payload, const Table table, u64 *status,
         }
     }
     __syncthreads();
+    unsigned anything = 0;
+    for (int q = 0; q < P; q++) {
+        anything |= parts[q].every[0] | parts[q].every[1];
+    }
+    if (!anything) {
+        if (t < 32) {
+            if (lane == 0) {
+                tell(status, unsigned(block), 0);
+            }
+            // The place of a block is asked for where a section begins and where all end.
+            const bool asked = block * P % SECTION == 0 || block == gridDim.x - 1;
+            const u64 place = asked ? before(status, unsigned(block), 0) : 0;
+            if (lane < P && block * P + lane < table.chunks) {
+                table.put(unsigned(block * P + lane), place, 0);
+            }
+        }
+        return;
+    }
     const bool same = !part.varied;
     const u64 all = (sizeof(Wide) == 8 ? u64(part.every[1]) << 32 | part.every[0] : part.every[0]) | 1ull << B;
     const int shift = same ? 0 : __ffsll(all) - 1;

@@ -1,6 +1,6 @@
-// What the decoders of `fast` share: a chunk a block, whose words are brought into shared memory, counted and checked
-// before a value is written. Nothing is read or written that a check has not allowed: what is wrong with a chunk is noted,
-// and its values are not written.
+// What the decoders of `fast` share: a chunk a block, whose words are brought into shared memory and counted before a value
+// is written. Nothing is read or written outside what the counts have allowed. What is wrong with a chunk is noted, which
+// is all that one says whose checksum is wrong: one warp finds that out while the others write.
 #pragma once
 #include "chunk.cuh"
 
@@ -14,10 +14,10 @@ template <class Bits, int THREADS> struct Landing {
     u64 sums[THREADS / 32];
 };
 
-// The words of a chunk with n values, and the checksum that they should have. All threads of the block call it. Returns
-// their number, 0 where there are none or something is wrong: `reason`.
+// The words of a chunk with n values, and the parts of their sum. All threads of the block call it. Returns their number, 0
+// where there are none or something is wrong: `reason`.
 template <class Bits, int THREADS>
-__device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned *&words, unsigned &checksum, unsigned &reason,
+__device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned *&words, unsigned &reason,
                                  const unsigned *payload, const Table &table, long long words_in_all, long long chunk, int n) {
     constexpr int ROUNDS = Landing<Bits, THREADS>::ROUNDS;
     const unsigned lane = threadIdx.x & 31, number = unsigned(chunk), inside = number % SECTION;
@@ -81,9 +81,14 @@ __device__ inline int read_words(Landing<Bits, THREADS> &landing, const unsigned
         landing.sums[t >> 5] = sum;
     }
     __syncthreads();
-    checksum = folded(warp_sum((t & 31) < THREADS / 32 ? landing.sums[t & 31] : 0), chunk);
     words = landed + offset;
     return length;
+}
+
+// The checksum that words should have which have landed. All lanes of a warp call it.
+template <class Bits, int THREADS> __device__ inline unsigned checksum(const Landing<Bits, THREADS> &landing, long long chunk) {
+    const int lane = threadIdx.x & 31;
+    return folded(warp_sum(lane < THREADS / 32 ? landing.sums[lane] : 0), chunk);
 }
 
 // Value i of a raw chunk. Its words begin at any multiple of four bytes.
@@ -110,21 +115,24 @@ __device__ inline void decode(typename Coding::Bits *out, u64 *wrong, const unsi
     constexpr int THREADS = Coding::THREADS;
     __shared__ Landing<Bits, THREADS> landing;
     const unsigned *words;
-    unsigned checksum, reason;
+    unsigned reason;
     const int n = coding.n;
-    const int length = read_words(landing, words, checksum, reason, payload, table, words_in_all, chunk, n);
+    const int length = read_words(landing, words, reason, payload, table, words_in_all, chunk, n);
+    const bool changed = length && threadIdx.x < 32 && words[1] != checksum(landing, chunk);
     if (length) {
         int expected = 2 + (n * int(sizeof(Bits)) + 3) / 4;
         if (words[0] != RAW) {
             expected = length < 4 ? -BAD_LENGTH : coding.length(words, length);
         }
-        reason = expected <= 0 ? -expected : length != expected ? BAD_LENGTH : words[1] != checksum ? BAD_CHECKSUM : 0;
+        reason = expected <= 0 ? -expected : length != expected ? BAD_LENGTH : 0;
+    }
+    if ((reason || changed) && threadIdx.x == 0) {
+        atomicMin(wrong, u64(chunk) << 3 | (reason ? reason : BAD_CHECKSUM));
     }
     if (reason) {
-        if (threadIdx.x == 0) {
-            atomicMin(wrong, u64(chunk) << 3 | reason);
-        }
-    } else if (length == 0) {
+        return;
+    }
+    if (length == 0) {
         coding.clear(out);
     } else if (words[0] == RAW) {
         for (int i = threadIdx.x; i < n; i += THREADS) {
