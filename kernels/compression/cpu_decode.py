@@ -45,7 +45,8 @@ def _chunk(words, number, n, below, pairs, itemsize, out):
     if len(words) == 0:
         out[:] = out.dtype.type(0)
         return 0
-    if len(words) < 4 and not (len(words) == 3 and n * itemsize <= 4):
+    raw = 2 + (n * itemsize + 3) // 4
+    if len(words) > max(raw, 4) or (len(words) < 4 and not (len(words) == 3 and n * itemsize <= 4)):
         return LENGTH
     mode, shift, fine = np.int64(words[0] & _W(7)), _U(words[0] >> _W(8) & _W(63)), _U(words[0] >> _W(16))
     if mode > 2 or words[0] & _W(0xC0F8) or (mode < 2 and words[0] > 1):
@@ -56,7 +57,7 @@ def _chunk(words, number, n, below, pairs, itemsize, out):
     if mode == 0:
         expected = 4
     elif mode == 1:
-        expected = 2 + (n * itemsize + 3) // 4
+        expected = raw
     else:
         expected = 4 + groups // 2
         if len(words) < expected:
@@ -122,12 +123,13 @@ def _level_chunk(words, number, n, row, wide, step, kind, bits, values):
     if len(words) == 0:
         bits[:] = kind(0)
         return 0
-    if len(words) < 3:
+    raw = 2 + (n * bits.itemsize + 3) // 4
+    if len(words) < 3 or len(words) > max(raw, 4):
         return LENGTH
     mode = words[0] & _W(7)
     widths, more = np.empty(CHUNK // 16, np.int64), whole.padded(words)
     if mode == 1:
-        expected = 2 + (n * bits.itemsize + 3) // 4 if words[0] == 1 else 0
+        expected = raw if words[0] == 1 else 0
     elif mode < 4 or mode > 6:
         return MODE
     else:

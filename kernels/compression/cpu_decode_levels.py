@@ -61,7 +61,7 @@ def length(words, count, n, row, wide, width, widths):
                 return 0
             amount += 16 * widths[g]
     strays = 0 if wide else np.int64(words[3])
-    return 0 if strays > n else 4 + (amount + 31) // 32 + strays * (1 + width // 32)
+    return 4 + (amount + 31) // 32 + strays * (1 + width // 32)
 
 
 @njit(cache=True)

@@ -98,7 +98,8 @@ def places(sections: np.ndarray, lengths: np.ndarray, words: int, first: int, la
     before = after - some
     loose = after[:, -1:] != sections[low + 1 : high + 1, None]
     out = np.stack([before, after], axis=-1)
-    out[(before < 0) | (after > words) | (some == 0) & loose] = -1
+    # Not by what lies after it, which may have wrapped around.
+    out[(before < 0) | (before > words - some) | (some == 0) & loose] = -1
     return out.reshape(-1, 2)[first - low * SECTION : last - low * SECTION]
 
 

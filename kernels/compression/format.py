@@ -104,7 +104,7 @@ class Head:
             return chunk + pieces * each, min(origin + pieces * step, self.count)
 
         (first, begin), (last, end) = whole(start, False), whole(stop, True)
-        return first, max(first, last), begin, max(begin, end)
+        return first, last, begin, end
 
     @property
     def payload(self) -> int:

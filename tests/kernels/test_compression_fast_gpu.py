@@ -1,9 +1,24 @@
+import hashlib
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_compression_fast import CLOSE, LENGTHS, hide_chunks, same, some
+from test_compression_fast import (
+    CLOSE,
+    LENGTHS,
+    MUTATED,
+    STREAMS,
+    ends_of_levels,
+    hide_chunks,
+    mutations,
+    refuse_chunks,
+    same,
+    settled,
+    some,
+)
 
 from saitan import compression
 from saitan.compression.data import TYPES, make
@@ -36,6 +51,13 @@ def test_streams_are_those_of_the_cpu_and_come_back(dtype):
                 assert stream.get().tobytes() == compression.compress(a, kept).tobytes()
                 values = compression.decompress(stream)
                 assert same(values.get(), shortened(a, 52 if kept is None else kept))
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_streams_stay_what_they_are(case):
+    dtype, kept, bound = case
+    stream = compression.compress(on_device(settled(dtype)), kept, bound)
+    assert hashlib.sha256(stream.get()).hexdigest()[:16] == STREAMS[case]
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
@@ -79,6 +101,14 @@ def test_streams_of_rows_and_levels_are_those_of_the_cpu(dtype, width):
         if start < stop <= a.size:
             found = compression.decompress(stream, start, stop).get()
             assert same(found, compression.decompress(stream.get(), start, stop))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_levels_at_the_ends_of_their_type(dtype):
+    for a in ends_of_levels(dtype):
+        stream = compression.compress(on_device(a), bound=0.5)
+        assert stream.get().tobytes() == compression.compress(a, bound=0.5).tobytes()
+        assert same(compression.decompress(stream).get(), compression.decompress(stream.get()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -140,8 +170,39 @@ def test_damaged_streams_are_refused_as_on_the_cpu(dtype, bound):
         assert messages[0] == messages[1]
 
 
+@pytest.mark.parametrize(("dtype", "bound"), MUTATED)
+def test_decoders_agree_on_mutated_streams(dtype, bound):
+    """Both refuse a stream or give the same values; 400 a type, or SAITAN_MUTATIONS."""
+    stream = compression.compress(some(dtype, 2 * CHUNK + 70, 7), bound=bound)
+    for wrong, _ in mutations(stream, int(os.environ.get("SAITAN_MUTATIONS", 400))):
+        try:
+            values = compression.decompress(wrong)
+        except StreamError:
+            with pytest.raises(StreamError):
+                compression.decompress(on_device(wrong))
+            continue
+        assert same(compression.decompress(on_device(wrong)).get(), values)
+
+
 def test_a_chunk_without_words_cannot_hide_another():
     hide_chunks(on_device)
+
+
+def test_chunks_that_break_a_rule_are_refused():
+    refuse_chunks(on_device)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_zeros_between_numbers_take_no_words(dtype):
+    """Blocks of zeros end early, and tell later ones all the same: numbers at both ends, within, and nowhere."""
+    for chunks in (1, 2, 31, 32, 33, 5000):
+        a = np.zeros(chunks * CHUNK - 5, dtype)
+        for places in ((), (0,), (a.size - 1,), (0, a.size // 2, a.size - 1), range(0, a.size, 37 * CHUNK)):
+            a[list(places)] = 1.5
+            stream = compression.compress(on_device(a))
+            assert stream.get().tobytes() == compression.compress(a).tobytes()
+            assert same(compression.decompress(stream).get(), a)
+            a[:] = 0
 
 
 def test_arrays_that_do_not_fit_are_refused():
