@@ -6,19 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_compression_fast import (
-    CLOSE,
-    LENGTHS,
-    MUTATED,
-    STREAMS,
-    ends_of_levels,
-    hide_chunks,
-    mutations,
-    refuse_chunks,
-    same,
-    settled,
-    some,
-)
+from test_compression_damaged import MUTATED, hide_chunks, mutations, refuse_chunks
+from test_compression_fast import CLOSE, LENGTHS, STREAMS, ends_of_levels, same, settled, some
 
 from saitan import compression
 from saitan.compression.data import TYPES, make
