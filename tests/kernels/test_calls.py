@@ -7,6 +7,7 @@ import pytest
 
 import saitan
 from saitan import apsp, bfs, compression, sssp, tropical
+from saitan.calls import plain_array
 from saitan.cuda import unusable
 from saitan.graph import Graph, GraphError
 from saitan.problem import Unavailable
@@ -185,3 +186,9 @@ def test_a_graph_says_what_it_lacks():
     graph = Graph.from_arcs(2, [0], [1], metadata=told)
     told["name"] = "changed"
     assert graph.name == "mine"
+
+
+def test_a_mask_that_masks_nothing_is_no_obstacle():
+    assert plain_array(np.ma.masked_array([1, 2]), "x").tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"^x: 1 entries are masked"):
+        plain_array(np.ma.masked_array([1, 2], mask=[False, True]), "x")
