@@ -15,7 +15,8 @@ Read the files in this order:
     cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
     cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
     chains.py        long chains and hanging trees, found by peeling.py and taken out of what `fast` searches;
-                     cpu_chains.py (cuda_chains.py, chains.cu) leads from the source to what is left and back to all
+                     cpu_chains.py (cuda_chains.py, chains.cu) leads from the source to what is left and back to all;
+                     walks.py (cpu_walks.py, cuda_walks.py, walks.cu) the same for real weights
     cuda_resident.py the persistent kernel fast.cu: layout.py (vertex splitting), then queue.cuh, hop.cuh, window.cuh,
                      mailbox.cuh, exchange.cuh
     cuda_broad.py    the phases of a resident grid, broad.cu, which `fast` takes where frontiers are broad: rows.cuh,
@@ -101,7 +102,7 @@ VARIANTS = {
         "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
-        cubins=("fast", "broad", "chains", "phast", "validate"),
+        cubins=("fast", "broad", "chains", "walks", "phast", "validate"),
         parameters={
             "delta": Parameter(
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0

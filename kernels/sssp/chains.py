@@ -10,7 +10,7 @@ three: over one end, over the other end, and, where the source lies in the same 
 tree are differences of sums from its root, by the lowest common ancestor of both, which is found over heavy paths (1):
 a way up passes at most log2(n) of them. So every distance is found by itself, however deep the tree.
 
-The sums are taken in another order than along the path, so weights must be integers.
+The sums are taken in another order than along the path, so weights must be integers; walks.py is for real ones.
 
 1. Sleator, Tarjan: A data structure for dynamic trees. JCSS 26, 1983 (heavy paths).
 """
@@ -25,7 +25,7 @@ from numba import njit
 from saitan.cuda.constants import constants
 from saitan.graph import Graph
 from saitan.sssp.choice import level_sizes
-from saitan.sssp.peeling import CORE, MISSING, NONE, TREE, neighbours, nothing_found, peeled_off, plus, take_chains
+from saitan.sssp.peeling import CORE, MISSING, MOST_WEIGHT, NONE, TREE, plus, taken_out
 from saitan.sssp.simplify import simplified
 
 # Fewer breadth-first levels than this are searched as they are.
@@ -70,14 +70,6 @@ class Chains(NamedTuple):
         return self.ends, self.beyond, self.unit, self.place, self.sums, self.last, self.out
 
 
-def chains_of(graph: Graph) -> Chains | None:
-    """The chains of any graph, None where searching it as it is takes no longer."""
-    if graph.weights.dtype.kind != "u":
-        return None
-    levels = len(level_sizes(graph))
-    return worth_contracting(simplified(graph), levels) if levels >= LEAST_LEVELS else None
-
-
 def worth_contracting(graph: Graph, levels: int) -> Chains | None:
     """The chains of a graph as `simplified` makes it, None where searching it as it is takes no longer.
 
@@ -96,14 +88,10 @@ def contracted(graph: Graph, least: int = 0) -> Chains | None:
 
     None where fewer than `least` vertices would be taken out, and where sums with missing arcs do not fit 64 bits.
     """
-    turned = graph.transposed()
-    rows, turned = ((g.offsets, g.targets, g.weights) for g in (graph, turned))
-    degrees, mixed = neighbours(*rows[:2], *turned[:2])
-    found = nothing_found(graph.n)
-    peeled = peeled_off(degrees, mixed, found.state, found.parent, found.peel)
-    if peeled + int((degrees == 2).sum()) < least:
+    taken = taken_out(graph, least, MOST_WEIGHT)
+    if taken is None:
         return None
-    count, units = take_chains(rows, turned, degrees, mixed, found, peeled)
+    found, peeled, count, units = taken
     kept = np.flatnonzero(found.state == CORE).astype(np.int32)
     order = np.concatenate([kept, found.chain[:count], found.peel[:peeled][::-1]])  # parents first
     sums, misses, sizes = _summed(found.parent, found.lengths, order)

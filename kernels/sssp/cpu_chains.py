@@ -31,6 +31,27 @@ def no_way(n: int) -> Way:
     return Way(np.full(n, NONE, np.int32), np.zeros(MOST_PATHS + 1, np.int32))
 
 
+class OverChains:
+    """The chains between a core and all vertices. core: the graph that is searched."""
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains, self.core = chains, chains.core
+        self._way = no_way(len(chains.unit))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What a query reads."""
+        return *self._chains.arrays, *self._way
+
+    def enter(self, source: int, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The vertices of the core that the source's unit leads to, int32, and the lengths of these ways, uint64."""
+        return enter(self._chains, self._way, source)
+
+    def expand(self, source: int, core: np.ndarray, distances: np.ndarray) -> bool:
+        """Distances [n] of all vertices from those of the core [k]; whether one of them does not fit their type."""
+        return expand(self._chains, self._way, source, core, distances)
+
+
 @njit(cache=True)
 def _within(place, sums, missing, entry, source, v):
     """The length of the way from the source to v, of the same unit, within the unit's tree."""

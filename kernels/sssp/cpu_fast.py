@@ -4,7 +4,8 @@ Returns distances of the weights' type, or of 64 bits once a sum did not fit. In
 relax the lowest bucket together, block by block; none is waited for that has not come. Before the step ends, each
 thread also relaxes what it pushed into that bucket itself, as long as that stays small (bucket fusion). A bucket is a
 chain of small blocks from the thread's own pool, so a push moves no other entry. An entry is (vertex, distance); it
-is stale once the vertex has a smaller distance. Long chains are taken out of the graph beforehand (chains.py).
+is stale once the vertex has a smaller distance. Long chains are taken out of the graph beforehand (chains.py; walks.py
+where weights are real).
 
 1. Meyer, Sanders: Delta-stepping: a parallelizable shortest path algorithm. J. Algorithms 49, 2003.
 2. Zhang, Brahmakshatriya, Chen, Dhulipala, Kamil, Amarasinghe, Shun: Optimizing ordered graph algorithms with
@@ -22,8 +23,8 @@ from numba import get_num_threads, njit, prange
 from saitan.atomics import atomic_add, atomic_min
 from saitan.graph import Graph
 from saitan.problem import Run
-from saitan.sssp import unreachable
-from saitan.sssp.chains import chains_of
+from saitan.sssp import chains, unreachable
+from saitan.sssp.choice import level_sizes
 from saitan.sssp.cpu import CpuSolver, shared
 from saitan.sssp.cpu_buckets import (
     BLOCK,
@@ -44,8 +45,11 @@ from saitan.sssp.cpu_buckets import (
     next_bucket,
     push,
 )
-from saitan.sssp.cpu_chains import enter, expand, no_way
+from saitan.sssp.cpu_chains import OverChains
+from saitan.sssp.cpu_walks import OverWalks
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
+from saitan.sssp.simplify import simplified
+from saitan.sssp.walks import worth_walking
 from saitan.team import COMERS, OVER, WIDTH, comes, ended, entered, left, opened, reset, shut
 
 FUSED = 16  # a thread relaxes its own part of the current bucket while that has fewer blocks
@@ -191,6 +195,18 @@ def _together(b, most, scale, rows, distances, limit, shared, control, alone):
             _help(b, t, scale, rows, distances, limit, shared, control)
 
 
+def _over_core(graph: Graph) -> OverChains | OverWalks | None:
+    """A smaller graph to search, and what leads from it to all vertices; None where that takes no less time."""
+    if (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
+        return None
+    simple = simplified(graph)
+    if graph.weights.dtype.kind == "u":
+        found = chains.worth_contracting(simple, levels)
+        return None if found is None else OverChains(found)
+    walks = worth_walking(simple, levels)
+    return None if walks is None or len(walks.links) else OverWalks(walks)
+
+
 class Fast(CpuSolver):
     """Delta-stepping on all cores. delta: width of a bucket, in the weights' unit; by default a few median weights.
 
@@ -200,10 +216,10 @@ class Fast(CpuSolver):
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
         begin = time.perf_counter()
-        self._chains = chains_of(graph)
+        self._over = _over_core(graph)
         self._prepare_s = time.perf_counter() - begin
-        if self._chains is not None:
-            self._way, graph = no_way(graph.n), self._chains.core
+        if self._over is not None:
+            graph = self._over.core
         if delta is None:
             # The median, because a few very large weights dominate the mean.
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
@@ -219,8 +235,8 @@ class Fast(CpuSolver):
     @property
     def memory(self) -> int:
         arrays = [*self._buckets, self._rows.arcs, self._shared, self.distances]
-        if self._chains is not None:
-            arrays += [self._found, *self._chains.arrays, *self._way]
+        if self._over is not None:
+            arrays += [self._found, *self._over.arrays]
         return sum(array.nbytes for array in arrays)
 
     def _allocate(self, dtype: np.typing.DTypeLike, entries: int) -> None:
@@ -239,7 +255,7 @@ class Fast(CpuSolver):
         self._entries = entries
         self._shared, self._control = np.empty(blocks, np.int32), np.zeros(CONTROL_WIDTH, np.int64)
         self._found = np.empty(len(self._rows.offsets) - 1, dtype)
-        self.distances = self._found if self._chains is None else np.empty(self.graph.n, dtype)
+        self.distances = self._found if self._over is None else np.empty(self.graph.n, dtype)
 
     def _arguments(self) -> tuple:
         """What every step is given."""
@@ -248,8 +264,8 @@ class Fast(CpuSolver):
     def _start(self, source: int) -> bool:
         """Whether the query can begin with distances of this type."""
         vertices, lengths = np.array([source], np.int32), np.zeros(1, np.uint64)
-        if self._chains is not None:
-            vertices, lengths = enter(self._chains, self._way, source)
+        if self._over is not None:
+            vertices, lengths = self._over.enter(source, self.distances)
         limit = unreachable(self._found.dtype)
         if (lengths >= limit).any():
             return False
@@ -287,9 +303,9 @@ class Fast(CpuSolver):
             self._alone -= 1
         state = self._buckets.state
         ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
-        if self._chains is not None and not ended:
+        if self._over is not None and not ended:
             with shared(together):
-                ended = TOO_LONG * expand(self._chains, self._way, source, self._found, self.distances)
+                ended = TOO_LONG * self._over.expand(source, self._found, self.distances)
         return ended, int(self._control[STEPS])
 
     def run(self, source: int) -> Run:
@@ -308,8 +324,8 @@ class Fast(CpuSolver):
             "delta": self.delta,
             "distance_bits": 8 * self.distances.itemsize,
         }
-        if self._chains is not None:
-            counters |= {"searched": self._chains.core.n, "prepare_s": self._prepare_s}
+        if self._over is not None:
+            counters |= {"searched": self._over.core.n, "prepare_s": self._prepare_s}
         return Run(seconds, seconds, counters)
 
     def count(self, source: int) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""`fast` on a graph without its chains: host side of chains.cu, around the search of the core by fast.cu."""
+"""`fast` on a graph without its chains, around the search of the core by fast.cu: host side of chains.cu."""
 
 from __future__ import annotations
 
@@ -20,25 +20,18 @@ WAY = np.dtype([(name, np.uint32) for name in ("seeds", "list", "ended", "paths"
 BYTES_A_VERTEX = 68  # of these arrays, with distances of 32 bits
 
 
-class Contracted:
+class OverCore:
     """The core of a graph, searched by blocks that hold queues, and what leads from it to all vertices.
 
-    delta: as of Resident.
+    A subclass says how: `_kernels` takes the kernels of a type's suffix, `_enter_core` and `_leave_core` queue them.
+    way: the type of its record of the query under way, which begins as `Left` of fast.cu and has `ended`.
     """
 
-    def __init__(self, graph: Graph, chains: Chains, buffers: Buffers, *, delta: float | None = None) -> None:
-        self.graph, self._buffers = graph, buffers
-        self.core = Resident(chains.core, buffers, delta=delta)
-        self._arrays = [buffers.upload(array) for array in (*chains.arrays, np.full(graph.n, NONE, np.int32))]
-        self._missing = int(chains.missing)
-        self._way = buffers.upload(np.zeros(1, WAY))
+    def __init__(self, graph: Graph, core: Resident, buffers: Buffers, way: np.dtype) -> None:
+        self.graph, self.core, self._buffers = graph, core, buffers
+        self._way = buffers.upload(np.zeros(1, way))
         self._typed = ()
         self._take(graph.weights.dtype)
-
-    @staticmethod
-    def forecast(graph: Graph, chains: Chains) -> int:
-        """Bytes of the arrays with distances of 32 bits."""
-        return Resident.forecast(chains.core) + BYTES_A_VERTEX * graph.n
 
     def _take(self, dtype: np.dtype) -> None:
         """Arrays and kernels for distances of a type."""
@@ -47,9 +40,7 @@ class Contracted:
         self._buffers.release(*self._typed)
         self._typed = (self._buffers.empty(self.graph.n, dtype), self._buffers.empty(4, dtype))
         self.distances, self._seeds = self._typed
-        suffix = np.dtype(dtype).str[1:]
-        self._enter = function("sssp", "chains", f"enter_{suffix}", f"{CHAINS}iPPP")
-        self._expand = function("sssp", "chains", f"expand_{suffix}", f"I{CHAINS}iPPP")
+        self._kernels(np.dtype(dtype).str[1:])
 
     def run(self, source: int, laps: Laps) -> tuple[float, dict[str, float], dict[str, float]]:
         """Answer one source; returns seconds, counters, and no work: latencies bound the search of the core.
@@ -73,16 +64,49 @@ class Contracted:
 
     def _attempt(self, source: int, laps: Laps, traces) -> tuple[int, np.ndarray]:
         """How the query ended, and the record of the core's search."""
-        core, way = pointer(self.core.answers), pointer(self._way)
-        chains = (*map(pointer, self._arrays), self._missing)
         with laps:
             self.core.start()
-            self._enter.prepared_async_call((1, 1), (1, 1, 1), None, *chains, source, core, pointer(self._seeds), way)
+            self._enter_core(source)
             if self.core.graph.m:  # else what is entered is final
-                self.core.go_on(pointer(self._seeds), way, 2, self.core.timeout_ms, traces)
-            self._expand.prepared_async_call(
-                grid(self.graph.n), (BLOCK, 1, 1), None,
-                self.graph.n, *chains, source, core, pointer(self.distances), way,
-            )  # fmt: skip
+                self.core.go_on(pointer(self._seeds), pointer(self._way), 2, self.core.timeout_ms, traces)
+            self._leave_core(source)
         records = self.core.noted()
         return int(records["ended"][0]) | int(self._way.get()["ended"][0]), records
+
+
+class Contracted(OverCore):
+    """The same where the lengths of chains are known: kernels of chains.cu.
+
+    delta: as of Resident.
+    """
+
+    def __init__(self, graph: Graph, chains: Chains, buffers: Buffers, *, delta: float | None = None) -> None:
+        self._arrays = [buffers.upload(array) for array in (*chains.arrays, np.full(graph.n, NONE, np.int32))]
+        self._missing = int(chains.missing)
+        super().__init__(graph, Resident(chains.core, buffers, delta=delta), buffers, WAY)
+
+    @staticmethod
+    def forecast(graph: Graph, chains: Chains) -> int:
+        """Bytes of the arrays with distances of 32 bits."""
+        return Resident.forecast(chains.core) + BYTES_A_VERTEX * graph.n
+
+    def _kernels(self, suffix: str) -> None:
+        self._enter = function("sssp", "chains", f"enter_{suffix}", f"{CHAINS}iPPP")
+        self._expand = function("sssp", "chains", f"expand_{suffix}", f"I{CHAINS}iPPP")
+
+    @property
+    def _chains(self) -> tuple[int, ...]:
+        return *map(pointer, self._arrays), self._missing
+
+    def _enter_core(self, source: int) -> None:
+        self._enter.prepared_async_call(
+            (1, 1), (1, 1, 1), None,
+            *self._chains, source, pointer(self.core.answers), pointer(self._seeds), pointer(self._way),
+        )  # fmt: skip
+
+    def _leave_core(self, source: int) -> None:
+        self._expand.prepared_async_call(
+            grid(self.graph.n), (BLOCK, 1, 1), None,
+            self.graph.n, *self._chains, source, pointer(self.core.answers), pointer(self.distances),
+            pointer(self._way),
+        )  # fmt: skip

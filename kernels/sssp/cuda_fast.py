@@ -16,15 +16,17 @@ from saitan.sssp.cuda_chains import Contracted
 from saitan.sssp.cuda_phast import Phast
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.cuda_solver import CudaSolver
+from saitan.sssp.cuda_walks import Walked
 from saitan.sssp.simplify import simplified
 from saitan.sssp.validate import CERTIFIED
+from saitan.sssp.walks import worth_walking
 
 
 class Fast(CudaSolver):
     """One source at a time: by queues of blocks (fast.cu), by phases of the whole grid (broad.cu), or both in turn.
 
-    The queues search the graph without its chains (chains.py) where that is worth it. What is long and narrow then is
-    answered over a hierarchy (phast.cu). Making either is `prepare_s`.
+    The queues search the graph without its chains (chains.py; walks.py for real weights) where that is worth it. What
+    is long and narrow then is answered over a hierarchy (phast.cu). Making either is `prepare_s`.
     delta: how far the bound rises, in the weights' unit: a hop of fast.cu, or at a time; adapts where not given.
     Distances widen to 64 bits, for this and all later queries, when a sum does not fit.
     """
@@ -35,15 +37,18 @@ class Fast(CudaSolver):
         engine = chosen(simple, sizes)
         self._why = {"engine": engine, "levels": len(sizes), "degree": simple.m / simple.n}
         begin = time.perf_counter()
-        chains = worth_contracting(simple, len(sizes)) if engine == RESIDENT else None
+        is_real = simple.weights.dtype.kind == "f"
+        shorter = worth_walking if is_real else worth_contracting
+        chains = shorter(simple, len(sizes)) if engine == RESIDENT else None
         searched, levels = (simple, sizes) if chains is None else (chains.core, level_sizes(chains.core))
         narrow = engine == RESIDENT and delta is None and is_narrow(searched, len(levels))
         if narrow and self._over_hierarchy(graph):
             return
         if chains is not None:
             self._why["prepare_s"] = time.perf_counter() - begin
-            super().__init__(graph, Contracted.forecast(simple, chains), gated=True)
-            self.engine = Contracted(simple, chains, self.buffers, delta=delta)
+            over_core = Walked if is_real else Contracted
+            super().__init__(graph, over_core.forecast(simple, chains), gated=True)
+            self.engine = over_core(simple, chains, self.buffers, delta=delta)
             return
         needed = (engine != BROAD) * Resident.forecast(simple) + (engine != RESIDENT) * Broad.forecast(simple)
         super().__init__(graph, needed, gated=True)

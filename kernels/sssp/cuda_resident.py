@@ -23,6 +23,7 @@ from saitan.problem import Unavailable
 from saitan.sssp.choice import has_even_degrees
 from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.layout import NONE, lay_out, rows_needed
+from saitan.sssp.walks import LINK, Walks
 
 THREADS = constants("sssp", "fast.cu")["THREADS"]
 HOPS = 24  # between exchanges
@@ -56,7 +57,8 @@ def first_step(graph: Graph) -> float:
 class Resident:
     """A graph in rows of four arcs, and the arrays of `count` queries answered in one launch.
 
-    delta: how far the bound rises a hop, in the weights' unit; adapts where not given. blocks: of a team.
+    delta: how far the bound rises a hop, in the weights' unit; adapts where not given. blocks: of a team. walks: where
+    the graph is the core of these.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Resident:
         blocks: int | None = None,
         threads: int = THREADS,
         hops: int = HOPS,
+        walks: Walks | None = None,
     ) -> None:
         self.graph, self._buffers, self.count = graph, buffers, count
         self._threads, self._hops = threads, hops
@@ -76,9 +79,12 @@ class Resident:
         # One block a multiprocessor, so that all are resident at once; several sources divide them.
         self.blocks = min(blocks or max(1, processors // count), processors, threads)
         self.teams = min(count, processors // self.blocks)
-        rows = lay_out(graph)
-        if len(rows) >= NONE:
-            raise Unavailable(f"fast numbers 2^32 - 1 vertices, {graph.name} has {len(rows):,} in rows of four arcs")
+        rows = lay_out(graph) if walks is None else walks.rows
+        # What the kernel takes as Links.
+        self.links = [] if walks is None else [buffers.upload(array) for array in (walks.links, walks.lengths)]
+        most = int(NONE if walks is None else LINK)
+        if len(rows) >= most:
+            raise Unavailable(f"fast numbers {most:,} vertices, {graph.name} has {len(rows):,} in rows of four arcs")
         self.n_rows = len(rows)
         self.rows = buffers.upload(rows)
         self.sources, self.records = buffers.empty(count, np.uint32), buffers.empty(count, RECORD)
@@ -112,7 +118,8 @@ class Resident:
         self._typed = (self.answers, self._spill_area)
         suffix = "_".join(t.str[1:] for t in (self.dtype, self.graph.weights.dtype))
         self._start = function("sssp", "fast", f"start_{suffix}", "PPIP")
-        self._kernel = function("sssp", "fast", f"queries_{suffix}", "PPPPQIPPPPPPIIIIIIIIIId")
+        name = "linked" if self.links else "queries"
+        self._kernel = function("sssp", "fast", f"{name}_{suffix}", "PPPPPPQIPPPPPPIIIIIIIIIId")
         room = device().get_attribute(driver.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
         self._queue = min(QUEUE_BYTES, room - self._kernel.shared_size_bytes) // (2 * entry)
         self._shared_bytes = self._queue * 2 * entry
@@ -201,7 +208,8 @@ class Resident:
         """
         self._kernel.prepared_async_call(
             (self.teams * self.blocks, 1), (self._threads, 1, 1), None,
-            pointer(self.rows), pointer(self.sources), lists, left, room, self.count, pointer(self.answers),
+            pointer(self.rows), *(map(pointer, self.links) if self.links else (0, 0)), pointer(self.sources),
+            lists, left, room, self.count, pointer(self.answers),
             pointer(self._spill_area), pointer(self._donated), pointer(self._messages), pointer(self.records),
             0 if traces is None else pointer(traces),
             self.n_rows, self._queue, self.spill, MOST_DONATED, self.blocks, self._hops, int(self.adapts),

@@ -15,7 +15,7 @@
 // jumps to the nearest waiting vertex, and the step doubles.
 //
 // A row is four arcs (target, weight bits), NONE where there is no arc; four lanes relax a row. The host splits
-// vertices of more arcs (layout.py). An entry is stale once its vertex has a smaller distance; stale entries are
+// vertices of more arcs (layout.py). In the kernels `linked_*` an arc may be a chain (walks.py), which a lane adds up. An entry is stale once its vertex has a smaller distance; stale entries are
 // dropped.
 //
 // A queue that outgrows shared memory goes on in device memory. Where that is full too, the query ends with FULL and
@@ -58,8 +58,8 @@ template <typename D> struct Left {
 };
 
 // Answer one source by all blocks of a team, or go on from what is left. Returns how it ended.
-template <typename D, typename W>
-static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source, const Left<D> &left, D *distances,
+template <bool LINKED, typename D, typename W>
+static __device__ uint32_t query(const uint2 *__restrict__ rows, const Links &links, uint32_t source, const Left<D> &left, D *distances,
                                  Queue<D> in, Queue<D> out, uint4 *donations, Mailboxes &mail, Record *record, Round *trace,
                                  const Settings &set) {
     __shared__ Shared<D> shared;
@@ -111,9 +111,9 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
                 if (tid == 0)
                     asm volatile("st.shared.u32 [%0], %1;" ::"r"(tails + (current + 2) % 4 * 4), "r"(0) : "memory");
                 if (narrow)
-                    hop<false, D, W>(rows, distances, in, out, count, tail, bound, workers, tally);
+                    hop<false, LINKED, D, W>(rows, links, distances, in, out, count, tail, bound, workers, tally);
                 else
-                    hop<true, D, W>(rows, distances, in, out, count, tail, bound, workers, tally);
+                    hop<true, LINKED, D, W>(rows, links, distances, in, out, count, tail, bound, workers, tally);
                 // Computed before the barrier, not after it.
                 reached += window.step;
                 bound = window.bound(reached);
@@ -167,8 +167,8 @@ static __device__ uint32_t query(const uint2 *__restrict__ rows, uint32_t source
 }
 
 // Team t of `teams` answers the sources t, t + teams, and so on. All blocks must be resident.
-template <typename D, typename W>
-static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *sources, const Left<D> &left,
+template <bool LINKED, typename D, typename W>
+static __device__ void queries(const uint2 *__restrict__ rows, const Links &links, const uint32_t *sources, const Left<D> &left,
                                uint32_t count, D *distances, Entry<D> *spill, uint4 *donations, Message *counts, Record *records, Round *trace,
                                const Settings &set) {
     extern __shared__ __align__(16) unsigned char dynamic[];
@@ -185,7 +185,7 @@ static __device__ void queries(const uint2 *__restrict__ rows, const uint32_t *s
         uint64_t own = __cvta_generic_to_global(distances + size_t(i) * set.rows);
         pin(own);
         D *mine = reinterpret_cast<D *>(__cvta_global_to_generic(own));
-        ended = query<D, W>(rows, sources[i], left, mine, in, out, donations, mail, &records[i], trace, set);
+        ended = query<LINKED, D, W>(rows, links, sources[i], left, mine, in, out, donations, mail, &records[i], trace, set);
     }
 }
 
@@ -197,19 +197,25 @@ static __device__ void start(size_t all, D *distances, uint32_t count, Record *r
     for (size_t i = first; i < count; i += step) records[i] = Record{};
 }
 
+#define QUERIES(name, LINKED, D, W)                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                      \
+        name(const uint2 *__restrict__ rows, const __grid_constant__ Links links, const uint32_t *sources,        \
+             const __grid_constant__ Left<D> left, uint32_t count, D *distances, Entry<D> *spill,                 \
+             uint4 *donations, Message *counts, Record *records, Round *trace,                                    \
+             const __grid_constant__ Settings set) {                                                              \
+        queries<LINKED, D, W>(rows, links, sources, left, count, distances, spill, donations, counts, records,    \
+                              trace, set);                                                                        \
+    }
+
 #define KERNELS(suffix, D, W)                                                                                     \
     extern "C" __global__ void start_##suffix(size_t all, D *distances, uint32_t count, Record *records) {        \
         start(all, distances, count, records);                                                                    \
     }                                                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                 \
-        queries_##suffix(const uint2 *__restrict__ rows, const uint32_t *sources,                                 \
-                         const __grid_constant__ Left<D> left, uint32_t count, D *distances, Entry<D> *spill,     \
-                         uint4 *donations, Message *counts, Record *records, Round *trace,                        \
-                         const __grid_constant__ Settings set) {                                                  \
-        queries<D, W>(rows, sources, left, count, distances, spill, donations, counts, records, trace, set);      \
-    }
+    QUERIES(queries_##suffix, false, D, W)
 
 KERNELS(u4_u4, uint32_t, uint32_t)
 KERNELS(u8_u4, uint64_t, uint32_t)
 KERNELS(f4_f4, float, float)
 KERNELS(f8_f4, double, float)
+QUERIES(linked_f4_f4, true, float, float)
+QUERIES(linked_f8_f4, true, double, float)

@@ -20,21 +20,26 @@ NONE = np.uint32(constants("sssp", "hop.cuh")["NONE"])
 
 def rows_needed(graph: Graph) -> int:
     """Number of rows of the layout: the vertices and the extra ones."""
-    return graph.n + int(_extra_before(graph)[-1])
+    return graph.n + int(_extra_before(graph.offsets)[-1])
 
 
 def lay_out(graph: Graph) -> np.ndarray:
     """uint32 [rows, 4, 2]: (target, weight's bits), target NONE where there is no arc; rows from n on are extra."""
-    extra = _extra_before(graph)
-    rows = np.empty((graph.n + int(extra[-1]), WIDTH, 2), np.uint32)
-    _fill_rows(graph.offsets, graph.targets, graph.weights.view(np.uint32), extra, rows)
+    return laid_out(graph.offsets, graph.targets.view(np.uint32), graph.weights.view(np.uint32))
+
+
+def laid_out(offsets: np.ndarray, targets: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The same of CSR arrays; targets and values: uint32 [m], put into the rows as they are."""
+    extra = _extra_before(offsets)
+    rows = np.empty((len(offsets) - 1 + int(extra[-1]), WIDTH, 2), np.uint32)
+    _fill_rows(offsets, targets, values, extra, rows)
     return rows
 
 
-def _extra_before(graph: Graph) -> np.ndarray:
+def _extra_before(offsets: np.ndarray) -> np.ndarray:
     """int64 [n + 1]: number of the extra vertices of all vertices before."""
-    extra = np.zeros(graph.n + 1, np.int64)
-    _count_extra(graph.offsets, extra)
+    extra = np.zeros(len(offsets), np.int64)
+    _count_extra(offsets, extra)
     return np.cumsum(extra, out=extra)
 
 

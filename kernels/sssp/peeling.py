@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from saitan.graph import Graph
+
 MISSING = np.uint64(2**64 - 1)  # a length where there is no way
 MOST_WEIGHT = np.uint64(2**32 - 2)  # of an arc that takes a chain's place
 NONE = -1
@@ -59,6 +61,22 @@ def plus(a, b):
     return MISSING if a == MISSING or b == MISSING else a + b
 
 
+def taken_out(graph: Graph, least: int, most: np.uint64) -> tuple[Found, int, int, int] | None:
+    """What is taken out of a graph without loops and parallel arcs.
+
+    Returns it with the numbers of trees' vertices, of chains' vertices and of chains; None where these vertices are
+    fewer than `least`. most: the largest length of a chain.
+    """
+    turned = graph.transposed()
+    rows, turned = ((g.offsets, g.targets, g.weights) for g in (graph, turned))
+    degrees, mixed = neighbours(*rows[:2], *turned[:2])
+    found = nothing_found(graph.n)
+    peeled = peeled_off(degrees, mixed, found.state, found.parent, found.peel)
+    if peeled + int((degrees == 2).sum()) < least:
+        return None
+    return found, peeled, *take_chains(rows, turned, degrees, mixed, found, peeled, most)
+
+
 @njit(cache=True)
 def neighbours(offsets, targets, turned_offsets, turned_targets):
     """The number of every vertex's neighbours, either way, and the exclusive or of their numbers."""
@@ -107,8 +125,11 @@ def peeled_off(degrees, mixed, state, parent, order):
 
 
 @njit(cache=True)
-def take_chains(rows, turned, degrees, mixed, found, peeled):
-    """Complete `found`; returns the numbers of chains' vertices and of chains. turned: the arcs turned round."""
+def take_chains(rows, turned, degrees, mixed, found, peeled, most):
+    """Complete `found`; returns the numbers of chains' vertices and of chains.
+
+    turned: the arcs turned round; most: the largest length of a chain.
+    """
     offsets, targets, _ = rows
     turned_offsets, turned_targets, _ = turned
     state, parent, lengths, peel = found.state, found.parent, found.lengths, found.peel
@@ -126,19 +147,19 @@ def take_chains(rows, turned, degrees, mixed, found, peeled):
             for i in range(offsets[start], offsets[start + 1]):
                 v = targets[i]
                 if degrees[v] == 2 and state[v] == CORE:
-                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units)
+                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units, most)
             for i in range(turned_offsets[start], turned_offsets[start + 1]):
                 v = turned_targets[i]
                 if degrees[v] == 2 and state[v] == CORE:
-                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units)
+                    count, units = _walked(rows, turned, start, v, degrees, mixed, found, count, units, most)
     return count, units
 
 
 @njit(cache=True)
-def _walked(rows, turned, start, v, degrees, mixed, found, count, units):
+def _walked(rows, turned, start, v, degrees, mixed, found, count, units, most):
     """Take out the chain that begins with the arc between `start`, in the core, and v; returns the counts.
 
-    Where its length does not fit a weight, a vertex of it stays in the core, and another chain begins there.
+    Where it is longer than `most`, a vertex of it stays in the core, and another chain begins there.
     """
     before = np.int32(start)
     while found.state[v] == CORE and degrees[v] == 2:
@@ -149,7 +170,7 @@ def _walked(rows, turned, start, v, degrees, mixed, found, count, units):
             after = mixed[v] ^ before
             ahead, behind = _weight(rows, v, after), _weight(turned, v, after)
             on, home = plus(there, ahead), plus(back, behind)
-            if (on != MISSING and on > MOST_WEIGHT) or (home != MISSING and home > MOST_WEIGHT):
+            if (on != MISSING and on > most) or (home != MISSING and home > most):
                 degrees[v], cut = 3, True
                 break
             if count == begin:

@@ -49,6 +49,24 @@ def long_graphs(draw):
     return long_drawn(np.random.default_rng(draw(st.integers(0, 2**32))), n)
 
 
+def take_out(patch, *modules):
+    """Have chains taken out of every graph by `chains` and `walks`, whatever that brings."""
+    for owner in modules:
+        for name, value in {"LEAST_LEVELS": 0, "MOST_LEVELS": 1, "MOST_VERTICES": 1}.items():
+            patch.setattr(owner, name, value, raising=False)
+
+
+def right(graph, solver, seed):
+    """The counters of `fast` on the CPU from three sources, whose answers are right; of poisoned memory."""
+    found = []
+    for source in np.random.default_rng(seed).integers(0, graph.n, 3):
+        solver.distances.fill(77)
+        found.append(solver.run(int(source)).counters)
+        solver.validate()
+        assert sssp.differs(sssp.reference(graph, int(source)), solver.answer()) is None
+    return found
+
+
 def dijkstra(graph, seeds):
     """uint64 [n], from several sources each with a distance of its own."""
     distances = np.full(graph.n, 2**64 - 1, np.uint64)
@@ -95,15 +113,9 @@ def test_fast_equals_dijkstra(graph, seed, delta):
     from saitan.sssp.cpu_fast import Fast
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LEAST_LEVELS", 0)
-        patch.setattr(module, "MOST_VERTICES", 1)
-        patch.setattr(module, "MOST_LEVELS", 1)
+        take_out(patch, module)
         solver = Fast(graph, delta=delta)
-    for source in np.random.default_rng(seed).integers(0, graph.n, 3):
-        solver.distances.fill(77)
-        counters = solver.run(int(source)).counters
-        solver.validate()
-        assert sssp.differs(sssp.reference(graph, int(source)), solver.answer()) is None
+    for counters in right(graph, solver, seed):
         assert counters["searched"] <= graph.n and counters["prepare_s"] > 0
 
 

@@ -2,22 +2,21 @@
 
 import numpy as np
 import pytest
-from test_sssp_chains import TOP, edges, long_drawn
+from test_sssp_chains import TOP, edges, long_drawn, take_out
 
 from saitan import sssp
 from saitan.graph import Graph
-from saitan.sssp import chains, choice
+from saitan.sssp import chains, choice, walks
 
 pytestmark = pytest.mark.gpu
 
 
-def check(graph, sources):
+def check(graph, sources, engine="Contracted"):
     """The counters of `fast` from each of the sources in turn, whose answers are right; of poisoned memory."""
-    from saitan.sssp.cuda_chains import Contracted
     from saitan.sssp.cuda_fast import Fast
 
     solver, found = Fast(graph), []
-    assert isinstance(solver.engine, Contracted)
+    assert type(solver.engine).__name__ == engine
     for source in sources:
         solver.engine.distances.fill(77)
         solver.engine.core.answers.fill(77)
@@ -30,10 +29,10 @@ def check(graph, sources):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(chains, "LEAST_LEVELS", 0)
-    monkeypatch.setattr(chains, "MOST_VERTICES", 1)
-    monkeypatch.setattr(chains, "MOST_LEVELS", 1)
-    monkeypatch.setattr(choice, "BROAD_DEGREE", 1 << 40)
+    """Chains are taken out of every graph, and the queues search what is left."""
+    take_out(monkeypatch, chains, walks)
+    for name in ("BROAD_DEGREE", "BROAD_OTHER_DEGREE"):
+        monkeypatch.setattr(choice, name, 1 << 40)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 120, 3000])

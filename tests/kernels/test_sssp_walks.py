@@ -1,0 +1,193 @@
+"""Real weights: long chains and hanging trees taken out of a graph, distances by walks along them, to the bit."""
+
+import heapq
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_sssp_chains import edges, long_drawn, right, take_out
+
+from saitan import sssp
+from saitan.graph import Graph
+from saitan.sssp import chains
+from saitan.sssp import walks as module
+from saitan.sssp.choice import level_sizes
+from saitan.sssp.layout import NONE as NO_ARC
+from saitan.sssp.peeling import NONE
+from saitan.sssp.simplify import simplified
+from saitan.sssp.validate import check_distances, tight_tree
+from saitan.sssp.walks import LINK, walked, worth_walking
+
+
+def real(graph: Graph, random: np.random.Generator) -> Graph:
+    """The graph with real weights: of very different size, now and then 0."""
+    weights = np.exp(random.normal(0, random.choice([0.1, 3, 12]), graph.m)).astype(np.float32)
+    weights[random.random(graph.m) < random.choice([0, 0.2])] = 0
+    return Graph(graph.offsets, graph.targets, weights)
+
+
+@st.composite
+def long_graphs(draw):
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return real(long_drawn(random, draw(st.sampled_from([1, 2, 3, 5, 9, 30, 120]))), random)
+
+
+def walk(x, lengths, at, vertices, to, count, step, distances):
+    """As walks.cu walks: one float32 addition after another."""
+    for i in range(count):
+        v = vertices[to + i * step]
+        x = distances[v] = min(np.float32(x + lengths[at + i * step]), distances[v])
+    return x
+
+
+def answer(walks, source):
+    """float32 [n], by a model of walks.cu, with Dijkstra's search of the rows of the core."""
+    ahead, back = walks.lengths.reshape(2, -1)
+    distances = np.full(len(walks.slot), np.inf, np.float32)
+    distances[source] = 0
+    x, v, seeds = np.float32(0), source, []
+    while (at := walks.slot[v]) != NONE:
+        first, count, is_chain, _ = walks.paths[walks.path[at]]
+        up = walk(x, back, at, walks.vertices, at - 1, at - first, -1, distances)
+        if is_chain:
+            end = first + count + 1
+            there = walk(x, ahead, at + 1, walks.vertices, at + 1, end - at, 1, distances)
+            seeds.append((there, walks.number[walks.vertices[end]]))
+        x, v = up, walks.vertices[first]
+    distances[walks.kept] = searched(walks, [*seeds, (x, walks.number[v])])
+    for first, count, is_chain, _ in walks.paths:
+        walk(distances[walks.vertices[first]], ahead, first + 1, walks.vertices, first + 1, count, 1, distances)
+        if is_chain:
+            end = first + count + 1
+            walk(distances[walks.vertices[end]], back, end, walks.vertices, end - 1, count, -1, distances)
+    return distances
+
+
+def searched(walks, seeds):
+    """float32 [k]: distances of the core's vertices from entries (distance, vertex)."""
+    distances = np.full(len(walks.rows), np.inf, np.float32)
+    heap = []
+
+    def reached(x, v):
+        if x < distances[v]:
+            distances[v] = x
+            heapq.heappush(heap, (x, v))
+
+    for x, v in seeds:
+        reached(x, int(v))
+    while heap:
+        x, v = heapq.heappop(heap)
+        for target, value in walks.rows[v].tolist() if x == distances[v] else ():
+            if target == NO_ARC:
+                continue
+            if not target & int(LINK):
+                reached(np.float32(x + np.uint32(value).view(np.float32)), target)
+                continue
+            at, count = walks.links[value]
+            along, step = x, 1 if count > 0 else -1
+            for i in range(abs(count)):
+                along = np.float32(along + walks.lengths[at + i * step])
+            reached(along, target & ~int(LINK))
+    return distances[: walks.core.n]
+
+
+def check(graph, sources):
+    """The walks of a graph, whose distances from these sources have the certificate, which allows no rounding."""
+    walks = walked(simplified(graph))
+    assert np.isin(np.arange(graph.n), np.r_[walks.kept, walks.vertices]).all()
+    for source in sources:
+        distances = answer(walks, int(source))
+        check_distances(graph, int(source), distances)
+        tight_tree(graph, int(source), distances)
+        assert sssp.differs(sssp.reference(graph, int(source)), {"distances": distances}) is None
+    return walks
+
+
+@settings(max_examples=60)
+@given(long_graphs(), st.integers(0, 2**32))
+def test_fast_on_the_cpu_is_certified(graph, seed):
+    from saitan.sssp.cpu_fast import Fast
+    from saitan.sssp.cpu_walks import OverWalks
+
+    with pytest.MonkeyPatch.context() as patch:
+        take_out(patch, chains, module)
+        solver = Fast(graph)
+    assert isinstance(solver._over, OverWalks) == (len(walked(simplified(graph)).links) == 0)
+    assert all(counters.get("searched", 0) <= graph.n for counters in right(graph, solver, seed))
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["path", "ring"])
+def test_fast_on_the_cpu_searches_nothing_of_a_path_or_a_ring_and_widens(closed):
+    from saitan.sssp.cpu_fast import Fast
+
+    n = 3000
+    ends = np.arange(n - 1 + closed)
+    for weight, bits in ((0.1, 32), (1e36, 64)):
+        graph = edges(n, ends, (ends + 1) % n, np.ones(len(ends)))
+        solver = Fast(Graph(graph.offsets, graph.targets, np.full(graph.m, weight, np.float32)))
+        for source in (0, 1234):
+            run = solver.run(source)
+            solver.validate()
+            assert run.counters["phases"] < 3 and run.counters["searched"] == 1
+        assert run.counters["distance_bits"] == bits and solver.memory > 8 * n
+
+
+def test_a_path_is_one_vertex_and_two_walks():
+    n = 200
+    graph = real(edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1)), np.random.default_rng(1))
+    walks = check(graph, range(0, n, 17))
+    assert walks.core.n == 1 and walks.core.m == 0 and len(walks.paths) == 2
+
+
+def test_a_chain_beside_an_arc_stays_a_link_each_way():
+    # Two vertices in a triangle each, joined by an arc and by a chain of five.
+    tails, heads = [0, 0, 2, 1, 1, 4, 0, 0, 6, 7, 8, 9], [2, 3, 3, 4, 5, 5, 1, 6, 7, 8, 9, 1]
+    graph = edges(10, tails, heads, np.ones(12))
+    graph = Graph(graph.offsets, graph.targets, np.random.default_rng(0).random(graph.m).astype(np.float32))
+    walks = check(graph, range(10))
+    # A triangle is a chain that returns to its vertex, and no link.
+    assert walks.kept.tolist() == [0, 1] and walks.links[:, 1].tolist() == [5, -5] and walks.core.m == 4
+
+
+@pytest.mark.parametrize("gone", range(5))
+def test_a_chain_of_one_way_is_a_link_one_way(gone):
+    square, chain = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)], [(0, 4), (4, 5), (5, 6), (6, 7), (7, 2)]
+    there, back = [*square, *chain], [(b, a) for a, b in square] + [(b, a) for a, b in chain if (a, b) != chain[gone]]
+    tails, heads = np.array(there + back).T
+    graph = Graph.from_arcs(8, tails, heads, np.random.default_rng(gone).random(len(tails)).astype(np.float32))
+    walks = check(graph, range(8))
+    assert walks.kept.tolist() == [0, 1, 2, 3] and walks.links[:, 1].tolist() == [5]
+
+
+@settings(max_examples=60)
+@given(long_graphs(), st.integers(0, 2**32))
+def test_distances_by_walks_are_those_of_the_graph(graph, seed):
+    check(graph, np.random.default_rng(seed).integers(0, graph.n, 4))
+
+
+def test_a_way_up_passes_few_paths():
+    random = np.random.default_rng(1)
+    for n, above in ((1023, lambda v: (v - 1) // 2), (3000, lambda v: random.integers(0, v)), (3000, lambda v: v - 1)):
+        heads = np.arange(1, n)
+        graph = real(edges(n, np.array([above(v) for v in heads]), heads, np.ones(n - 1)), random)
+        walks = check(graph, [0, n // 2, n - 1])
+        assert len(walks.ranges) - 2 <= np.log2(n) + 1
+
+
+def test_what_is_worth_it():
+    n = 2000
+    path = real(edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1)), np.random.default_rng(0))
+    assert worth_walking(path, len(level_sizes(path))) is not None
+    assert worth_walking(path, module.LEAST_LEVELS - 1) is None
+    strip = edges(n, np.r_[0 : n - 2, 0 : n - 2], np.r_[1 : n - 1, 2:n], np.ones(2 * n - 4))
+    strip = real(strip, np.random.default_rng(0))
+    assert worth_walking(simplified(strip), 700) is None
+    # Half of the levels are left.
+    grid = edges(n, [], [], [])
+    side = np.arange(400).reshape(20, 20)
+    across, down = (side[:, :-1], side[:, 1:]), (side[:-1], side[1:])
+    tail = np.arange(399, 439)
+    tails, heads = np.r_[across[0].ravel(), down[0].ravel(), tail], np.r_[across[1].ravel(), down[1].ravel(), tail + 1]
+    grid = real(edges(440, tails, heads, np.ones(len(tails))), np.random.default_rng(0))
+    assert worth_walking(simplified(grid), len(level_sizes(grid))) is None
