@@ -10,8 +10,9 @@ from saitan.graph import Graph
 # A graph of at least so many arcs a vertex has frontiers so broad that a phase of the whole grid does more in its time
 # than hops of blocks do, if most of its vertices lie in so few breadth-first levels. The second number is for even
 # degrees and moderately different weights, on which the queues repeat little work, the third for almost equal weights,
-# of which a phase settles a level.
-BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_EQUAL_DEGREE, BROAD_LEVELS = 6, 9, 5, 100
+# of which a phase settles a level, and for those that are more than moderately different, on which the queues repeat
+# much.
+BROAD_DEGREE, BROAD_EVEN_DEGREE, BROAD_OTHER_DEGREE, BROAD_LEVELS = 6, 9, 4.5, 100
 # Even: the mean square of the degrees is at most so many times their mean's square. Moderate: the standard deviation
 # is at most so many times the mean.
 EVEN, MODERATE = 2, 1.5
@@ -32,7 +33,8 @@ def chosen(graph: Graph, sizes: np.ndarray) -> int:
     sizes: of the breadth-first levels from a vertex of the largest degree.
     """
     degree = graph.m / graph.n
-    least = BROAD_EQUAL_DEGREE if graph.m and almost_equal(graph.weights) else BROAD_DEGREE
+    other = graph.m and (almost_equal(graph.weights) or not _is_moderate(graph))
+    least = BROAD_OTHER_DEGREE if other else BROAD_DEGREE
     if degree < least or (degree < BROAD_EVEN_DEGREE and _is_tame(graph)):
         return RESIDENT
     reached = np.cumsum(np.sort(sizes)[::-1])
@@ -60,12 +62,12 @@ def has_even_degrees(graph: Graph) -> bool:
 
 def _is_tame(graph: Graph) -> bool:
     """Whether degrees are even, and weights different but moderately so."""
-    weights = graph.weights
-    return (
-        has_even_degrees(graph)
-        and not almost_equal(weights)
-        and float(weights.std(dtype=np.float64)) <= MODERATE * graph.mean_weight
-    )
+    return has_even_degrees(graph) and not almost_equal(graph.weights) and _is_moderate(graph)
+
+
+def _is_moderate(graph: Graph) -> bool:
+    """Whether weights are no more than moderately different."""
+    return float(graph.weights.std(dtype=np.float64)) <= MODERATE * graph.mean_weight
 
 
 def level_sizes(graph: Graph) -> np.ndarray:

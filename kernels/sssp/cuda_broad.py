@@ -23,8 +23,10 @@ from saitan.sssp.ending import run_until_it_fits, widened_type
 _ROWS = constants("sssp", "rows.cuh")
 THREADS, PIECE = _ROWS["THREADS"], _ROWS["PIECE"]
 PIECE_BYTES = 24
-# The first step: this part of the mean weight, or so much that a row has so many arcs below it, if that is less.
-STEP_OF_MEAN, STEP_ARCS = 1 / 16, 2
+# The first step: this part of the mean weight, or so much that a row has so many arcs below it, or the weight below
+# which this part of the weights above 0 lies (of so many drawn), whichever is least. The last is that of weights whose
+# mean is made by a few.
+STEP_OF_MEAN, STEP_ARCS, STEP_QUANTILE, DRAWN = 1 / 16, 2, 1 / 16, 1 << 18
 LEAST_ROOM = 1 << 16  # entries of a queue
 # Arcs from which on a directed graph's arcs are kept turned round too, so that vertices can pull.
 PULLED_FROM = 1 << 16
@@ -66,7 +68,9 @@ def first_step(graph: Graph) -> float:
     """How far the bound rises at first: infinite, so that there is no bound, where weights are almost equal."""
     if not graph.m or almost_equal(graph.weights):
         return np.inf
-    return min(STEP_OF_MEAN, 2 * STEP_ARCS * graph.n / graph.m) * graph.mean_weight
+    drawn = graph.weights[np.random.default_rng(1).integers(0, graph.m, DRAWN)]
+    light = np.quantile(drawn[drawn > 0], STEP_QUANTILE) if drawn.any() else np.inf
+    return min(min(STEP_OF_MEAN, 2 * STEP_ARCS * graph.n / graph.m) * graph.mean_weight, float(light))
 
 
 class Broad:

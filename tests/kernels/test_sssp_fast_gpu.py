@@ -288,6 +288,24 @@ def test_picks_the_whole_grid_for_a_small_world():
     solver.close()
 
 
+def test_repeats_little_where_a_few_weights_make_the_mean():
+    from saitan.generators import GENERATORS
+    from saitan.sssp.cuda_broad import Broad, first_step
+    from saitan.sssp.cuda_fast import Fast
+
+    even, skewed = (
+        GENERATORS["regular"](vertices=1 << 17, degree=16, weights=kind, seed=1) for kind in ("uniform", "log-normal")
+    )
+    assert first_step(even) == even.mean_weight / 16
+    assert first_step(skewed) < np.quantile(skewed.weights, 0.1)
+    solver = Fast(skewed)
+    assert isinstance(solver.engine, Broad)
+    # With the step of even weights six relaxations an arc.
+    assert solver.run(0).counters["relaxations"] < 2 * skewed.m
+    solver.validate()
+    solver.close()
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])
 def test_widens_to_64_bits(dtype):
     from saitan.sssp.cuda_fast import Fast

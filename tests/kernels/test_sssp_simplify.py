@@ -63,6 +63,8 @@ UNIT, UNIFORM, SKEWED = np.ones(40, np.uint32), np.arange(1, 41, dtype=np.uint32
         (8, UNIFORM, levels_of((20, 1000)), RESIDENT),
         (8, UNIT, levels_of((20, 1000)), BROAD),
         (8, UNIT + 10**6, levels_of((20, 1000)), BROAD),
+        (4, SKEWED, levels_of((20, 1000)), RESIDENT),
+        (5, SKEWED, levels_of((20, 1000)), BROAD),
         (8, SKEWED, levels_of((20, 1000)), BROAD),
         (16, UNIFORM, levels_of((20, 1000)), BROAD),
         (16, UNIFORM, levels_of((110, 100)), BROAD),
