@@ -90,6 +90,11 @@ def test_solvers_of_others_are_quoted_and_ranked(plan):
     assert "best peer" not in text_of(shown(plan))
 
 
+def test_a_variant_that_is_no_more_is_passed_over(plan):
+    plan["experiments"][0]["variants"] = ["adaptive", "removed since"]
+    assert "87.10" in text_of(shown(plan)) and "removed since" not in shown(plan)
+
+
 def test_a_chart_without_its_figure_is_not_drawn(plan, tmp_path):
     assert '"bind":"scales"' in shown(plan)
     (tmp_path / "a.svg").unlink()
