@@ -231,7 +231,7 @@ class C1(Ladder):
 
 
 class C1C2(Ladder):
-    """C1, two values a thread, whole words written."""
+    """C1, four values a thread, whole words written."""
 
 
 class C1C2C3(Ladder):
