@@ -2,8 +2,8 @@
 
 Levels and directions of a search (they are the same on any number of processes) say all: a head is found in every block
 of its row whose column holds one of its tails on the level before; bottom-up a block's rows are read up to that tail.
-Where processes are told of one another's finds (cuda_cluster_peers.py), a block that its process makes last is left out
-for heads that are found in the others' first ones, as if all of these had ended by then.
+Where processes are told of one another's finds, a block that its process makes last is left out for heads that the
+others found in their first ones: so on the CPU (cpu_cluster.py); by peers (cuda_cluster_peers.py) these may go on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Counted:
     reached    int64 [levels]: heads that are found in all its blocks' rows, by whomever; the most of any
     bitmaps    bytes of bitmaps that a process sends in a level
     parents    int64 [levels]: parents that all processes send
+    tells      bool [levels]: whether processes tell the others of bitmaps within the level
     """
 
     n: int
@@ -39,11 +40,12 @@ class Counted:
     reached: np.ndarray
     bitmaps: int
     parents: np.ndarray
+    tells: np.ndarray
 
     @property
     def sent(self) -> np.ndarray:
         """Bytes that all processes send in every level, int64 [levels]."""
-        return self.bitmaps * self.processes + 4 * self.parents
+        return self.bitmaps * self.processes * (1 + self.tells) + 4 * self.parents
 
     @property
     def blocks(self) -> int:
@@ -94,17 +96,22 @@ def _searched_arcs(offsets, tails, levels, upwards, part, holders, turns, inspec
 
 
 @njit(cache=True)
-def _sent_parents(offsets, tails, levels, part, slice_, parts, places, parents):
-    """A parent travels where the vertex's owner did not find one: of its block a tail on the level before."""
+def _sent_parents(offsets, tails, levels, upwards, part, slice_, turns, places, parents):
+    """A parent travels where the vertex's owner did not find one: of its block a tail on the level before.
+
+    Nor does the owner find one in a block of turn 1 where bottom-up one of turn 0 has such a tail.
+    """
     for v in range(len(levels)):
         if levels[v] <= 0:
             continue
-        owner, own = v % part // slice_, False
+        owner, row, own, before = v % part // slice_, v // part, -1, False
         for i in range(offsets[v], offsets[v + 1]):
-            if levels[tails[i]] == levels[v] - 1 and places[v // part, tails[i] // part] == owner:
-                own = True
-                break
-        if not own:
+            column = tails[i] // part
+            if levels[tails[i]] == levels[v] - 1:
+                before |= turns[row, column] == 0
+                if places[row, column] == owner:
+                    own = turns[row, column]
+        if own < 0 or (own == 1 and before and upwards[levels[v] - 1]):
             parents[levels[v] - 1] += 1
 
 
@@ -139,8 +146,8 @@ def count(graph: Graph, levels: np.ndarray, directions: list[str], processes: in
             opened[:, process] += looked[turns[block], :, block[0]]
     inspected = np.where(upwards[:, None], up, down)
     parents = np.zeros(len(directions), np.int64)
-    _sent_parents(*rows, made.part, made.slice, made.parts, places, parents)
+    _sent_parents(*rows, upwards, made.part, made.slice, turns, places, parents)
     bitmaps = 4 * made.words * (made.parts - 1) * len(set(made.pair(0)))
     reached = _reached(made, levels, len(directions))
     sizes = (inspected.sum(axis=1), inspected.max(axis=1), opened.max(axis=1), reached)
-    return Counted(graph.n, graph.m, processes, *sizes, bitmaps, parents)
+    return Counted(graph.n, graph.m, processes, *sizes, bitmaps, parents, upwards & told)

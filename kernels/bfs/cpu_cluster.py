@@ -1,6 +1,7 @@
 """Paper H's search over many processes on the CPU (cluster.py): a level over blocks by Numba, messages by MPI.
 
-Computation and communication alternate.
+Computation and communication alternate. Bottom-up half of a row's members make their block of it first, and the others
+leave out what those tell them of.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from saitan.bfs import cluster_code, cluster_step, cpu_step
 from saitan.bfs.cluster import ClusterLevels, ClusterSolver, Part
 from saitan.bfs.cluster_blocks import Block
 from saitan.bfs.partition import Partition
-from saitan.bfs.search import BOTTOM_UP
+from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 from saitan.exchange import Exchange, Spent
 from saitan.graph import Graph
 from saitan.problem import Unavailable
@@ -58,6 +59,11 @@ class HostPart(Part):
         if 0 <= root - self.first < self.partition.slice:
             self.levels[root - self.first], self.parents[root - self.first] = 0, root
 
+    def known(self, first: bool) -> np.ndarray:
+        """What is visited, or found by members that made their block of this row first. first: whether this one did."""
+        self._gather(self.following if first else np.zeros_like(self.following), self.gathered)
+        return np.bitwise_or.reduce(self.gathered, axis=0) | self.visited
+
     def exchange(self, level: int) -> tuple[int, int]:
         """Agree on what was found, send parents to their owners. Returns the slice's new vertices and their arcs."""
         words, place, parts = self.partition.slice_words, self.members.place, self.partition.parts
@@ -86,15 +92,27 @@ class HostLevels(ClusterLevels):
         self._barren = {(block.row, block.column): _barren(block) for block in blocks}
 
     def compute(self, direction: str) -> None:
-        words = self.parts[self.blocks[0].row].partition.words
-        self.inspected = sum(self._block(block, direction, words) for block in self.blocks)
+        partition = self.parts[self.blocks[0].row].partition
+        if direction == TOP_DOWN or len(self.blocks) == 1:
+            self.inspected = sum(self._block(block, direction, partition.words) for block in self.blocks)
+            return
+        first = partition.begins(self.world.place)
+        begun, left = self.blocks[first], self.blocks[1 - first]
+        self.inspected = self._block(begun, direction, partition.words)
+        self.world.wait()
+        known = {number: part.known(number == begun.row) for number, part in self.parts.items()}
+        self.inspected += self._block(left, direction, partition.words, known[left.row])
 
-    def _block(self, block: Block, direction: str, words: int) -> int:
-        """The first words: of the column's frontier top-down, of the row's heads bottom-up. Returns arcs looked at."""
+    def _block(self, block: Block, direction: str, words: int, known: np.ndarray | None = None) -> int:
+        """The first words: of the column's frontier top-down, of the row's heads bottom-up. Returns arcs looked at.
+
+        known: heads that are not looked for bottom-up, the visited ones for None.
+        """
         row, column, threads = self.parts[block.row], self.parts[block.column], get_num_threads()
         part = (block.column * row.partition.part, 0, words, self._ticket)
         if direction == BOTTOM_UP:
-            sets = (column.frontier, row.visited | self._barren[block.row, block.column], row.following, row.found)
+            done = (row.visited if known is None else known) | self._barren[block.row, block.column]
+            sets = (column.frontier, done, row.following, row.found)
             return cpu_step.bottom_up(block.backward.offsets, block.backward.ends, *sets, *part, threads)
         sets = (column.frontier, row.visited, row.following, row.found)
         row.following.fill(0)
@@ -128,6 +146,7 @@ class Cluster(ClusterSolver):
             raise Unavailable(f"exchange={exchange} is between GPUs; on the CPU there is host")
         self._compress = compress
         super().__init__(graph, alpha, beta)
+        self.told = self.ranks.size > 1
 
     def made_part(self, number: int, members: Exchange) -> Part:
         return HostPart(number, self.partition, members, self._compress)
