@@ -107,7 +107,9 @@ def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | 
         sizes = {(processes, nodes): nodes * NODE for nodes, processes in NODES.items()}
     else:
         sizes = {(processes, processes): processes * GPU for processes in PROCESSES if processes >= 8}
-    others = {processes: _counts(base, processes) for processes in dict.fromkeys(p for p, _ in sizes)}
+    # GPUs tell one another of finds on one host alone.
+    told = backend == "cpu"
+    others = {processes: _counts(base, processes, told) for processes in dict.fromkeys(p for p, _ in sizes)}
     for (processes, nodes), vertices in sizes.items():
         times = vertices >> base["scale"]
         seconds = [model.seconds(enlarged(counted, times)) for counted in others[processes]]
