@@ -1,5 +1,7 @@
 """The GPU variants of BFS against SciPy, their CPU twins and the validator; needs a CUDA device."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 from bfs_cases import cases, directed, expander, hypercube, lollipop, many, path, spoiled, star, triangle, undirected
@@ -337,6 +339,21 @@ def test_fast_goes_bottom_up_where_its_arcs_are_many():
             arcs = layout.forward.degrees[levels == level].sum()
             assert way == ("bottom-up" if 20 * arcs > layout.forward.m else "top-down")
         before = way
+
+
+@pytest.mark.parametrize("directed_arcs", [True, False])
+def test_fast_where_a_warp_has_many_words(directed_arcs):
+    """Vertices whose first entry misses come from several words, and more of them than there are lanes."""
+    n = 700_000
+    graph = random_directed(n, 8 * n, 5) if directed_arcs else expander(n, 4, 0, 5)
+    with closing(bfs.prepare(graph, "fast", "cuda")) as solver:
+        for root in bfs.queries(graph, 2, 3):
+            solver.run(root)
+            poison(solver)
+            trace = solver.run(root).phases
+            assert trace["frontier"][trace["direction"] == "bottom-up"].max() > n / 20
+            solver.validate()
+            assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
 
 
 def test_a_grid_that_is_not_resident_gives_up(monkeypatch):
