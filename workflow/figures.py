@@ -179,7 +179,9 @@ class _Encoder:
         layers = []
         for where, place in (("isValid(datum.x)", {}), ("!isValid(datum.x)", {"x": alt.value("width")})):
             chosen = alt.Chart().transform_filter(f"isValid(datum.mark) && {where} && isValid(datum.{self.y.field})")
-            point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1)
+            # Of a mark on the frame, a chart that can be moved would show half.
+            whole = {"clip": False} if place else {}
+            point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1, **whole)
             if not place or self.data.loc[self.data["mark"] != "", "x"].isna().any():
                 layers.append(point.encode(**{**self.base, **place}, **self.tooltips, shape=shape))
         return layers

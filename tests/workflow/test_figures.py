@@ -186,6 +186,14 @@ def test_a_row_without_x_is_a_level():
     assert "rule" not in marks
 
 
+def test_a_mark_on_the_frame_is_drawn_whole():
+    told = phases(settled=False, disturbed="")
+    told.loc[told["variant"] == "selection", "phase"] = np.nan
+    drawn = specification(figure(color="variant"), told, interactive=True)
+    marks = [mark for mark in of_kind(drawn, "mark") if "clip" in mark]
+    assert [mark["clip"] for mark in marks] == [False] and marks[0]["type"] == "point"
+
+
 def test_infinite_and_missing_values_are_left_out():
     table = phases(seconds=[np.inf, np.nan, 0.25, *[1.0] * 9])
     text = json.dumps(specification(figure(), table, interactive=True), allow_nan=False)
