@@ -1,1 +1,8 @@
 """The steps of the workflow: files in, files out. Imports `kernels`, never the reverse."""
+
+import signal
+import sys
+
+# While a step, started by `python -m`, imports its modules, Ctrl-C ends it without a traceback; `run_step` takes over.
+if sys.argv[0] == "-m" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -41,6 +41,8 @@ def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.Argume
     arguments = parser.parse_args()
     several = (getattr(arguments, "ranks", None) or 1) > 1
     signal.signal(signal.SIGTERM, lambda *_: _stopped(None if several else arguments.log))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if getattr(arguments, "ranks", None):
             _join(arguments)

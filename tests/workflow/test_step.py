@@ -113,6 +113,17 @@ def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
     assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
 
 
+def test_a_step_that_is_stopped_while_it_imports_says_nothing():
+    command = [sys.executable, "-X", "importtime", "-m", "saitan.workflow.report", "--help"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as step:
+        for line in step.stderr:
+            if line.split()[-1] == "saitan.workflow":
+                break
+        step.send_signal(signal.SIGINT)
+        said = step.stderr.read()
+    assert step.returncode == -signal.SIGINT and "Traceback" not in said
+
+
 def test_a_killed_step_leaves_a_log_without_an_end(tmp_path):
     process, log = started(tmp_path, "time.sleep(60)")
     process.kill()
