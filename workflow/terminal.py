@@ -176,6 +176,8 @@ class Ending:
             try:
                 lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
             except (OSError, Failure) as error:  # what ended the run, a full disk for one, may be in the way here too
-                lines = [*summary_lines(told, outcome(told, **since)), f"{plan.report} cannot be written: {error}"]
+                lines = [f"{plan.report} cannot be written: {error}"]
+                with contextlib.suppress(Failure):
+                    lines = [*summary_lines(told, outcome(told, **since)), *lines]
         for line in lines:
             print(line, file=sys.stderr)

@@ -95,6 +95,17 @@ def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypa
     assert said[-1].startswith(f"{made.report} cannot be written: ")
 
 
+def test_a_table_that_cannot_be_read_is_named_after_a_failed_run(tmp_path, monkeypatch, capsys):
+    made = plan()
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    table = tmp_path / made.run / "tables/tiny.parquet"
+    table.parent.mkdir(parents=True)
+    table.write_text("x")
+    monkeypatch.chdir(tmp_path)
+    Ending(made).failed()
+    assert "tiny.parquet: cannot be read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("graph", ["grid", "hidden"])
 def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing_to_measure(
     graph, tmp_path, monkeypatch, capsys
