@@ -96,6 +96,10 @@ def check(graph, sources):
     """The walks of a graph, whose distances from these sources have the certificate, which allows no rounding."""
     walks = walked(simplified(graph))
     assert np.isin(np.arange(graph.n), np.r_[walks.kept, walks.vertices]).all()
+    # What a path hangs on is settled before its own part of the paths is walked.
+    part = np.searchsorted(walks.ranges, np.arange(len(walks.paths)), side="right")
+    on = walks.slot[walks.vertices[walks.paths[:, 0]]]
+    assert (part[walks.path[on[on != NONE]]] < part[on != NONE]).all()
     for source in sources:
         distances = answer(walks, int(source))
         check_distances(graph, int(source), distances)
