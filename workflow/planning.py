@@ -145,10 +145,9 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
 
 
 def _asked(plan: Plan, experiment: Experiment, package: ModuleType) -> Iterator[tuple[str, str]]:
-    """An experiment's variants and the backends on which they are asked for."""
+    """An experiment's variants and their backends: the run's, or the CPU for others' solvers that know it alone."""
     for variant in experiment.variants:
-        # Among rivals is whoever runs on this machine.
-        beside = experiment.view == "rivals" and package.VARIANTS[variant].only_beside
+        beside = package.VARIANTS[variant].only_beside
         yield from ((variant, backend) for backend in (["cpu"] if beside else plan.backends))
 
 

@@ -194,9 +194,6 @@ def test_a_kernel_is_compiled_again_when_a_header_beside_it_or_shared_changes():
 
 
 def test_variants_that_cannot_run_are_named(monkeypatch):
-    made = plan(settings={"backend": "cuda"}, machine=GPU, variants=["adaptive", "scipy"])
-    assert {point.variant for point in made.points} == {"adaptive"}
-    assert made.skipped == [Skipped("scipy on cuda in tiny", "scipy has no cuda implementation")]
     # A variant of ours lacks a backend of the run, even where it has another.
     made = plan(settings={"backend": "both"}, machine=GPU, variants=["fast"], graphs=["grid"])
     assert {point.backend for point in made.points} == {"cpu", "cuda"} and made.skipped == []
@@ -216,10 +213,9 @@ def test_variants_that_cannot_run_are_named(monkeypatch):
     assert made.points == [] and made.skipped == [Skipped("scipy on cpu in tiny", reason)]
 
 
-def test_among_rivals_of_a_gpu_are_peers_that_only_the_cpu_has():
-    rivals = {"view": "rivals", "baseline": "adaptive", "variants": ["adaptive", "scipy"], "graphs": ["grid"]}
+def test_peers_that_only_the_cpu_has_are_measured_there_beside_a_gpu():
     for backend, ours in (("cuda", {"cuda"}), ("auto", {"cuda"}), ("both", {"cpu", "cuda"}), ("cpu", {"cpu"})):
-        made = plan(settings={"backend": backend}, machine=GPU, **rivals)
+        made = plan(settings={"backend": backend}, machine=GPU, variants=["adaptive", "scipy"], graphs=["grid"])
         points = {(point.variant, point.backend) for point in made.points}
         assert points == {("scipy", "cpu"), *(("adaptive", where) for where in ours)} and made.skipped == []
 
