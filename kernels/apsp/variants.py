@@ -85,6 +85,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda_dense:FloydWarshallBlocked",
         cubins=_DENSE,
         instance=_WHOLE,
+        architecture="sm_80",
     ),
     "closure": Variant(
         "the whole matrix, squared by the min-plus product of tropical until nothing changes",
@@ -92,6 +93,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda_dense:Closure",
         cubins=_DENSE,
         instance=_WHOLE,
+        architecture="sm_80",
     ),
     "fast": Variant(
         "sweep on maps, few arcs of dense matrices, the quickest on small graphs; else near-far, a source a block",
@@ -99,6 +101,7 @@ VARIANTS = {
         cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "combine", "sweep", "batched", "few_arcs", *_DENSE),
         ranks=_SHARED,
+        architecture="sm_80",
     ),
     "sweep": Variant(
         "many sources at once down a contraction hierarchy, prepared apart (prepare_s); integer weights (PHAST)",

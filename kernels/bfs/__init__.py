@@ -176,6 +176,7 @@ VARIANTS = {
         cuda="saitan.bfs.cuda_fast:Fast",
         cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
         instance=_SEARCH,
+        architecture="sm_80",
     ),
     "fast-gpus": Variant(
         "fast over several GPUs of a host: each a resident grid, which writes what it finds into the others' memory",
@@ -199,6 +200,7 @@ VARIANTS = {
         cuda="saitan.bfs.cuda_phast:Phast",
         cubins=("tree", "validate", "sssp/phast"),
         instance=_SEARCH,
+        architecture="sm_80",
     ),
     "fast-many": Variant(
         "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",

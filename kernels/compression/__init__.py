@@ -45,6 +45,7 @@ VARIANTS = {
         "saitan.compression.cuda:Fpc",
         ("ladder", "data", "errors"),
         _KEEP,
+        architecture="sm_80",
     ),
     "c1": Variant(
         "all values of a chunk at once, each against the chunk's first element",
@@ -52,6 +53,7 @@ VARIANTS = {
         "saitan.compression.cuda:C1",
         ("ladder", "data", "errors"),
         _KEEP,
+        architecture="sm_80",
     ),
     "c1c2": Variant(
         "c1, threads assigned so that their writes do not collide",
@@ -59,6 +61,7 @@ VARIANTS = {
         "saitan.compression.cuda:C1C2",
         ("ladder", "data", "errors"),
         _KEEP,
+        architecture="sm_80",
     ),
     "c1c2c3": Variant(
         "c1c2, compressed into the memory of the input",
@@ -66,6 +69,7 @@ VARIANTS = {
         "saitan.compression.cuda:C1C2C3",
         ("ladder", "data", "errors"),
         _KEEP,
+        architecture="sm_80",
     ),
     "fast": Variant(
         "groups packed at one width, digits or differences of levels within an absolute bound, in one pass",
@@ -73,6 +77,7 @@ VARIANTS = {
         "saitan.compression.cuda_fast:Fast",
         ("encode", "decode", "encode_levels", "decode_levels", "data", "errors"),
         {**_KEEP, "bound": Parameter(float, None, "largest absolute error of a float, in place of keep_bits", above=0)},
+        architecture="sm_80",
     ),
     "zfpy": Variant(
         "zfp at a fixed rate, one-dimensional: the bits of cuZFP; one core",

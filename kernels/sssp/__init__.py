@@ -108,12 +108,14 @@ VARIANTS = {
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
             )
         },
+        architecture="sm_80",
     ),
     "fast-many": Variant(
         "Several sources in one launch of fast's persistent kernel; times are the launch's divided by their number",
         cuda="saitan.sssp.cuda_fast:FastMany",
         cubins=("fast", "validate"),
         parameters={"sources": Parameter(int, 64, "sources a launch", least=1)},
+        architecture="sm_80",
     ),
     "phast": Variant(
         "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights (PHAST)",
@@ -122,6 +124,7 @@ VARIANTS = {
         cubins=("phast", "validate"),
         graph=("integer",),
         parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1)},
+        architecture="sm_80",
     ),
     "scipy": Variant(
         "SciPy's Dijkstra with a Fibonacci heap, one thread",

@@ -96,6 +96,7 @@ VARIANTS = {
         cuda="saitan.tropical.cuda_fast:Fast",
         cubins=("fast", "validate"),
         parameters=_REUSE,
+        architecture="sm_80",
     ),
     "dense": Variant(
         "fast, infinite tiles computed like any others",
@@ -103,6 +104,7 @@ VARIANTS = {
         cuda="saitan.tropical.cuda_fast:Dense",
         cubins=("fast", "validate"),
         parameters=_REUSE,
+        architecture="sm_80",
     ),
     "numpy": Variant("NumPy's broadcast sum and minimum.reduce", cpu="saitan.tropical.peers:NumPy"),
 }

@@ -1,5 +1,6 @@
 import ast
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,8 +11,10 @@ import pytest
 
 from saitan import problem
 from saitan.problem import Input, Metric, Parameter, Unavailable, Variant, backend_for, check_parameters
+from saitan.workflow.cubin_files import kernel_names
 
 ROOT = Path(__file__).parents[2]
+INCLUDED = re.compile(r'#include "([^"]+)"')
 VARIANTS = [(name, variant) for name in problem.names() for variant in problem.problem(name).VARIANTS]
 
 
@@ -257,6 +260,21 @@ def test_numbers_of_numpy_are_compared_in_silence(kind):
 def test_a_variant_says_what_it_needs(variant, backend, instance, graph, arch, says):
     found = variant.unfit(backend, instance, graph, arch)
     assert found is None if says is None else found.startswith(says)
+
+
+def with_headers(path):
+    """A .cu and the headers that it includes, as one text."""
+    text = path.read_text()
+    found = (folder / name for name in INCLUDED.findall(text) for folder in (path.parent, ROOT / "kernels/cuda"))
+    return text + "".join(with_headers(header) for header in found if header.exists())
+
+
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_a_variant_whose_kernels_reduce_over_a_warp_says_which_gpus_can(name, variant):
+    """`__reduce_add_sync` and its kin are there from sm_80 on."""
+    paths = [ROOT / "kernels" / f"{path}.cu" for path in kernel_names(name, declared(name, variant).cubins)]
+    reduce = any("__reduce_" in with_headers(path) for path in paths)
+    assert declared(name, variant).architecture == ("sm_80" if reduce else "")
 
 
 def test_what_is_installed_holds_every_folder():
