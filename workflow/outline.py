@@ -7,6 +7,7 @@ from pathlib import Path
 
 from saitan.workflow.graphs.catalogue import Downloaded
 from saitan.workflow.plan import RESULTS, VEGA, Plan
+from saitan.workflow.points import Point
 from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,
@@ -51,11 +52,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
             for name, experiment in wanted.items()
             if plan.shown_of(name)
         ],
-        points=[
-            PlannedPoint(name=p.name, samples=Path(p.samples), log=Path(p.log), identity=p.identity)
-            for p in plan.points
-            if p.experiment in wanted
-        ],
+        points=[_planned(point) for point in plan.points if point.experiment in wanted],
         steps=list(_steps(plan)) if only is None else [],
         skipped=[LeftOut(what=s.what, reason=s.reason) for s in plan.skipped],
         resources=[Path(path) for path in plan.resources],
@@ -80,7 +77,7 @@ def table_plan(plan: Plan, name: str) -> TablePlan:
         settings=plan.config.experiments[name],
         identity=plan.identity_of(name),
         models=plan.models_of(name),
-        samples=[Path(point.samples) for point in plan.points_of(name)],
+        points=[_planned(point) for point in plan.points_of(name)],
         graphs=[Path(plan.graph_folder(graph)) for graph in plan.graphs_of(name)],
         published=Path(plan.source("config/published.yaml")),
         ceilings=Path(plan.source("config/ceilings.yaml")),
@@ -96,6 +93,10 @@ def outline_files(plan: Plan) -> dict[str, str]:
     for name in plan.config.experiments:
         files[f"{plan.run}/plan/{name}.json"] = table_plan(plan, name).model_dump_json(indent=1)
     return files
+
+
+def _planned(point: Point) -> PlannedPoint:
+    return PlannedPoint(name=point.name, samples=Path(point.samples), log=Path(point.log), identity=point.identity)
 
 
 def _steps(plan: Plan) -> Iterator[PlannedStep]:

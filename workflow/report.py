@@ -25,7 +25,7 @@ from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
 from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
-from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, current, outcome
+from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import (
     PlannedExperiment,
     PlannedGraph,
@@ -33,7 +33,7 @@ from saitan.workflow.report_plan import (
     read_plan,
 )
 from saitan.workflow.report_tables import Table, layout, times
-from saitan.workflow.samples import described
+from saitan.workflow.samples import current, described
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import charts_script, identity_of, theme
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, ReportPlan
-from saitan.workflow.samples import About, about, described
+from saitan.workflow.samples import About, about
 from saitan.workflow.step import DONE, ERROR, Failure
 from saitan.workflow.step import STOPPED as STOPPED_MARK
 
@@ -117,11 +117,6 @@ def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float 
     if stopped or last == STOPPED_MARK:
         return Lacking(what, STOPPED_WITHIN, "stopped")
     return Lacking(what, LOST if last == DONE else KILLED if last else NOT_BEGUN)
-
-
-def current(path: Path, identity: str) -> bool:
-    """Whether a table was made for this configuration. Raises Failure for a file that cannot be read."""
-    return described(path)["identity"] == identity
 
 
 def by_reason(absent: Iterable[LeftOut | Lacking]) -> list[tuple[str, str]]:

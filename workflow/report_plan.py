@@ -15,13 +15,34 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PlannedPoint(_Model):
+    """name: "experiment/backend/graph/variant/point"; identity: what its samples must bear."""
+
+    name: str
+    identity: str
+    samples: Path
+    log: Path
+
+    @property
+    def experiment(self) -> str:
+        return self.name.split("/", 1)[0]
+
+    @property
+    def words(self) -> str:
+        """ "fast on cpu in fig_a (map, n~4)"."""
+        experiment, backend, graph, variant, point = self.name.split("/")
+        where = ", ".join(part for part in (graph, point) if part not in (NO_GRAPH, "default"))
+        return f"{variant} on {backend} in {experiment}" + (f" ({where})" if where else "")
+
+
 class TablePlan(_Model):
     """What `workflow.tabulate` is told of an experiment (results/<run>/plan/<experiment>.json).
 
     experiment, settings    its name and configuration
     identity    of that configuration, written into the table and the chart's data
     models      our graph -> the paper's graph it stands for
-    samples, graphs, published, ceilings    files and folders to read
+    points      whose samples are read
+    graphs, published, ceilings    files and folders to read
     table, csv, figure      files to write; figure: the chart's data
     """
 
@@ -29,7 +50,7 @@ class TablePlan(_Model):
     settings: Experiment
     identity: str
     models: dict[str, str] = {}
-    samples: list[Path] = []
+    points: list[PlannedPoint] = []
     graphs: list[Path] = []
     published: Path
     ceilings: Path
@@ -60,26 +81,6 @@ class PlannedExperiment(_Model):
     origin: str | None = None
     table: Path
     figure: PlannedFigure | None = None
-
-
-class PlannedPoint(_Model):
-    """name: "experiment/backend/graph/variant/point"; identity: what its samples must bear."""
-
-    name: str
-    identity: str
-    samples: Path
-    log: Path
-
-    @property
-    def experiment(self) -> str:
-        return self.name.split("/", 1)[0]
-
-    @property
-    def words(self) -> str:
-        """ "fast on cpu in fig_a (map, n~4)"."""
-        experiment, backend, graph, variant, point = self.name.split("/")
-        where = ", ".join(part for part in (graph, point) if part not in (NO_GRAPH, "default"))
-        return f"{variant} on {backend} in {experiment}" + (f" ({where})" if where else "")
 
 
 class PlannedStep(_Model):

@@ -75,6 +75,11 @@ def described(path: Path) -> dict[str, Any]:
     return json.loads(stored)
 
 
+def current(path: Path, identity: str) -> bool:
+    """Whether a file was made for this configuration. Raises Failure as `described` does."""
+    return described(path)["identity"] == identity
+
+
 def about(path: Path) -> About:
     """What a sample file says about its point, without its rows. Raises Failure as `described` does."""
     told = described(path)

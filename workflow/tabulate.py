@@ -19,17 +19,21 @@ from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of
 from saitan.workflow.report_plan import TablePlan
-from saitan.workflow.samples import METADATA
+from saitan.workflow.samples import METADATA, current
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.views import MEASURED, VIEWS, Inputs
 
 
 def tabulate(plan: TablePlan) -> None:
-    """Write the table and the chart's data of an experiment. Raises Failure for a file that is off."""
+    """Write the table and the chart's data of an experiment, without samples measured for another configuration.
+
+    Raises Failure for a file that is off.
+    """
     experiment = plan.settings
     published = read_published(plan.published)
     vertices = {folder.name: read_metadata(folder)["vertices"] for folder in plan.graphs}
-    inputs = Inputs(plan.samples, plan.graphs, read_ceilings(plan.ceilings))
+    samples = [point.samples for point in plan.points if current(point.samples, point.identity)]
+    inputs = Inputs(samples, plan.graphs, read_ceilings(plan.ceilings))
     table, figure = VIEWS[experiment.view](experiment, inputs)
     table = beside_ours(table, plan.experiment, published, plan.models, vertices)
     points = printed_points(plan.experiment, published, plan.models, figure, vertices)

@@ -131,7 +131,8 @@ def test_a_table_is_told_what_it_is_made_of():
     assert told.settings == plan.config.experiments["suzuki_table1"]
     assert (told.experiment, told.identity) == ("suzuki_table1", plan.identity_of("suzuki_table1"))
     assert told.models == {"ring": "kanto"}
-    assert told.samples == [Path(point.samples) for point in plan.points_of("suzuki_table1")] and told.samples
+    points = plan.points_of("suzuki_table1")
+    assert [(p.samples, p.identity) for p in told.points] == [(Path(p.samples), p.identity) for p in points] and points
     assert told.graphs == [Path("results/graphs/grid"), Path("results/graphs/ring")]
     assert (told.published, told.ceilings) == (Path("config/published.yaml"), Path("config/ceilings.yaml"))
     tables = Path("results/run/tables")

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -6,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
+from samples import seconds, write_samples
 
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
@@ -180,6 +182,40 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
     assert described(tmp_path / "t.parquet") == {"identity": "now"}
     assert described(tmp_path / "f.parquet")["units"]["seconds"] == "s"
+
+
+def test_a_table_has_no_rows_of_samples_of_another_configuration(tmp_path):
+    points = []
+    for variant, identity, time in (("conventional", "a", 1.0), ("adaptive", "b", 2.0)):
+        path = write_samples(tmp_path / variant, seconds(time), variant=variant, identity=identity)
+        points.append({"name": f"fig/cpu/g/{variant}/default", "samples": path, "log": "log", "identity": identity})
+    (tmp_path / "published.yaml").write_text("{graphs: {}, experiments: {}}")
+    (tmp_path / "ceilings.yaml").write_text("{}")
+    plan = TablePlan(
+        experiment="fig",
+        settings=Experiment(
+            title="T", problem="sssp", variants={"conventional": {}, "adaptive": {}}, quantities=["time"]
+        ),
+        identity="now",
+        points=points,
+        published=tmp_path / "published.yaml",
+        ceilings=tmp_path / "ceilings.yaml",
+        table=tmp_path / "t.parquet",
+        csv=tmp_path / "t.csv",
+        figure=tmp_path / "f.parquet",
+    )
+
+    def shown(plan):
+        tabulate(plan)
+        assert pq.read_table(plan.figure).num_rows == pq.read_table(plan.table).num_rows
+        return [(row["variant"], row["ours"]) for row in pq.read_table(plan.table).to_pylist()]
+
+    assert shown(plan) == [("conventional", 1.0), ("adaptive", 2.0)]
+    # By hand: the file of one point in the place of another.
+    shutil.copy(tmp_path / "conventional", tmp_path / "adaptive")
+    assert shown(plan) == [("conventional", 1.0)]
+    # All that is left is of another configuration.
+    assert shown(plan.model_copy(update={"points": plan.points[1:]})) == []
 
 
 def test_a_plan_of_a_table_that_is_off_is_one_line(tmp_path):
