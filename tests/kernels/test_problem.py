@@ -184,6 +184,8 @@ def test_the_one_call_of_every_problem():
         (Parameter(str, "a", "x"), 3, "must be a text, not 3"),
         (Parameter(float, 1.0, "x"), float("nan"), "must be finite, not nan"),
         (Parameter(float, 1.0, "x"), float("-inf"), "must be finite, not -inf"),
+        (Parameter(int, 1, "x"), 2**63, "must fit in 64 bits, not 65"),
+        (Parameter(float, 1.0, "x"), -(2**64), "must fit in 64 bits, not 66"),
         (Parameter(float, 1.0, "x", above=0), 0, "must be greater than 0, not 0"),
         (Parameter(int, 1, "x", least=1), 0, "must be at least 1, not 0"),
         (Parameter(float, 0.5, "x", most=1), 1.0000001, "must be at most 1, not 1.0000001"),
