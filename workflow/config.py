@@ -53,7 +53,12 @@ def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = 
         raise ConfigError(explain(error, Config.model_json_schema())) from None
     if config.name in SHARED:
         raise ConfigError(f"name: results/{config.name} is a folder that all runs share; give the run another name")
-    known, kept = list(graphs), [*arrays, *_kept_outputs(config)]
+    known, stored, outputs = list(graphs), list(arrays), _kept_outputs(config)
+    for name in stored:
+        if name in known or name in outputs:
+            other = "a graph of config/graphs.yaml" if name in known else "what an experiment keeps"
+            raise ConfigError(f"config/arrays.yaml: {name} is {other} too; give the array another name")
+    kept = [*stored, *outputs]
     for name, experiment in config.experiments.items():
         if name in RULES:
             raise ConfigError(f"experiments.{name}: {name} is the name of a rule; give the experiment another name")

@@ -267,6 +267,15 @@ def test_a_kept_answer_is_an_array_of_other_experiments():
     assert line.startswith("experiments.tiny"), line
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("ring", "ring is a graph of config/graphs.yaml too"), ("tiny.c", "tiny.c is what an experiment keeps too")],
+)
+def test_a_name_of_data_stands_for_one_thing(name, says):
+    with pytest.raises(ConfigError, match=f"^config/arrays.yaml: {says}; give the array another name$"):
+        load({"experiments": {"tiny": {**TROPICAL, "keep": ["c"]}}}, GRAPHS, ["field", name])
+
+
 def test_the_schema_completes_what_problems_offer():
     then = {
         rule["if"]["properties"]["problem"]["const"]: rule["then"] for rule in schema()["$defs"]["Experiment"]["allOf"]
