@@ -69,6 +69,19 @@ def test_few_sources_are_searched():
     assert counts["random"] < 0.36 * 300
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["from", "to"])
+def test_a_vertex_is_not_searched_whose_cycles_are_all_met(turned):
+    # Hubs with five cycles of two each lead to 18, which leads to five cycles of two more. 18 is in no cycle, but has
+    # more ways through it than these.
+    hubs = np.repeat([0, 6, 12], 5)
+    leaves, near, far = hubs + np.tile(np.arange(1, 6), 3), np.arange(19, 24), np.arange(24, 29)
+    tails = np.concatenate([hubs, leaves, [0, 6, 12], np.full(5, 18), near, far])
+    heads = np.concatenate([leaves, hubs, [18, 18, 18], near, far, near])
+    graph = Graph.from_arcs(29, tails, heads, np.ones(len(tails), np.uint32))
+    searched = feedback.plan_of(graph.transposed() if turned else graph, 20).searched.tolist()
+    assert len(searched) == 8 and searched[:3] == [0, 6, 12] and 18 not in searched
+
+
 def test_levels_end():
     plan = feedback.plan_of(path(200), 3)
     # 199 has no arc: it comes at level 1, as do those that lead to one that is searched.
