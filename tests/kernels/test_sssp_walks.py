@@ -14,7 +14,7 @@ from saitan.sssp import chains
 from saitan.sssp import walks as module
 from saitan.sssp.choice import level_sizes
 from saitan.sssp.layout import NONE as NO_ARC
-from saitan.sssp.peeling import NONE
+from saitan.sssp.peeling import CORE, NONE, TREE
 from saitan.sssp.simplify import simplified
 from saitan.sssp.validate import check_distances, tight_tree
 from saitan.sssp.walks import LINK, walked, worth_walking
@@ -106,6 +106,21 @@ def check(graph, sources):
         tight_tree(graph, int(source), distances)
         assert sssp.differs(sssp.reference(graph, int(source)), {"distances": distances}) is None
     return walks
+
+
+def test_heavy_paths_of_two_trees():
+    #  0 (core)
+    #  |- 1 -- 3 -- 4 -- 6 -- 11      3 and 2 have five and four vertices with what hangs on them.
+    #  |  |    '--- 7
+    #  |  '--- 2 -- 9 -- 10
+    #  '- 5    '--- 8
+    parent = np.array([NONE, 0, 1, 1, 3, 0, 4, 3, 2, 2, 9, 6], np.int32)
+    state = np.array([CORE] + 11 * [TREE], np.int8)
+    found = module._heavy_paths(parent, state, np.array([1, 5, 2, 3, 4, 7, 8, 9, 6, 10, 11], np.int32))
+    hung, path, place, levels = (array.tolist() for array in found)
+    assert hung == [0, 0, 1, 3, 2] and levels == [0, 0, 1, 1, 2]
+    assert path == [NONE, 0, 2, 0, 0, 1, 0, 3, 4, 2, 2, 0]
+    assert place == [0, 0, 0, 1, 2, 0, 3, 0, 0, 1, 2, 4]
 
 
 @settings(max_examples=60)
