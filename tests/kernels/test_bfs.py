@@ -576,6 +576,15 @@ def planted(patch, engines, roots):
     return fastest(None, engines, lambda engine, root: engine(root))
 
 
+@given(case=cases())
+def test_a_queue_looks_at_every_arc_of_what_it_reaches(case):
+    graph, root = case
+    queue = Queue(graph)
+    _, counters, _ = queue.run(root)
+    arcs = graph.degrees[queue.levels >= 0].sum()
+    assert counters == {"levels": queue.levels.max() + 1, "inspected": arcs}
+
+
 def test_fast_takes_the_fastest_engine(monkeypatch):
     monkeypatch.setattr(trial, "ROUNDS", 2)
     slow_first = Planted(a=(1, 9), b=(9, 1), c=(1, 1))
