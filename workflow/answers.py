@@ -47,7 +47,7 @@ class AnswerWriter:
         """compressed: as streams, where their type can be; in Parquet's own codec otherwise."""
         self._folder, self._about, self._compressed = folder, about, compressed
         self._open: dict[str, _Output | None] = dict.fromkeys(outputs)
-        self._places = ExitStack()
+        self._places, self._others = ExitStack(), set()
 
     def __enter__(self) -> AnswerWriter:
         self._places.__enter__()
@@ -55,6 +55,7 @@ class AnswerWriter:
 
     def __call__(self, block: Block) -> None:
         if block.name not in self._open:
+            self._others.add(block.name)
             return
         if self._open[block.name] is None:
             path = self._places.enter_context(beside(self._folder / f"{block.name}.parquet"))
@@ -68,7 +69,8 @@ class AnswerWriter:
                 output.close()
         missing = [name for name, output in self._open.items() if output is None]
         if missing and error[0] is None:
-            failure = Failure(f"the answer has no {missing[0]}")
+            given = sorted(self._others.union(self._open).difference(missing))
+            failure = Failure(f"keep: the answer has no {missing[0]} (it has: {', '.join(given) or 'none'})")
             self._places.__exit__(Failure, failure, None)
             raise failure
         return self._places.__exit__(*error)
