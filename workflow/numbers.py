@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from saitan.workflow.quantities import is_rate, is_scaled
@@ -70,7 +70,7 @@ def as_text(value: Any) -> str:
         return NONE
     if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
-    if math.isfinite(value) and value == int(value):
+    if isinstance(value, Integral) or (abs(value) < 1e15 and value == int(value)):
         return f"{int(value):,}"
     return NONE if math.isnan(value) else f"{value:g}"
 

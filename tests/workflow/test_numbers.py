@@ -1,6 +1,6 @@
 import pytest
 
-from saitan.workflow.numbers import digits, readable, typeset
+from saitan.workflow.numbers import as_text, digits, readable, typeset
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_digits_of_infinity():
 
 def test_titles_are_typeset():
     assert typeset("Rate (10^12 op/s), threshold (us), 10^-3") == "Rate (10¹² op/s), threshold (µs), 10⁻³"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(16384, "16,384"), (10**17 + 1, "100,000,000,000,000,001"), (2.0, "2"), (1e308, "1e+308"), (float("inf"), "inf")],
+)
+def test_a_parameter_is_shown_in_full_where_it_is_short_or_whole(value, shown):
+    assert as_text(value) == shown
