@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -14,19 +16,18 @@ from pathlib import Path
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it to `path` on success, remove it on any error.
 
-    Raises OSError that names `path`, or a folder of it, where that is a folder or cannot be written.
+    What a killed process left of the same path is removed too. Raises OSError that names `path`, or a folder of it, where that is a folder or cannot be written.
     """
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder has this name", str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle, name = _locked_part(path)
     except FileExistsError:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent)) from None
     except OSError as error:
         raise type(error)(error.errno, error.strerror, str(path)) from None
-    os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
@@ -36,3 +37,20 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _locked_part(path: Path) -> tuple[int, str]:
+    """A new file beside `path`, locked while its process lives; those without a lock are removed."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 8}.part"):
+        with suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        # Another process found it before it was locked.
+        os.close(handle)

@@ -1,6 +1,9 @@
 """Files are written beside their place: whole or not at all."""
 
+import fcntl
 import os
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -50,7 +53,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     assert denied.value.filename == str(tmp_path / "a")
 
 
-def test_a_file_is_on_the_disk_before_it_has_its_name_and_is_held_open_no_longer(tmp_path, monkeypatch):
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_is_held_open_no_longer_than_that(tmp_path, monkeypatch):
     made, synced, make, sync = [], [], tempfile.mkstemp, os.fsync
 
     def mkstemp(**where):
@@ -66,7 +69,58 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_is_held_open_no_longer
     with beside(tmp_path / "a") as part:
         [(handle, name)] = made
         assert str(part) == name
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            os.fstat(handle)
         part.write_text("whole")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
     assert synced == [False] and (tmp_path / "a").read_text() == "whole"
+
+
+_KILLED = """
+import os, signal, sys
+from saitan.files import beside
+with beside(sys.argv[1]) as part:
+    part.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_that_writes_there(tmp_path):
+    place = tmp_path / "a [1].csv"
+    for name in (place, tmp_path / "a [1].csv.gz"):
+        subprocess.run([sys.executable, "-c", _KILLED, name], check=False)
+    assert len(list(tmp_path.iterdir())) == 2
+    with beside(place) as one, beside(place) as other:
+        # Both are written, and what is left of another place is another's.
+        assert one.exists() and other.exists() and len(list(tmp_path.iterdir())) == 3
+        other.write_text("second")
+        one.write_text("first")
+    assert place.read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir() if path != place] == [
+        path.name for path in tmp_path.glob(".a [[]1].csv.gz.*.part")
+    ]
+
+
+def test_a_file_that_another_process_took_for_left_is_made_again(tmp_path, monkeypatch):
+    taken, lock = [], fcntl.flock
+
+    def flock(file, how):
+        if not taken:
+            taken.extend(tmp_path.glob(".a.*.part"))
+            taken[0].unlink()
+        lock(file, how)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with beside(tmp_path / "a") as part:
+        part.write_text("whole")
+    assert taken not in ([], [part]) and (tmp_path / "a").read_text() == "whole" and len(os.listdir(tmp_path)) == 1
+
+
+def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with beside(tmp_path / "a") as one, beside(tmp_path / "a") as other:
+        other.write_text("other")
+        one.write_text("one")
+    assert (tmp_path / "a").read_text() == "one" and len(os.listdir(tmp_path)) == 1
