@@ -16,7 +16,8 @@ from pathlib import Path
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it to `path` on success, remove it on any error.
 
-    What a killed process left of the same path is removed too. Raises OSError that names `path`, or a folder of it, where that is a folder or cannot be written.
+    What a killed process left of the same path is removed too. Raises OSError that names `path`, or a folder of it,
+    where that is a folder or cannot be written.
     """
     path = Path(path)
     if path.is_dir():

@@ -112,7 +112,7 @@ def test_a_file_that_another_process_took_for_left_is_made_again(tmp_path, monke
     monkeypatch.setattr("fcntl.flock", flock)
     with beside(tmp_path / "a") as part:
         part.write_text("whole")
-    assert taken not in ([], [part]) and (tmp_path / "a").read_text() == "whole" and len(os.listdir(tmp_path)) == 1
+    assert taken not in ([], [part]) and (tmp_path / "a").read_text() == "whole" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
@@ -123,4 +123,4 @@ def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
     with beside(tmp_path / "a") as one, beside(tmp_path / "a") as other:
         other.write_text("other")
         one.write_text("one")
-    assert (tmp_path / "a").read_text() == "one" and len(os.listdir(tmp_path)) == 1
+    assert (tmp_path / "a").read_text() == "one" and len(list(tmp_path.iterdir())) == 1
