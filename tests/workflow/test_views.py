@@ -81,10 +81,16 @@ def test_summary_gives_median_and_quartiles(write):
     assert not {"host", "memory", "round", "mean_seconds_q1"} & set(figure)
 
 
+def test_an_answer_without_a_counter_does_not_count_as_zero(write):
+    path = write("a", "adaptive", seconds(1.0, 1.0, 1.0, 1.0, switches=[1, None, 3, None]))
+    table, _ = shown("summary", {"variants": ["adaptive"], "quantities": ["switches"]}, [path])
+    assert (table.iloc[0].ours, table.iloc[0].samples) == (2, 2)
+
+
 def test_summary_knows_the_sizes_of_the_graphs(write, folder):
     samples = [write(graph, "fast", seconds(1.0), graph=graph) for graph in ("g", "no-graph")]
     _, figure = shown("summary", {"variants": ["fast"]}, samples, [folder("g", None)])
-    assert figure["vertices"].tolist()[:1] == [4] and figure["arcs"].tolist()[:1] == [5]
+    assert figure["vertices"].tolist()[:1] == [6] and figure["arcs"].tolist()[:1] == [5]
     assert figure["vertices"].isna().tolist() == [False, True]
 
 
@@ -168,7 +174,7 @@ def traced(write):
         # The second round needed a phase more and stays out of the medians.
         "8": [[1.0, 1.0, 1.0], [100.0, 100.0, 100.0, 100.0], [3.0, 1.0, 2.0]],
     }
-    counts = {"7": [3, 50], "8": [5, 6, 20]}
+    counts = {"7": [3, 50], "8": [5, 20, 6]}
     rows = [
         {
             "query": query,
@@ -187,7 +193,7 @@ def test_phases_take_the_median_of_the_rounds(traced):
     table, figure = shown("phases", PHASES, [traced])
     one, two = figure[figure["query"] == "7"], figure[figure["query"] == "8"]
     assert list(one["seconds"]) == [2.0, 5.0] and list(one["updated"]) == [3, 50] and list(one["phase"]) == [1, 2]
-    assert list(two["seconds"]) == [2.0, 1.0, 1.5] and list(two["updated"]) == [5, 6, 20]
+    assert list(two["seconds"]) == [2.0, 1.0, 1.5] and list(two["updated"]) == [5, 20, 6]
     assert set(figure["variant"]) == {"conventional"}
     assert row(table, quantity="phases").ours == 2.5
     assert row(table, quantity="peak updated").ours == 35
@@ -240,10 +246,10 @@ def test_a_column_that_no_phase_has_is_one_line(traced, write):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A graph of 4 vertices with out-degrees 2, 0, 3, 0."""
+    """A graph of 6 vertices with out-degrees 2, 0, 3, 0, 0, 0."""
 
     def one(name, weights):
-        offsets, targets = np.array([0, 2, 2, 5, 5], np.int64), np.array([1, 2, 0, 1, 3], np.int32)
+        offsets, targets = np.array([0, 2, 2, 5, 5, 5, 5], np.int64), np.array([1, 2, 0, 1, 3], np.int32)
         graph = Graph(offsets, targets, None if weights is None else np.array(weights, np.uint32))
         write_graph(graph, tmp_path / name)
         return tmp_path / name
@@ -255,9 +261,9 @@ def test_graphs_are_described_by_degrees_and_weights(folder):
     settings = {"variants": {}, "problem": None}
     table, figure = shown("graphs", settings, graphs=[folder("g", [1, 1, 2, 4, 2]), folder("h", None)])
     assert table[table["graph"] == "g"].set_index("quantity")["ours"].to_dict() == {
-        "vertices": 4,
+        "vertices": 6,
         "arcs": 5,
-        "mean degree": 1.25,
+        "mean degree": 5 / 6,
         "largest degree": 3,
         "weight mean": 2,
         "weight standard deviation": pytest.approx(np.sqrt(6 / 5)),
@@ -268,7 +274,7 @@ def test_graphs_are_described_by_degrees_and_weights(folder):
     assert set(table[table["graph"] == "h"]["quantity"]) == {"vertices", "arcs", "mean degree", "largest degree"}
     assert figure.index.is_unique
     g = figure[figure["graph"] == "g"]
-    assert dict(zip(g["degree"], g["share"], strict=True)) == {0: 0.5, 2: 0.75, 3: 1.0}
+    assert dict(zip(g["degree"], g["share"], strict=True)) == {0: 4 / 6, 2: 5 / 6, 3: 1.0}
 
 
 def test_weights_are_shown_as_a_distribution(folder):
@@ -372,10 +378,12 @@ def test_what_was_disturbed_or_never_settled_is_said_of_what_a_clock_enters(writ
 
 
 def test_a_speed_up_over_an_unsettled_baseline_is_unsettled(write):
-    paths = [write("base", "conventional", seconds(2.0), settled=False), write("a", "fast", seconds(1.0))]
+    doubts = {"settled": False, "disturbed": ["other load"]}
+    paths = [write("base", "conventional", seconds(2.0), **doubts), write("a", "fast", seconds(1.0))]
     settings = {"variants": ["conventional", "fast"], "quantities": ["time"], "baseline": "conventional"}
     table, _ = shown("summary", settings, paths)
     assert row(table, quantity="speed-up over conventional").settled == False  # noqa: E712
+    assert row(table, quantity="speed-up over conventional").disturbed == "other load"
     assert row(table, quantity="time", variant="fast").settled == True  # noqa: E712
 
 
@@ -398,7 +406,7 @@ def test_a_baseline_with_several_points_counts_at_its_best(write):
 
 def test_points_with_other_cores_are_rows_of_their_own(write):
     paths = [
-        write("base1", "conventional", seconds(8.0), cores=1),
+        write("base1", "conventional", seconds(3.0), cores=1),
         write("base2", "conventional", seconds(4.0), cores=2),
         write("a", "fast", seconds(1.0), cores=2),
     ]
@@ -438,12 +446,17 @@ def test_the_share_of_the_limit_is_that_of_the_ceiling_which_bounds_most(write):
     def shares(name, rows, **point):
         path = write(name, "fast", rows, **point)
         table, _ = shown("summary", {"variants": ["fast"], "quantities": ["time"]}, [path], ceilings=CEILINGS)
-        return [(r.quantity, r.ours, r.unit, r.settled) for r in table.itertuples() if r.quantity != "time"]
+        found = table[table["quantity"] != "time"][["quantity", "ours", "unit", "settled", "q1", "q3"]]
+        return [tuple(value for value in one if not pd.isna(value)) for one in found.itertuples(index=False)]
 
     work = [{"seconds": s, "work": {"bytes": 40.0, "ops": 2.0}} for s in (1.0, 0.8, 2.0)]
-    assert shares("gpu", work, backend="cuda") == [("share of limit (memory)", 40.0, "%", True)]
+    assert shares("gpu", work, backend="cuda") == [("share of limit (memory)", 40.0, "%", True, 30.0, 45.0)]
     bound = [{"seconds": 1.0, "work": {"bytes": 40.0, "ops": 6.0}}]
     assert shares("ops", bound, backend="cuda", settled=False) == [("share of limit (additions)", 60.0, "%", False)]
+    # The most of a usual query, not of one that stands out.
+    odd = [{"seconds": 1.0, "work": {"bytes": b, "ops": o}} for b, o in ((40.0, 3.0), (40.0, 3.0), (0.0, 9.0))]
+    assert shares("odd", odd, backend="cuda")[0][:2] == ("share of limit (memory)", 40.0)
+    assert shares("no-time", [*bound, {**bound[0], "seconds": 0.0}], backend="cuda") == []
     assert shares("other", work, backend="cuda", provenance={"gpu": "Another"}) == []
     assert shares("cpu", work) == []
     unheard = [{"seconds": 1.0, "work": {"bytes": 40.0, "unheard": 1e9}}]
@@ -515,10 +528,12 @@ def test_a_ratio_to_a_rival_is_as_doubtful_as_both(write):
         write("fast", "fast", seconds(2.0)),
         write("scipy", "scipy", seconds(4.0), settled=False),
         write("conventional", "conventional", seconds(8.0), disturbed=["other load"]),
+        write("fast-h", "fast", seconds(1.0), graph="h", disturbed=["the clock moved"]),
+        write("conventional-h", "conventional", seconds(9.0), graph="h", disturbed=["other load"]),
     ]
     settings = {"variants": ["fast", "conventional", "scipy"], "quantities": ["memory"], "baseline": "fast"}
     table, figure = shown("rivals", settings, samples)
-    said = {r.quantity: (r.settled, r.disturbed) for r in table.itertuples()}
+    said = {r.quantity: (r.settled, r.disturbed) for r in table[table["graph"] == "g"].itertuples()}
     assert said == {
         "time": (True, ""),
         "memory": (True, ""),
@@ -526,4 +541,12 @@ def test_a_ratio_to_a_rival_is_as_doubtful_as_both(write):
         "over scipy": (False, ""),
         "over conventional": (True, "other load"),
     }
-    assert figure["settled"].tolist() == [False]
+    assert row(table, graph="h", quantity="over conventional").disturbed == "the clock moved; other load"
+    assert figure["settled"].tolist() == [False, False]
+
+
+def test_rivals_have_the_same_number_of_cores(write):
+    times = {("fast", 2): 2.0, ("conventional", 2): 4.0, ("conventional", 1): 3.0}
+    samples = [write(f"{name}{cores}", name, seconds(s), cores=cores) for (name, cores), s in times.items()]
+    table, _ = shown("rivals", {"variants": ["fast", "conventional"], "baseline": "fast"}, samples)
+    assert row(table, quantity="over conventional").ours == 2.0
