@@ -82,6 +82,8 @@ def test_rows_in_the_wrong_order_are_refused():
         Certificate(graph).check(1, right[:10])
     with pytest.raises(Invalid, match="a row has 59 entries, not 60"):
         Certificate(graph).check(0, right[:, :59])
+    with pytest.raises(Invalid, match="a row has 61 entries, not 60"):
+        Certificate(graph).check(0, np.c_[right, right[:, 59]])
 
 
 def test_a_circle_of_tight_arcs_of_weight_zero_is_no_tree():

@@ -85,6 +85,17 @@ def test_right_answers_pass(certify, case):
     check_tree(graph, source, distances, certify(graph, source, distances))
 
 
+@BACKENDS
+def test_sums_that_round_either_way_are_right(certify):
+    random = np.random.default_rng(5)
+    graph = Graph.from_arcs(60, *random.integers(0, 60, (2, 400)), random.random(400, np.float32) * np.float32(9))
+    distances = right(graph, 7, np.float32)
+    check_tree(graph, 7, distances, certify(graph, 7, distances))
+    sums = distances[graph.sources].astype(np.float64) + graph.weights
+    tight = sums.astype(np.float32) == distances[graph.targets]
+    assert (sums[tight] < distances[graph.targets][tight]).any() and (sums > distances[graph.targets])[tight].any()
+
+
 def spoiled(distances, vertex):
     """Wrong values for an entry: next above and below, 0, unreached, the last before unreached, far above and below, of
     floats negative and NaN too.
@@ -342,7 +353,7 @@ def test_one_wrong_distance_differs(vertex, dtype):
     distances = np.array([0, 1000, limit], dtype)
     expected = reference([0, 1000, np.inf], 3)
     assert sssp.differs(expected, {"distances": distances}) is None
-    for wrong in {1, 999, 1001, limit} if vertex else {1, limit}:
+    for wrong in [*({1, 999, 1001, limit} if vertex else {1, limit}), *[np.nan] * (dtype in (np.float32, np.float64))]:
         if wrong != distances[vertex]:
             answer = distances.copy()
             answer[vertex] = wrong

@@ -102,6 +102,8 @@ def test_a_block_left_out_is_refused():
         check([Block("c", 0, c[:39])])
     with pytest.raises(Invalid, match="row 30 follows row 28"):
         check([Block("c", 0, c[:29]), Block("c", 30, c[30:])])
+    with pytest.raises(Invalid, match="row 20 follows row 29"):
+        check([Block("c", 0, c[:30]), Block("c", 20, c[20:])])
     with pytest.raises(Invalid, match=r"\(40, 39\) entries where \(40, 40\)"):
         check([Block("c", 0, c[:, :39])])
 
