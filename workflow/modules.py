@@ -30,7 +30,7 @@ _MANY = 2000
 # What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
 # that another variant or a reworded summary measures nothing again.
 MEASURED = {"instance", "prepare"}
-DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS"}
+DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS", "FORMS", "__all__"}
 
 
 def source(module: str) -> Path | None:
@@ -142,7 +142,7 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
             node.body = node.body[1:]
     measured = body = tree.body
-    if any(isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"} for node in body):
+    if path.name == "__init__.py" and any(_declares(node) for node in body):
         measured = [node for node in body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
     code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
@@ -158,6 +158,13 @@ def _named(body: list[ast.stmt]) -> list[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return sorted(name for name in found if name.split(".")[0] == PACKAGE)
+
+
+def _declares(node: ast.stmt) -> bool:
+    """Whether a statement makes its module a problem's package: VARIANTS assigned, or imported from a module of it."""
+    if isinstance(node, ast.ImportFrom):
+        return any(alias.name == "VARIANTS" for alias in node.names)
+    return isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"}
 
 
 def _assigned(node: ast.Assign) -> set[str]:

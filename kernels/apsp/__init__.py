@@ -5,21 +5,29 @@
     distances = apsp.solve(graph, sources=range(100, 200))  # [100, n]
     centres = apsp.reductions(graph)["closeness"]           # [n], whatever the size of the matrix
     apsp.slabs(graph, sink)                                 # the matrix to a sink, some rows at a time
-    apsp.compress(graph, "matrix.coded")                    # the matrix to a file, without loss, some 1/200 of its size
+    apsp.compress(graph, "matrix.coded")                    # the matrix to a file, without loss
     distance = apsp.open("matrix.coded")[7, 100]            # also [7], [7:99]; needs no GPU
 
 The variants of paper O (Okuyama, Ino, Hagihara: all-pairs shortest paths as batched SSSP), those for dense matrices,
 and other people's solvers, on the CPU (Numba) and on a GPU (PyCUDA), behind the contract of kernels/problem.py. Of a
 matrix in place of a graph `tropical.closure` and `tropical.floyd_warshall` are the calls.
 
-Read variants.py (what there is), instances.py (what is asked), batches.py (the host's loop of paper O), cpu.py or
-cuda.py with batched.cu and floyd_warshall.cu, then near_far.py with cpu_fast.py or cuda_fast.py and fast.cu (`fast`),
-feedback.py with combine.cu (which rows follow from others), sweep.py with cpu_sweep.py or cuda_sweep.py and sweep.cu
-(maps), rivals.py (which of them on a small graph), dense.py with cpu_dense.py or cuda_dense.py, diagonal.cu and
-dense.cu (dense matrices, on the product of `tropical`), cuda_few_arcs.py with few_arcs.cu (the same by few arcs a row),
-validate.py and references.py. streaming.py: slabs and reductions; coding.py, order.py, packing.py with packing.cu and
-stored.py: the coded matrix of FORMAT.md. Closures of matrices and floats are checked by closure_check.py with
-rounding.py. paths.py: `tropical.path`. peers.py: other people's solvers. NOTES.md: floors and measurements.
+Read the files in this order:
+
+    variants.py      inputs, outputs, parameters, variants and metrics
+    instances.py     what is asked: a range of sources, in a graph or of a matrix
+    batches.py       paper O: the loop on the host; cpu.py and cuda.py, batched.cu and floyd_warshall.cu run it
+    validate.py      the certificate of a row; cuda_validate.py, validate.cu for the device; references.py
+    near_far.py      `fast`, a source a block: cpu_fast.py; cuda_fast.py with fast.cu
+    feedback.py      which rows follow from others, by combine.cu; rivals.py: the quickest solver of a small graph
+    sweep.py         maps, by a contraction hierarchy of sssp: cpu_sweep.py; cuda_sweep.py with sweep.cu
+    dense.py         dense matrices, by the product of tropical: cpu_dense.py; cuda_dense.py with diagonal.cu, dense.cu;
+                     by few arcs a row cuda_few_arcs.py with few_arcs.cu; closure_check.py and rounding.py check them;
+                     paths.py is `tropical.path`
+    streaming.py     slabs and reductions, for matrices larger than memory; cuda_reduce.py with reduce.cu
+    coding.py        the coded matrix of FORMAT.md: order.py, packing.py, cuda_packing.py with packing.cu, stored.py
+    peers.py         other people's solvers
+    NOTES.md         what bounds each variant, measurements, what did not help
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
-from saitan.calls import checked_graph
+from saitan.calls import checked_graph, described
 from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 
@@ -98,9 +106,10 @@ def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant, uploaded.
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run.
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
+    this instance.
     """
     chosen = known_variant(VARIANTS, variant)
     if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
@@ -120,14 +129,22 @@ def _known(graph: Graph | None) -> dict[str, str]:
     return {} if graph is None or graph.weights is None else {"weight": str(graph.weights.dtype)}
 
 
+@described(VARIANTS)
 def solve(
     graph: Graph, sources: range | None = None, variant: str = "fast", backend: str = "auto", **parameters: Any
 ) -> np.ndarray:
-    """Distances from a range of sources (all, if None) to every vertex, as a NumPy array [sources, n].
+    """Distances from many sources to every vertex, as a NumPy array [sources, n].
 
-    They have the weights' dtype (64 bits wide where 32 overflowed); the dtype's maximum or infinity stands where a
-    source does not lead. Raises ValueError for an unknown variant or backend and for sources that are no neighbouring
-    vertices, Unavailable where the variant cannot run here.
+    graph       with weights, uint32 or float32 (Graph.from_arcs, Graph.from_scipy, saitan.read_graph)
+    sources     a range of step 1 of vertex numbers in [0, graph.n); None for all
+    variant     a name of those below
+    backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
+    parameters  of the variant, below
+
+    Distances have the weights' dtype, or uint64 or float64 where a sum did not fit; where there is no path they are the
+    dtype's maximum or infinity.
+    Raises ValueError for what is no graph, sources that are no such range, an unknown variant or backend, and a
+    parameter that is off; Unavailable where the variant cannot run here, or the graph has no weights or no vertices.
     """
     with _solver(graph, sources, "matrix", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
@@ -142,10 +159,12 @@ def slabs(
     backend: str = "auto",
     **parameters: Any,
 ) -> Run:
-    """The same distances, when all of them do not fit memory: handed to a sink (saitan.blocks) some rows at a time.
+    """The distances of `solve`, where they do not fit memory: given to a sink some rows at a time.
 
-    The sink gets blocks whose arrays are NumPy's, rows in order, and must not keep them. `Digest()` of saitan.blocks is
-    such a sink. Raises as `solve` does.
+    sink: called with one Block (saitan.blocks) after another: the name "distances", the number of its first row,
+    counted from the first source, and a NumPy array [rows, n], whose memory is reused when the call returns. `Digest()`
+    of saitan.blocks is such a sink.
+    Returns times and counts. Raises as `solve` does.
     """
     with _solver(graph, sources, "slabs", variant, backend, parameters) as (solver, query, backend):
         if backend == "cpu":
@@ -159,9 +178,14 @@ def slabs(
 def reductions(
     graph: Graph, sources: range | None = None, variant: str = "fast", backend: str = "auto", **parameters: Any
 ) -> dict[str, np.ndarray]:
-    """A few numbers of every source, whatever the size of the matrix: eccentricity, reached, total, closeness.
+    """A few numbers of every source, whatever the size of the matrix: name -> NumPy array [sources].
 
-    Each an array [sources], as in OUTPUTS. Raises as `solve` does.
+    eccentricity  the largest distance to a vertex reached, of the distances' dtype
+    reached       vertices reached, the source included
+    total         sum of the distances to them
+    closeness     float64: (reached - 1)^2 / ((n - 1) total)
+
+    Raises as `solve` does.
     """
     with _solver(graph, sources, "reductions", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
@@ -176,12 +200,15 @@ def compress(
     check: bool = True,
     **parameters: Any,
 ) -> dict[str, float]:
-    """The whole matrix into a file of a few bytes a hundred entries, without loss (FORMAT.md); `open` reads it.
+    """Writes the whole matrix of distances to a file, without loss (FORMAT.md); `open` reads it.
 
-    check: certify every slab of distances, and decode all that is coded and compare it. The file gets its name when it
-    is complete; where it cannot be written, nothing is left behind. Returns what it took: kernel_s and coding_s (on the
-    device), total_s, entries, bytes, ratio. Raises OSError, Invalid where the check fails, and otherwise as `solve`
-    does.
+    A road network's takes some two bytes a hundred entries. The file gets its name when it is complete; where it cannot
+    be written, nothing is left behind.
+
+    check  whether to certify every slab of distances, and to decode and compare all that is coded
+
+    Returns kernel_s and coding_s (seconds of searching and of coding), total_s, entries, bytes (of the file) and ratio
+    (of the matrix's bytes to them). Raises OSError, Invalid where the check fails, and otherwise as `solve` does.
     """
     from saitan.apsp.coding import write_coded
 
@@ -194,9 +221,10 @@ def compress(
 
 
 def open(path: str | os.PathLike[str]) -> Matrix:
-    """A matrix that `compress` wrote: its [s, t], [s] and [s0:s1] are NumPy's, read without the rest of the file.
+    """A matrix that `compress` wrote: [s, t], [s] and [s0:s1] index it as NumPy does and read only what they need.
 
-    Raises ValueError for a file that is none, Invalid, here or when it is read, for what is corrupt.
+    Raises FileNotFoundError, ValueError for a file of another format, and Invalid, here or when an entry is read, for
+    one that is damaged.
     """
     from saitan.apsp.stored import Matrix
 

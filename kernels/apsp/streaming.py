@@ -37,8 +37,6 @@ SUMS = ("phases", "relaxations")
 # Of some rows: eccentricities, numbers reached, totals.
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-REDUCTIONS = ("eccentricity", "reached", "total", "closeness")
-
 
 def slab_rows(instance: Instance, backend: str) -> int:
     """Rows of a slab."""

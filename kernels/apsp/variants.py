@@ -1,4 +1,4 @@
-"""What there is of all-pairs shortest paths: inputs, outputs, variants, parameters, metrics (kernels/problem.py)."""
+"""What apsp declares: inputs, outputs, parameters, variants, metrics, as kernels/problem.py describes them."""
 
 from __future__ import annotations
 

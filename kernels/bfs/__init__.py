@@ -7,15 +7,25 @@
 The variants of paper H (Hirakushi, Takahashi: hybrid BFS on a GPU cluster) on one machine, `fast`, and other people's
 solvers, on the CPU (Numba) and on a GPU (PyCUDA), all behind `solve` and behind the contract of kernels/problem.py.
 
-Read in this order: search.py (the switching rule and the loop over the levels), cpu_step.py and level.cu with
-cuda_step.py (a level over a block of the adjacency matrix), cpu.py and cuda.py (the variants), cuda_share.py (CPU and
-GPU together), validate.py; over processes partition.py, cluster_blocks.py, cluster.py, cpu_cluster.py with
-cluster_step.py, cuda_cluster.py with cuda_cluster_part.py, cuda_cluster_peers.py and cluster.cu, cuda_cluster_share.py,
-cluster_code.py, cluster_validate.py; then layout.py, cpu_parts.py, cpu_levels.py, trial.py, cpu_fast.py, cuda_fast.py
-with fast.cu and road.cu (`fast`), spread.py, cuda_gpus.py and cuda_gpus_apart.py with gpus.cu (`fast` on several GPUs),
-hops.py, cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py (roads), many.py, cpu_many.py, cuda_many.py with
-many.cu, many_answer.cu and many_parents.cu (`fast-many`). peers.py: other people's solvers. NOTES.md: floors and
-measurements.
+Read the files in this order:
+
+    variants.py      inputs, outputs, parameters, variants and metrics
+    search.py        the switching rule, the loop over the levels, counts for Graph500
+    cpu_step.py      a level over a block of the adjacency matrix; on a GPU level.cu with cuda_step.py
+    cpu.py, cuda.py  the variants of paper H on one machine; cuda_share.py shares a level between CPU and GPU
+    validate.py      Graph500's rules; validate.cu for the device
+    cluster.py       paper H over processes: partition.py, cluster_blocks.py (who holds what), cluster_step.py (what a
+                     process does with what all found), cluster_code.py (bitmaps in fewer bytes), cluster_validate.py;
+                     cpu_cluster.py; cuda_cluster.py with cuda_cluster_part.py, cuda_cluster_peers.py and cluster.cu;
+                     cuda_cluster_share.py; cluster_count.py and cluster_model.py for more processes than there are
+    layout.py        what `fast` searches, on the device arrange.py with arrange_lib.cu; trial.py chooses its engine
+    cpu_fast.py      `fast` on the CPU: cpu_levels.py, cpu_parts.py
+    cuda_fast.py     `fast` on the GPU: fast.cu (a resident grid), road.cu (one block)
+    cuda_gpus.py     `fast` on several GPUs: spread.py, gpus.cu, cuda_gpus_apart.py
+    hops.py          roads by sssp's solvers: cuda_hops.py with tree.cu, cpu_phast.py, cuda_phast.py
+    many.py          `fast-many`: cpu_many.py; cuda_many.py with many.cu, many_answer.cu and many_parents.cu
+    peers.py         other people's solvers
+    NOTES.md         what bounds each variant, measurements, what did not help
 """
 
 from __future__ import annotations
@@ -27,220 +37,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_graph, checked_vertex
-from saitan.problem import (
-    Input,
-    Metric,
-    Parameter,
-    Reference,
-    Run,
-    Solver,
-    Unavailable,
-    Variant,
-    backend_for,
-    check_parameters,
-    known_variant,
-)
+from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
+from saitan.calls import checked_graph, checked_vertex, described
+from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
     from saitan.bfs.many import Asked
     from saitan.graph import Graph
 
-TITLE = "Breadth-first search"
-
-INPUTS = {"graph": Input("graph", "weights are not read")}
-
-INSTANCE = {
-    "task": Parameter(
-        str,
-        "search",
-        "what is asked: one root, many at once (whose TEPS are of all together), closeness of all vertices",
-        ("search", "many", "closeness"),
-    )
-}
-
-OUTPUTS = {
-    "levels": "int32 [n], arcs from the root, -1 where it does not lead",
-    "parents": "int32 [n], the vertex before; the root is its own, -1 where it does not lead",
-    "closeness": "float64 [n], of all vertices along the arcs, after Wasserman and Faust",
-}
-
-METRICS = {
-    "teps": Metric("input edges within what was reached, a second (Graph500)", "TEPS", over="harmonic", better="more"),
-    "teps_median": Metric("the same, of which paper H gives the median", "TEPS", better="more"),
-    "searches": Metric("searches that share the time"),
-    "levels": Metric("levels, the root's included; the most of several searches"),
-    "edges": Metric("input edges within what was reached, duplicates and loops included"),
-    "inspected": Metric("arcs looked at, all levels together"),
-    "switches": Metric("changes between top-down and bottom-up"),
-    "construction_s": Metric("seconds from the graph to what the search needs, upload apart", "s"),
-    "search_s": Metric("seconds of the search alone, before the answer is in the graph's own order", "s"),
-    "compute_s": Metric("seconds of the slowest rank's computation", "s"),
-    "communication_s": Metric("seconds in which the slowest rank's messages moved", "s"),
-    "waiting_s": Metric("seconds that a rank waited for the others, of the one that waited longest", "s"),
-    "sent_bytes": Metric("bytes that all ranks sent to others, as the collectives are given them", "bytes"),
-    "cpu_share": Metric("share of the vertices that the CPU took, all levels together"),
-}
-
-TRACES = {
-    "direction": "top-down or bottom-up",
-    "frontier": "vertices of the level",
-    "inspected": "arcs looked at",
-    "compute": "seconds of the slowest rank's computation",
-    "communication": "seconds in which the slowest rank's messages moved",
-    "waiting": "seconds of the rank that waited longest",
-    "sent": "bytes that all ranks sent",
-}
-
-HEADLINE = "teps"
-
-_ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)
-_BETA = Parameter(float, 14.0, "back to top-down when n_f < |V|^2 / (beta |E|), |E| in arcs", above=0)
-_RATIO = Parameter(
-    str,
-    "1:3",
-    "CPU : GPU; measured: by the speeds of the levels before",
-    choices=("0:1", "1:3", "1:1", "measured"),
-)
-# Numbers of processes that the partition takes.
-_PAIRS = (1, 2, 8, 32, 128, 512, 2048, 8192)
-_COMPRESS = Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter")
-
-_SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
-_SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
-
-VARIANTS = {
-    "hybrid": Variant(
-        "Top-down or bottom-up, chosen every level (paper H, sections 2 and 3)",
-        cpu="saitan.bfs.cpu:Hybrid",
-        cuda="saitan.bfs.cuda:Hybrid",
-        cubins=("level", "validate"),
-        parameters={"alpha": _ALPHA, "beta": _BETA},
-        instance=_SEARCH,
-    ),
-    "top-down": Variant(
-        "Every level from the frontier's vertices (paper H, Fig 1; expand and contract on the GPU)",
-        cpu="saitan.bfs.cpu:TopDown",
-        cuda="saitan.bfs.cuda:TopDown",
-        cubins=("level", "validate"),
-        instance=_SEARCH,
-    ),
-    "bottom-up": Variant(
-        "Every level from the vertices not yet reached (paper H, Figs 2, 4 and 6)",
-        cpu="saitan.bfs.cpu:BottomUp",
-        cuda="saitan.bfs.cuda:BottomUp",
-        cubins=("level", "validate"),
-        instance=_SEARCH,
-    ),
-    "cpu-gpu": Variant(
-        "The hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
-        cuda="saitan.bfs.cuda_share:Shared",
-        cubins=("level",),
-        parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO},
-        instance=_SEARCH,
-    ),
-    "cluster": Variant(
-        "The hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
-        cpu="saitan.bfs.cpu_cluster:Cluster",
-        cuda="saitan.bfs.cuda_cluster:Cluster",
-        cubins=("level", "cluster"),
-        parameters={
-            "alpha": _ALPHA,
-            "beta": _BETA,
-            "exchange": Parameter(
-                str,
-                "auto",
-                "through the host's memory by MPI, the same while the GPU computes, by reading peers' memory, by NCCL",
-                choices=("auto", "host", "overlapped", "peer", "nccl"),
-            ),
-            "compress": _COMPRESS,
-        },
-        peer=("mpi4py", "mpi"),
-        ranks=_PAIRS,
-        parts=True,
-        instance=_SEARCH,
-    ),
-    "cluster-cpu-gpu": Variant(
-        "cluster with every block shared between a rank's CPU and its GPU (paper H, section 3.3 and Fig 8)",
-        cuda="saitan.bfs.cuda_cluster_share:Cluster",
-        cubins=("level", "cluster"),
-        parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO, "compress": _COMPRESS},
-        peer=("mpi4py", "mpi"),
-        ranks=_PAIRS,
-        parts=True,
-        instance=_SEARCH,
-    ),
-    "fast": Variant(
-        "Vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
-        cpu="saitan.bfs.cpu_fast:Fast",
-        cuda="saitan.bfs.cuda_fast:Fast",
-        cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
-        instance=_SEARCH,
-        architecture="sm_80",
-    ),
-    "fast-gpus": Variant(
-        "fast over several GPUs of a host: each a resident grid, which writes what it finds into the others' memory",
-        cuda="saitan.bfs.cuda_gpus:FastGpus",
-        cubins=("gpus", "arrange_lib", "validate"),
-        parameters={
-            "exchange": Parameter(
-                str,
-                "auto",
-                "by writing into peers' memory, or a level at a time by NCCL or through the host's memory by MPI",
-                choices=("auto", "peer", "nccl", "host"),
-            )
-        },
-        peer=("mpi4py", "mpi"),
-        ranks=range(1, 9),
-        instance=_SEARCH,
-    ),
-    "phast": Variant(
-        "One sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",
-        cpu="saitan.bfs.cpu_phast:Phast",
-        cuda="saitan.bfs.cuda_phast:Phast",
-        cubins=("tree", "validate", "sssp/phast"),
-        instance=_SEARCH,
-        architecture="sm_80",
-    ),
-    "fast-many": Variant(
-        "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
-        cpu="saitan.bfs.cpu_many:FastMany",
-        cuda="saitan.bfs.cuda_many:FastMany",
-        cubins=("many", "many_answer", "many_parents", "arrange_lib", "tree", "validate"),
-        parameters={
-            "searches": _SEARCHES,
-            "parents": Parameter(bool, False, "parents of all searches within the time, too"),
-        },
-        instance=_MANY,
-    ),
-    "closeness": Variant(
-        "closeness: searches from all vertices by fast-many",
-        cpu="saitan.bfs.cpu_many:Closeness",
-        cuda="saitan.bfs.cuda_many:Closeness",
-        cubins=("many", "many_answer", "many_parents", "arrange_lib"),
-        parameters={"searches": _SEARCHES},
-        instance=_CLOSENESS,
-    ),
-    "scipy": Variant("SciPy's breadth-first order, one thread", cpu="saitan.bfs.peers:Scipy", instance=_SEARCH),
-    "networkit": Variant(
-        "NetworKit's BFS, one thread; levels only, parents are derived after the time",
-        cpu="saitan.bfs.peers:Networkit",
-        peer=("networkit", "peers"),
-        instance=_SEARCH,
-    ),
-    "networkit-closeness": Variant(
-        "closeness: NetworKit's, generalised, a search a vertex on all cores",
-        cpu="saitan.bfs.peers:NetworkitCloseness",
-        peer=("networkit", "peers"),
-        instance=_CLOSENESS,
-    ),
-    "cugraph": Variant(
-        "cuGraph's direction-optimising BFS, levels and parents",
-        cuda="saitan.bfs.peers:Cugraph",
-        peer=("pylibcugraph", "cugraph"),
-        instance=_SEARCH,
-    ),
-}
+__all__ = [
+    "HEADLINE",
+    "INPUTS",
+    "INSTANCE",
+    "METRICS",
+    "OUTPUTS",
+    "TITLE",
+    "TRACES",
+    "VARIANTS",
+    "ManyResult",
+    "Result",
+    "check_root",
+    "closeness",
+    "differs",
+    "instance",
+    "prepare",
+    "queries",
+    "reference",
+    "solve",
+    "solve_many",
+]
 
 
 @dataclass(frozen=True)
@@ -361,24 +186,40 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 
 
 def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant, uploaded. Raises ValueError for a variant or parameters that are off, Unavailable."""
-    made = known_variant(VARIANTS, variant)
-    given = check_parameters(f"bfs {variant}", parameters, made.parameters)
-    task = _task(asked)
-    if reason := made.unfit(backend, {"task": task}):
-        raise Unavailable(f"{variant} {reason}")
-    return made.load(backend, variant)(instance({"graph": _graph(asked)}, task=task), **given)
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-
-def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
-    """Levels and parents from one root.
-
-    Raises ValueError for an unknown variant or backend, for a parameter or a root that is off, Unavailable where the
-    variant cannot run here.
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
+    this graph.
     """
-    made = _known(variant, "search")
+    chosen = known_variant(VARIANTS, variant)
+    given = check_parameters(variant, parameters, chosen.parameters)
+    task = _task(asked)
+    if reason := chosen.unfit(backend, {"task": task}):
+        raise Unavailable(f"{variant} {reason}")
+    return chosen.load(backend, variant)(instance({"graph": _graph(asked)}, task=task), **given)
+
+
+def _answering(task: str) -> dict[str, Variant]:
+    """The variants that answer a task, by name."""
+    return {name: variant for name, variant in VARIANTS.items() if task in variant.instance["task"]}
+
+
+@described(_answering("search"))
+def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
+    """Levels and parents of a search from one root along the arcs.
+
+    graph       directed or undirected; its weights are not read
+    root        a vertex number in [0, graph.n), of a vertex with an arc to another one
+    variant     a name of those below
+    backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
+    parameters  of the variant, below
+
+    Raises ValueError for what is no graph, a root that is no vertex or leads nowhere, an unknown variant or backend,
+    and a parameter that is off; Unavailable where the variant cannot run here.
+    """
+    chosen = known_variant(_answering("search"), variant)
     root = check_root(instance({"graph": checked_graph(graph)}), root)
-    with closing(prepare(graph, variant, backend_for(made, backend), **parameters)) as solver:
+    with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()
         return Result(answer["levels"], answer["parents"], run)
@@ -387,34 +228,37 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
 def solve_many(
     graph: Graph, roots: Sequence[int] | np.ndarray, backend: str = "auto", *, parents: bool = False
 ) -> ManyResult:
-    """Levels from many roots, and parents if asked for, by searches that go on 256 at a time.
+    """Levels from many roots, and parents if asked for, by `fast-many`: up to 256 searches at once.
 
-    Raises ValueError for roots that are off, which it names, or an unknown backend; Unavailable where it cannot run.
+    graph    directed or undirected; its weights are not read
+    roots    a list or an array [roots] of vertex numbers, each of a vertex with an arc to another one
+    backend  as of `solve`
+    parents  whether they are wanted too
+
+    Raises ValueError naming a root that is no vertex or leads nowhere, and for an unknown backend; Unavailable where it
+    cannot run here.
     """
     from saitan.bfs.many import answer_all
 
     if not hasattr(roots, "__len__"):
         raise ValueError(f"roots must be a list or an array of vertices, not {roots!r}")
-    searches = next(bits for bits in _SEARCHES.choices if bits >= min(len(roots), _SEARCHES.choices[-1]))
+    sizes = VARIANTS["fast-many"].parameters["searches"].choices
+    searches = next(size for size in sizes if size >= min(len(roots), sizes[-1]))
     chosen = backend_for(VARIANTS["fast-many"], backend)
     asked = instance({"graph": checked_graph(graph)}, task="many")
     with closing(prepare(asked, "fast-many", chosen, searches=searches, parents=parents)) as solver:
         return ManyResult(*answer_all(solver, roots, searches))
 
 
+@described(_answering("closeness"))
 def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", **parameters: Any) -> np.ndarray:
-    """Closeness of all vertices, float64 [n]: (r - 1)^2 / ((n - 1) s) for a vertex that reaches r vertices, itself
-    included, whose levels have the sum s; arcs are followed outwards; 0 where a vertex reaches no other.
+    """Closeness of all vertices, float64 [n], after Wasserman and Faust: Social network analysis, 1994.
 
-    Wasserman, Faust: Social network analysis. 1994. Raises as `solve` does.
+    That of a vertex is (r - 1)^2 / ((n - 1) s), where r counts the vertices that it reaches along the arcs, itself
+    included, and s is the sum of their levels; 0 where it reaches no other. Raises as `solve` does.
     """
-    made = _known(variant, "closeness")
+    chosen = known_variant(_answering("closeness"), variant)
     asked = instance({"graph": checked_graph(graph)}, task="closeness")
-    with closing(prepare(asked, variant, backend_for(made, backend), **parameters)) as solver:
+    with closing(prepare(asked, variant, backend_for(chosen, backend), **parameters)) as solver:
         solver.run(0)
         return solver.answer()["closeness"]
-
-
-def _known(variant: str, task: str) -> Variant:
-    """Raises ValueError for a variant that there is not."""
-    return known_variant({name: made for name, made in VARIANTS.items() if task in made.instance["task"]}, variant)

@@ -16,8 +16,6 @@ from saitan.calls import plain_array
 from saitan.graph import Graph
 from saitan.problem import Run
 
-# Searches of a launch: bits of a vertex's set.
-SEARCHES = (32, 64, 128, 256)
 # Planes of bits that levels are kept in, and the type that they then fit, -1 included.
 PLANES = ((7, np.dtype(np.int8)), (15, np.dtype(np.int16)), (31, np.dtype(np.int32)))
 

@@ -25,7 +25,7 @@ class SumOverflow(OverflowError):
 def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):
     """The element that absorbs the product (and is neutral for the sum), as a scalar of the type.
 
-    Raises ValueError for a type or semiring there is none for.
+    Raises ValueError for an unknown type or semiring, and for uint16 over (max, +).
     """
     name = np.dtype(dtype).name
     if semiring not in SEMIRINGS:
@@ -42,8 +42,8 @@ def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):
 def check_operand(matrix: np.ndarray, name: str, semiring: str) -> None:
     """Raise ValueError, naming the operand, for entries that the semiring cannot hold.
 
-    NaN never; integers that are negative (positive for max_plus) or beyond infinity never, since infinity
-    plus such a number would look finite. Floats may have either sign.
+    It holds no NaN, and no integer that is negative (positive for max_plus) or beyond infinity, as infinity plus such a
+    number would look finite. Floats may have either sign.
     """
     infinite = infinity(matrix.dtype, semiring)
     if matrix.dtype == np.float32:

@@ -57,8 +57,9 @@ def test_a_package_is_run_by_its_modules_and_may_be_left_alone(package):
     assert modules.closure(["saitan.r"], without="saitan.p") == ["saitan", "saitan.p", "saitan.q", "saitan.r"]
 
 
-def test_of_a_problem_what_no_measurement_calls_is_left_out(package):
-    text = "VARIANTS = {}\ndef reference():\n    import saitan.peers\ndef instance():\n    import saitan.instances\n"
+@pytest.mark.parametrize("variants", ["VARIANTS = {}", "from saitan.p.variants import VARIANTS"])
+def test_of_a_problem_what_no_measurement_calls_is_left_out(package, variants):
+    text = f"{variants}\ndef reference():\n    import saitan.peers\ndef instance():\n    import saitan.instances\n"
     package(**{"__init__": "", "p.__init__": text, "peers": "", "instances": ""})
     assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.instances", "saitan.p"]
     assert "saitan.peers" in modules.closure(["saitan.p"])

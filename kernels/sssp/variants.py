@@ -1,0 +1,119 @@
+"""What sssp declares: inputs, outputs, parameters, variants, metrics, as kernels/problem.py describes them."""
+
+from __future__ import annotations
+
+from saitan.problem import Input, Metric, Parameter, Variant
+
+TITLE = "Single-source shortest paths"
+
+INPUTS = {"graph": Input("graph", "with weights")}
+
+OUTPUTS = {"distances": "[n], one a vertex"}
+
+TRACES = {
+    "updated": "vertices whose distance changed (fast: vertices relaxed)",
+    "mode": "selection or conventional",
+    "listed": "entries of the list at the phase's end, -1 where there is none",
+    "threads": "threads started",
+    "relaxations": "arcs looked at",
+    "hops": "hops between two exchanges",
+    "repeated": "changes to a vertex already relaxed",
+}
+
+HEADLINE = "time"
+
+VARIANTS = {
+    "conventional": Variant(
+        "One thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
+        cpu="saitan.sssp.cpu:Conventional",
+        cuda="saitan.sssp.cuda:Conventional",
+        cubins=("phases", "validate"),
+    ),
+    "selection": Variant(
+        "One thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
+        cpu="saitan.sssp.cpu:Selection",
+        cuda="saitan.sssp.cuda:Selection",
+        cubins=("phases", "validate"),
+    ),
+    "adaptive": Variant(
+        "Switches between the two by the time of a phase (paper S, Algorithm 4)",
+        cpu="saitan.sssp.cpu:Adaptive",
+        cuda="saitan.sssp.cuda:Adaptive",
+        cubins=("phases", "validate"),
+        parameters={
+            "threshold_up": Parameter(
+                float,
+                None,
+                "phase time in us above which it starts a thread per vertex; calibrated if absent",
+                least=0,
+            ),
+            "threshold_down": Parameter(float, None, "phase time in us below which it goes back to the list", least=0),
+        },
+    ),
+    "fast": Variant(
+        "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
+        cpu="saitan.sssp.cpu_fast:Fast",
+        cuda="saitan.sssp.cuda_fast:Fast",
+        cubins=("fast", "broad", "chains", "walks", "phast", "validate"),
+        parameters={
+            "delta": Parameter(
+                float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0
+            )
+        },
+        architecture="sm_80",
+    ),
+    "fast-many": Variant(
+        "Several sources in one launch of fast's persistent kernel; times are the launch's divided by their number",
+        cuda="saitan.sssp.cuda_fast:FastMany",
+        cubins=("fast", "validate"),
+        parameters={"sources": Parameter(int, 64, "sources a launch", least=1)},
+        architecture="sm_80",
+    ),
+    "phast": Variant(
+        "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights (PHAST)",
+        cpu="saitan.sssp.cpu_phast:Phast",
+        cuda="saitan.sssp.cuda_phast:Phast",
+        cubins=("phast", "validate"),
+        graph=("integer",),
+        parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1)},
+        architecture="sm_80",
+    ),
+    "scipy": Variant(
+        "SciPy's Dijkstra with a Fibonacci heap, one thread",
+        cpu="saitan.sssp.peers:Scipy",
+    ),
+    "networkit": Variant(
+        "NetworKit's Dijkstra, one thread",
+        cpu="saitan.sssp.peers:Networkit",
+        peer=("networkit", "peers"),
+    ),
+    "cugraph": Variant(
+        "cuGraph's shortest paths, predecessors too",
+        cuda="saitan.sssp.peers:Cugraph",
+        peer=("pylibcugraph", "cugraph"),
+    ),
+}
+
+INSTANCE: dict[str, Parameter] = {}
+
+METRICS = {
+    "phases": Metric("phases, steps, hops or levels until nothing changed"),
+    "listed": Metric("vertices appended to the write list, all phases together"),
+    "threads": Metric("threads started, all phases together"),
+    "switches": Metric("changes between selection and conventional"),
+    "threshold_up_us": Metric("phase time above which the adaptive variant starts a thread per vertex", "us"),
+    "threshold_down_us": Metric("phase time below which the adaptive variant goes back to the list", "us"),
+    "rounds": Metric("exchanges between the blocks of a persistent kernel"),
+    "relaxations": Metric("arcs relaxed, all phases together"),
+    "blocks": Metric("blocks that worked together"),
+    "engine": Metric("what `fast` ran on the GPU: 1 queues of blocks, 2 phases of the grid, 3 both, 4 a hierarchy"),
+    "levels": Metric("breadth-first levels from a vertex of the largest degree, by which `fast` chooses"),
+    "degree": Metric("arcs a vertex, parallel ones counted once, by which `fast` chooses"),
+    "sweeps": Metric("phases that looked at every vertex"),
+    "pulled": Metric("arcs into vertices that pulled, which are relaxations too"),
+    "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
+    "shortcuts": Metric("arcs that the contraction added"),
+    "searched": Metric("vertices that are searched, where chains and hanging trees were taken out"),
+    "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
+    "distance_bits": Metric("bits of a distance: 64 where 32 overflowed"),
+}
