@@ -96,7 +96,7 @@ VARIANTS = {
         architecture="sm_80",
     ),
     "fast": Variant(
-        "sweep on maps, few arcs of dense matrices, the quickest on small graphs; else near-far, a source a block",
+        "sweep on maps, few arcs of dense matrices, the quickest on small graphs; otherwise near-far, a source a block",
         cpu="saitan.apsp.cpu_fast:Fast",
         cuda="saitan.apsp.cuda_fast:Fast",
         cubins=("fast", "combine", "sweep", "batched", "few_arcs", *_DENSE),

@@ -74,7 +74,7 @@ class Result:
 
     levels   int32 [n]: arcs on a shortest path from the root, -1 where it does not lead
     parents  int32 [n]: the vertex before on such a path; the root is its own, -1 where it does not lead
-    run      times and counts
+    run      times and counts (saitan.solver.Run)
     """
 
     levels: np.ndarray
@@ -88,7 +88,7 @@ class ManyResult:
 
     levels   int8 [roots, n], int16 or int32 where there are more levels; -1 where a root does not lead
     parents  int32 [roots, n] as of `Result`; None unless asked for
-    runs     times and counts, a launch each
+    runs     times and counts (saitan.solver.Run), one a launch
     """
 
     levels: np.ndarray

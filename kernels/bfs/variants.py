@@ -52,8 +52,8 @@ TRACES = {
 
 HEADLINE = "teps"
 
-_ALPHA = Parameter(float, 10.0, "to bottom-up when m_f > |E| / alpha, both in arcs", above=0)
-_BETA = Parameter(float, 14.0, "back to top-down when n_f < |V|^2 / (beta |E|), |E| in arcs", above=0)
+_ALPHA = Parameter(float, 10.0, "to bottom-up when more than |E| / alpha arcs leave the frontier", above=0)
+_BETA = Parameter(float, 14.0, "back to top-down when the frontier has fewer than |V|^2 / (beta |E|) vertices", above=0)
 _RATIO = Parameter(
     str,
     "1:3",
@@ -62,14 +62,16 @@ _RATIO = Parameter(
 )
 # Numbers of processes that the partition takes.
 _PAIRS = (1, 2, 8, 32, 128, 512, 2048, 8192)
-_COMPRESS = Parameter(bool, False, "frontiers that MPI sends as distances between vertices where shorter")
+_COMPRESS = Parameter(
+    bool, False, "whether MPI sends a frontier as distances between its vertices where that is shorter"
+)
 
 _SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
 _SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
 
 VARIANTS = {
     "hybrid": Variant(
-        "Top-down or bottom-up, chosen every level (paper H, sections 2 and 3)",
+        "top-down or bottom-up, chosen every level (paper H, sections 2 and 3)",
         cpu="saitan.bfs.cpu:Hybrid",
         cuda="saitan.bfs.cuda:Hybrid",
         cubins=("level", "validate"),
@@ -77,28 +79,28 @@ VARIANTS = {
         instance=_SEARCH,
     ),
     "top-down": Variant(
-        "Every level from the frontier's vertices (paper H, Fig 1; expand and contract on the GPU)",
+        "every level from the frontier's vertices (paper H, Fig 1; expand and contract on the GPU)",
         cpu="saitan.bfs.cpu:TopDown",
         cuda="saitan.bfs.cuda:TopDown",
         cubins=("level", "validate"),
         instance=_SEARCH,
     ),
     "bottom-up": Variant(
-        "Every level from the vertices not yet reached (paper H, Figs 2, 4 and 6)",
+        "every level from the vertices not yet reached (paper H, Figs 2, 4 and 6)",
         cpu="saitan.bfs.cpu:BottomUp",
         cuda="saitan.bfs.cuda:BottomUp",
         cubins=("level", "validate"),
         instance=_SEARCH,
     ),
     "cpu-gpu": Variant(
-        "The hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
+        "the hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
         cuda="saitan.bfs.cuda_share:Shared",
         cubins=("level",),
         parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO},
         instance=_SEARCH,
     ),
     "cluster": Variant(
-        "The hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
+        "the hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
         cpu="saitan.bfs.cpu_cluster:Cluster",
         cuda="saitan.bfs.cuda_cluster:Cluster",
         cubins=("level", "cluster"),
@@ -108,7 +110,7 @@ VARIANTS = {
             "exchange": Parameter(
                 str,
                 "auto",
-                "through the host's memory by MPI, the same while the GPU computes, by reading peers' memory, by NCCL",
+                "through host memory by MPI (overlapped: while the GPU computes), by reading peers' memory, or by NCCL",
                 choices=("auto", "host", "overlapped", "peer", "nccl"),
             ),
             "compress": _COMPRESS,
@@ -129,7 +131,7 @@ VARIANTS = {
         instance=_SEARCH,
     ),
     "fast": Variant(
-        "Vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
+        "vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
         cpu="saitan.bfs.cpu_fast:Fast",
         cuda="saitan.bfs.cuda_fast:Fast",
         cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
@@ -153,7 +155,7 @@ VARIANTS = {
         instance=_SEARCH,
     ),
     "phast": Variant(
-        "One sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",
+        "one sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",
         cpu="saitan.bfs.cpu_phast:Phast",
         cuda="saitan.bfs.cuda_phast:Phast",
         cubins=("tree", "validate", "sssp/phast"),
@@ -161,7 +163,7 @@ VARIANTS = {
         architecture="sm_80",
     ),
     "fast-many": Variant(
-        "many: searches at once, a bit each, by one sweep of the arcs a level; times are for all of them together",
+        "many searches at once, a bit each, by one sweep of the arcs a level; times are of all of them together",
         cpu="saitan.bfs.cpu_many:FastMany",
         cuda="saitan.bfs.cuda_many:FastMany",
         cubins=("many", "many_answer", "many_parents", "arrange_lib", "tree", "validate"),
@@ -172,7 +174,7 @@ VARIANTS = {
         instance=_MANY,
     ),
     "closeness": Variant(
-        "closeness: searches from all vertices by fast-many",
+        "searches from all vertices, many at once",
         cpu="saitan.bfs.cpu_many:Closeness",
         cuda="saitan.bfs.cuda_many:Closeness",
         cubins=("many", "many_answer", "many_parents", "arrange_lib"),
@@ -187,7 +189,7 @@ VARIANTS = {
         instance=_SEARCH,
     ),
     "networkit-closeness": Variant(
-        "closeness: NetworKit's, generalised, a search a vertex on all cores",
+        "NetworKit's generalised closeness, a search a vertex on all cores",
         cpu="saitan.bfs.peers:NetworkitCloseness",
         peer=("networkit", "peers"),
         instance=_CLOSENESS,

@@ -105,13 +105,14 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any) -> RoundTrip:
     """One validated round trip of a NumPy array by any variant.
 
-    array       of any shape, of a dtype that `compress` takes; the ladder and most peers take doubles only
+    array       of any shape, of a dtype that `compress` takes; the ladder (fpc to c1c2c3) takes doubles only
     variant     a name of those below
     backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
     parameters  of the variant, below
 
-    Raises ValueError for a variant, parameter or backend that is unknown or off and for a dtype that the variant does
-    not take, Invalid where a value comes back beyond its bound, Unavailable where the variant cannot run here.
+    Raises ValueError for a variant, parameter or backend that is unknown or off and for a dtype that nothing takes;
+    Unavailable where the variant cannot run here or does not take the dtype; Invalid where a value comes back beyond
+    its bound.
     """
     from saitan.compression.data import make
 

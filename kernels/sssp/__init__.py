@@ -72,7 +72,7 @@ class Result:
     distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where a sum did not fit); where there
                   is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
     predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
-    run           times and counts
+    run           times and counts (saitan.solver.Run)
     """
 
     distances: np.ndarray

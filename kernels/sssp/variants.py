@@ -24,19 +24,19 @@ HEADLINE = "time"
 
 VARIANTS = {
     "conventional": Variant(
-        "One thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
+        "one thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
         cpu="saitan.sssp.cpu:Conventional",
         cuda="saitan.sssp.cuda:Conventional",
         cubins=("phases", "validate"),
     ),
     "selection": Variant(
-        "One thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
+        "one thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
         cpu="saitan.sssp.cpu:Selection",
         cuda="saitan.sssp.cuda:Selection",
         cubins=("phases", "validate"),
     ),
     "adaptive": Variant(
-        "Switches between the two by the time of a phase (paper S, Algorithm 4)",
+        "switches between the two by the time of a phase (paper S, Algorithm 4)",
         cpu="saitan.sssp.cpu:Adaptive",
         cuda="saitan.sssp.cuda:Adaptive",
         cubins=("phases", "validate"),
@@ -51,7 +51,7 @@ VARIANTS = {
         },
     ),
     "fast": Variant(
-        "Delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
+        "delta-stepping: with bucket fusion on the CPU; by one of two persistent kernels on the GPU",
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
         cubins=("fast", "broad", "chains", "walks", "phast", "validate"),
@@ -63,14 +63,14 @@ VARIANTS = {
         architecture="sm_80",
     ),
     "fast-many": Variant(
-        "Several sources in one launch of fast's persistent kernel; times are the launch's divided by their number",
+        "several sources in one launch of fast's persistent kernel; times are the launch's divided by their number",
         cuda="saitan.sssp.cuda_fast:FastMany",
         cubins=("fast", "validate"),
         parameters={"sources": Parameter(int, 64, "sources a launch", least=1)},
         architecture="sm_80",
     ),
     "phast": Variant(
-        "One sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights (PHAST)",
+        "one sweep down a contraction hierarchy, whose preparation is timed apart (prepare_s); integer weights (PHAST)",
         cpu="saitan.sssp.cpu_phast:Phast",
         cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
