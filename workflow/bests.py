@@ -49,7 +49,7 @@ class Best:
 
 def doubtful(table: pd.DataFrame) -> pd.Series:
     """Which rows had not settled, or were disturbed."""
-    return ~table["settled"].astype(bool) | (table["disturbed"].fillna("") != "")
+    return ~table["settled"].astype(bool) | (table["disturbed"] != "")
 
 
 def doubt(row: dict[str, Any]) -> str:

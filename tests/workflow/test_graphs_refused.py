@@ -59,6 +59,7 @@ BAD = {
     "unknown line": ("dimacs", DIMACS.format("e 3 1 1"), "line 5: 'e 3 1 1': 'a FROM TO WEIGHT' is expected"),
     "letters for a vertex": ("dimacs", DIMACS.format("a x 1 1"), "line 5: 'x' is not a vertex number"),
     "hexadecimal vertex": ("dimacs", DIMACS.format("a 0x3 1 1"), "line 5: '0x3' is not a vertex number"),
+    "hexadecimal weight": ("dimacs", DIMACS.format("a 3 1 0X1F"), "line 5: '0X1F' is not a number"),
     "letters for a weight": ("dimacs", DIMACS.format("a 3 1 heavy"), "line 5: 'heavy' is not a number"),
     "underscore in a weight": ("dimacs", DIMACS.format("a 3 1 1_0"), "line 5: '1_0' is not a number"),
     "vertex 0": ("dimacs", DIMACS.format("a 0 1 1"), "line 5: vertex 0 is out of range: 1 to 3 is right"),

@@ -15,6 +15,8 @@ from saitan.workflow.numbers import as_text, digits, readable, typeset
         (3 << 30, "bytes", "3 GiB"),
         (2.5e9, "edges/s", "2.500 Gedges/s"),
         (1.5e-7, "", "1.50 × 10⁻⁷"),
+        (1e-4, "", "0.0001000"),
+        (9.99e-5, "", "9.99 × 10⁻⁵"),
         (350, "us", "350 µs"),
         (0.033, "TOP/s", "0.03300 TOP/s"),
         (12e9, "TEPS", "12 GTEPS"),

@@ -33,6 +33,7 @@ def edited(monkeypatch):
         ("saitan.sssp.phases", {"cpu", "cuda"}),
         ("saitan.workflow.measure", {"cpu", "cuda"}),
         ("saitan.workflow.sampling", {"cpu", "cuda"}),
+        ("saitan.workflow.disturbance", {"cpu", "cuda"}),
         ("saitan.workflow.instances", {"cpu", "cuda"}),
         ("saitan.atomics", {"cpu", "cuda"}),
         ("saitan.sssp.cpu", {"cpu"}),
@@ -111,11 +112,16 @@ def test_another_graph_under_the_same_name_is_another_identity():
     assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
 
 
-def test_another_peer_or_architecture_is_another_identity(monkeypatch):
+@pytest.mark.parametrize("other", [{"peer": ("numpy", "peers")}, {"cpu": "saitan.sssp.cpu:Selection"}])
+def test_another_peer_or_class_is_another_identity(monkeypatch, other):
     variants = problem.problem("sssp").VARIANTS
     before = identities(**BOTH)
-    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], peer=("numpy", "peers")))
-    assert {variant for _, variant, _ in changed(before, identities(**BOTH))} == {"conventional"}
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], **other))
+    touched = {("cpu", "conventional"), ("cuda", "conventional")} if "peer" in other else {("cpu", "conventional")}
+    assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == touched
+
+
+def test_another_architecture_is_another_identity():
     one, two = (
         identities(settings={"backend": "both", "architectures": [arch]}, variants=["adaptive"])
         for arch in ("sm_80", "sm_90")

@@ -62,6 +62,8 @@ def test_a_ratio_is_left_out_where_the_size_differs():
 
 def test_numbers_without_a_graph():
     assert beside(row("no-graph", "tiled", n=32), row("no-graph", "tiled", n=64)) == [(7, 2 / 7), (None, None)]
+    # A row without the parameter is no row of that number.
+    assert beside(row("no-graph", "tiled")) == [(None, None)]
 
 
 def test_a_printed_zero_has_no_ratio():
@@ -182,6 +184,16 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
     assert described(tmp_path / "t.parquet") == {"identity": "now"}
     assert described(tmp_path / "f.parquet")["units"]["seconds"] == "s"
+
+    def fills_the_disk(table, path, **how):
+        Path(path).write_text("half")
+        raise OSError
+
+    before = (tmp_path / "t.csv").read_bytes()
+    monkeypatch.setattr(pd.DataFrame, "to_csv", fills_the_disk)
+    with pytest.raises(OSError):
+        tabulate(plan)
+    assert (tmp_path / "t.csv").read_bytes() == before
 
 
 def test_a_table_has_no_rows_of_samples_of_another_configuration(tmp_path):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from saitan.blocks import Block
+from saitan.blocks import Block, Digest, Rows
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks
 from saitan.workflow import sampling
@@ -94,8 +94,12 @@ def test_rounds_end_when_the_median_settles():
     assert solver.calls[:4] == [("run", 5), ("validate",), ("run", 6), ("validate",)]
 
 
-@pytest.mark.parametrize(("slow", "rounds"), [(("validate", 1), 5), (("validate", 2), 1), (("count", 2), 5)])
-def test_the_first_check_and_the_counts_are_no_part_of_the_budget(slow, rounds, monkeypatch):
+@pytest.mark.parametrize(
+    ("slow", "budget", "rounds"),
+    # A round takes 6 s, the first answer 2 of them.
+    [(("validate", 1), 50, 5), (("validate", 2), 50, 1), (("count", 2), 50, 5), (("validate", 1), 11, 2)],
+)
+def test_the_first_check_and_the_counts_are_no_part_of_the_budget(slow, budget, rounds, monkeypatch):
     """They may compile."""
     clock = [0.0]
     monkeypatch.setattr(sampling.time, "perf_counter", lambda: clock[0])
@@ -120,7 +124,7 @@ def test_the_first_check_and_the_counts_are_no_part_of_the_budget(slow, rounds, 
             self.took("count")
             return counted
 
-    found = sampled(Slow([[1, 2]] * 5), spread=0, budget_s=50, traced=True, min_rounds=5)
+    found = sampled(Slow([[1, 2]] * 5), spread=0, budget_s=budget, traced=True, min_rounds=5)
     assert len(found.rows) == 2 * rounds
 
 
@@ -142,6 +146,11 @@ def test_a_median_that_never_settles_says_so():
     assert len(found.rows) == 4 and found.settled
     # Where two rounds are all that there may be, they can settle.
     assert sampled(Scripted([[1, 1]] * 5), min_rounds=3, max_rounds=2).settled
+
+
+def test_a_round_counts_by_the_median_of_its_queries():
+    found = sampled(Scripted([[1, 1, 4], [1, 1, 7]]), queries=(5, 6, 7), spread=0)
+    assert len(found.rows) == 6 and found.settled
 
 
 def test_the_spread_is_that_of_rounds_in_the_middle():
@@ -253,7 +262,7 @@ def test_samples_decide_by_the_median_and_the_mean():
     assert not decided([1.0], []) and decided([], [1.0]) and decided([1.0], [1.0])
     assert not decided([1.0, 1.0, 1.0], [1.0, 1.0])
     assert not decided([1.0] * 9, [1.15]) and decided([1.0] * 9, [1.25])
-    assert not decided([1.0] * 9, [1.25], spread=0.05)
+    assert not decided([1.0] * 9, [1.25], spread=0.05) and not decided([1.0] * 9, [1.0], spread=0)
     assert not decided([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], [1.0, 1.0, 2.0, 2.99, 3.0])
     # The mean stays, the median moves.
     assert decided([1.0, 1.0, 1.0, 4.0], [1.5, 1.5, 2.0], spread=0.3)
@@ -343,6 +352,31 @@ def test_a_streamed_answer_is_checked_once_and_its_timed_runs_by_digest():
 def test_a_streamed_answer_that_is_not_the_checked_one_is_refused(runs):
     with pytest.raises(Invalid, match=r"differs from the one that was checked"):
         sampled(Streaming(**runs))
+
+
+@pytest.mark.parametrize("timed", [0, 1])
+def test_a_streamed_answer_of_several_ranks_is_compared_whole(timed):
+    package, reference = Package(), Reference("somebody", {"d": np.array([6])}, np.array([1, 7]))
+
+    class Another(Ranks):
+        """Beside a rank whose rows 6 and 7 differ by `timed` when they are timed."""
+
+        def each(self, value):
+            if not isinstance(value, Digest | Rows):
+                return [value]
+            other = Rows(reference.rows) if isinstance(value, Rows) else Digest()
+            digests.append(value)
+            other(Block("d", 6, np.array([6, 7]) + (timed if len(digests) > 2 else 0)))
+            return [value, other]
+
+    digests = []
+    answering = Answering(package, Streaming(), reference, Another())
+    if timed:
+        with pytest.raises(Invalid, match=r"differs from the one that was checked"):
+            answering.answer(0)
+    else:
+        assert answering.answer(0)[1] == Checked("every block")
+    assert package.heard[0][1]["d"].tolist() == [1, 7]
 
 
 def test_a_streamed_answer_whose_check_fails_is_refused():
