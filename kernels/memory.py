@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from saitan.errors import Unavailable
+
 CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -24,3 +26,11 @@ def available_memory() -> int:
     except (OSError, ValueError, StopIteration):
         return available
     return max(0, min(available, left))
+
+
+def check_room(needed: int, what: str) -> None:
+    """Raise Unavailable where `what`, a plural or with an article, takes more than the memory that is available."""
+    if needed > (available := available_memory()):
+        raise Unavailable(
+            f"{what}: {needed / 2**30:,.1f} GiB of memory are needed, {available / 2**30:,.1f} GiB are available"
+        )

@@ -11,6 +11,8 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     HEADLINE    "time" or the name of a metric: what solvers are ranked by
     VARIANTS    dict name -> Variant
     FORMS       dict name -> Form: files of its own in which an output may be kept ({} if absent)
+    check_instance(data, /, **parameters) -> dict         all of INSTANCE, those given or their defaults, for data
+                                                          that is "given" or "generated"; absent if any go together
     instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on
     queries(instance, count, seed) -> list of JSON values  the questions asked of it; the same for all variants
     reference(instance, query) -> Reference | None         (part of) the answer by somebody else's solver
@@ -18,7 +20,8 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     prepare(instance, variant, backend, **parameters) -> Solver
     solve(...)                                             the one call for users of the library
 
-`instance` and `prepare` raise ValueError for parameters that are off and Unavailable for what cannot run here.
+`check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, `instance` and `prepare`
+Unavailable for what cannot run here.
 """
 
 from __future__ import annotations
@@ -85,6 +88,7 @@ class Parameter:
     default   what is taken where it is not given; None where the solver chooses
     says      one line: what it is, and its unit
     choices   the values there are; () for any
+    data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
     """
 
@@ -92,6 +96,7 @@ class Parameter:
     default: Any
     says: str
     choices: tuple = ()
+    data: Literal["", "given", "generated"] = ""
     above: float | None = None
     least: float | None = None
     most: float | None = None
@@ -301,10 +306,13 @@ def known_variant(variants: Mapping[str, Variant], name: str) -> Variant:
     return variants[name]
 
 
-def check_parameters(owner: str, given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
+def check_parameters(
+    owner: str, given: Mapping[str, Any], known: Mapping[str, Parameter], data: str = ""
+) -> dict[str, Any]:
     """All of `known` with the values given or their defaults.
 
-    Raises ValueError naming the parameter that `owner` (a variant, a problem) lacks or that is off.
+    data: "given" or "generated" for parameters of an instance. Raises ValueError naming the parameter that `owner` (a
+    variant, a problem) lacks, that is off, or that is of other data.
     """
     for name, value in given.items():
         if name not in known:
@@ -313,6 +321,8 @@ def check_parameters(owner: str, given: Mapping[str, Any], known: Mapping[str, P
         chosen = value is None and known[name].default is None
         if not chosen and (reason := known[name].wrong(value)):
             raise ValueError(f"{name} {reason}")
+        if data and known[name].data not in ("", data):
+            raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -151,6 +152,7 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
             f" {', '.join(able) or 'none'})"
         )
     _check_parameters(f"{key}.instance", experiment.instance, package.INSTANCE, experiment.problem)
+    _check_together(f"{key}.instance", experiment, package)
     for output in experiment.keep:
         if output not in package.OUTPUTS:
             raise ConfigError(f"{key}.keep: unknown output{_suggest(output, package.OUTPUTS)}")
@@ -222,6 +224,17 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
                 raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + : - only")
         _once(f"{key}.{name}", values)
+
+
+def _check_together(key: str, experiment: Experiment, package: Any) -> None:
+    """Every point's parameters of the instance go together, and with the data."""
+    check = getattr(package, "check_instance", None)
+    data = "given" if experiment.graphs or experiment.arrays else "generated"
+    for chosen in itertools.product(*experiment.instance.values()) if check else ():
+        try:
+            check(data, **dict(zip(experiment.instance, chosen, strict=True)))
+        except ValueError as error:
+            raise ConfigError(f"{key}: {error}") from None
 
 
 def _once(key: str, values: Sequence[Scalar]) -> None:

@@ -61,6 +61,7 @@ __all__ = [
     "OUTPUTS",
     "TITLE",
     "VARIANTS",
+    "check_instance",
     "compress",
     "differs",
     "instance",
@@ -74,29 +75,39 @@ __all__ = [
 ]
 
 
+def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
+    """All parameters of what is asked. Raises ValueError, as problem.py says."""
+    chosen = check_parameters("apsp", parameters, INSTANCE, data)
+    if data == "generated":
+        _check_sources(chosen["sources"], chosen["n"], "the matrix")
+    return chosen
+
+
+def _check_sources(sources: int, n: int, name: str) -> None:
+    if sources > n:
+        raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")
+
+
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """A graph or a matrix, or a random matrix, and how many leading vertices are sources; parameters as in INSTANCE.
 
     Raises ValueError for a parameter that is off, more sources than vertices, or a matrix that cannot be closed,
-    Unavailable for a graph without weights or vertices.
+    Unavailable for a graph without weights or vertices, or where memory does not hold the matrix.
     """
     from saitan.apsp.dense import checked_square, random_digraph
     from saitan.apsp.instances import Instance
 
-    chosen = check_parameters("apsp", parameters, INSTANCE)
+    chosen = check_instance("given" if inputs else "generated", **parameters)
     sources, answer = chosen.pop("sources"), chosen.pop("answer")
     graph, matrix = inputs.get("graph"), inputs.get("matrix")
     if matrix is not None:
         matrix = checked_square(matrix)
     elif graph is None:
         matrix = random_digraph(**chosen)
-    if inputs and (drawn := [name for name in parameters if name in chosen]):
-        raise ValueError(f"{drawn[0]} is of a random matrix, and a {next(iter(inputs))} is given")
     if answer == "matrix" and (size := current().size) > 1:
         raise Unavailable(f"{size} ranks answer by slabs or reductions: name the instance's answer")
     name, n = (graph.name, graph.n) if matrix is None else ("the matrix", len(matrix))
-    if sources > n:
-        raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")
+    _check_sources(sources, n, name)
     return Instance(graph, sources or n, matrix, answer)
 
 

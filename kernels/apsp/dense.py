@@ -10,7 +10,7 @@ import numpy as np
 
 from saitan.graph import Graph
 from saitan.problem import Unavailable
-from saitan.tropical.instances import random_matrix, weight_matrix
+from saitan.tropical.instances import check_matrices, random_matrix, weight_matrix
 from saitan.tropical.operands import as_matrix, checked_pair
 from saitan.tropical.semiring import infinity, mirrored
 from saitan.tropical.validate import product_rows
@@ -35,6 +35,7 @@ def checked_square(a, semiring: str = "min_plus") -> np.ndarray:
 
 def random_digraph(n: int, infinite: float, dtype: str, seed: int) -> np.ndarray:
     """A random matrix [n, n], each entry infinite with probability `infinite`."""
+    check_matrices(1, n, np.dtype(dtype))
     (own,) = np.random.SeedSequence(seed).spawn(1)
     return random_matrix(own, n, infinite, 0.0, "element", 1, np.dtype(dtype))
 

@@ -141,10 +141,14 @@ INSTANCE = {
         "the matrix, which must fit memory; in slabs of rows; or reductions alone: a few numbers of every row",
         ("matrix", "slabs", "reductions"),
     ),
-    "n": Parameter(int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", least=1),
-    "infinite": Parameter(float, 0.0, "share of its entries that are infinite: no arc", least=0, most=1),
-    "dtype": Parameter(str, "float32", "of its entries", ("float32", "int32", "uint16")),
-    "seed": Parameter(int, 1, "of its entries", least=0),
+    "n": Parameter(
+        int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", data="generated", least=1
+    ),
+    "infinite": Parameter(
+        float, 0.0, "share of its entries that are infinite: no arc", data="generated", least=0, most=1
+    ),
+    "dtype": Parameter(str, "float32", "of its entries", ("float32", "int32", "uint16"), "generated"),
+    "seed": Parameter(int, 1, "of its entries", data="generated", least=0),
 }
 
 METRICS = {

@@ -46,6 +46,7 @@ __all__ = [
     "TITLE",
     "VARIANTS",
     "RoundTrip",
+    "check_instance",
     "compress",
     "decompress",
     "differs",
@@ -65,14 +66,26 @@ class RoundTrip(NamedTuple):
     run: Run
 
 
+def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
+    """All parameters of the array of an experiment. Raises ValueError, as problem.py says."""
+    chosen = check_parameters("compression", parameters, INSTANCE, data)
+    basis, qubits = chosen["basis"], chosen["qubits"]
+    if basis is not None and chosen["data"] != "qft":
+        raise ValueError(f"basis goes with data qft, not {chosen['data']}")
+    if basis is not None and basis >= 2**qubits:
+        raise ValueError(f"basis is {basis}, a state of {qubits} qubits is in [0, {2**qubits:,})")
+    return chosen
+
+
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The array of an experiment, parameters as in INSTANCE.
 
-    Raises ValueError for an array of another type than those that can be compressed, naming them.
+    Raises ValueError for a parameter that is off, for an array of another type than those that can be compressed,
+    naming them; Unavailable where memory does not hold it.
     """
     from saitan.compression.data import make
 
-    return make(inputs.get("values"), **parameters)
+    return make(inputs.get("values"), **check_instance("given" if inputs else "generated", **parameters))
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:

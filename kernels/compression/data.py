@@ -24,6 +24,7 @@ import numpy as np
 
 from saitan.compression.format import TYPES as _TYPES
 from saitan.compression.format import chunk_row
+from saitan.memory import check_room
 
 KINDS = ("qft", "phase-estimation", "ghz", "random", "normal", "bits")
 STATES = frozenset({"qft", "phase-estimation", "ghz", "random"})
@@ -94,7 +95,8 @@ def make(
     """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters.
 
     Where values are given, copies and doubles are what is done with them, and the others mean nothing.
-    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each) or a parameter that is off.
+    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each), Unavailable where memory
+    does not hold what is generated.
     """
     if values is not None:
         if doubles and values.dtype == np.float32:
@@ -111,15 +113,8 @@ def make(
             )
         row = chunk_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
         return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
-    if copies > 1 or doubles:
-        raise ValueError("copies and doubles go with an array that is given")
-    if data not in KINDS:
-        raise ValueError(f"data is {data!r} (there are: {', '.join(KINDS)})")
-    if basis is not None and data != "qft":
-        raise ValueError(f"basis goes with data qft, not {data}")
     n = 2**qubits
-    if basis is not None and not 0 <= basis < n:
-        raise ValueError(f"basis is {basis}, a state of {qubits} qubits is in [0, {n:,})")
+    check_room(16 * n, f"a state vector of {qubits} qubits")
     rng = np.random.default_rng(seed)
     key = int(rng.integers(2**63))
     whole = int(rng.integers(n))

@@ -93,12 +93,15 @@ INSTANCE = {
         "qft",
         "the array: a state vector (qft, phase-estimation, ghz, random), normal numbers, random bits",
         ("qft", "phase-estimation", "ghz", "random", "normal", "bits"),
+        "generated",
     ),
-    "qubits": Parameter(int, 16, "of the state vector: 2^(qubits + 1) doubles", least=1, most=32),
-    "seed": Parameter(int, 1, "of what is random about the data", least=0),
-    "basis": Parameter(int, None, "basis state that qft transforms; by default odd, drawn by the seed", least=0),
-    "copies": Parameter(int, 1, "of an array that is given, one behind the other", least=1),
-    "doubles": Parameter(bool, False, "floats that are given as doubles"),
+    "qubits": Parameter(int, 16, "of the state vector: 2^(qubits + 1) doubles", data="generated", least=1, most=32),
+    "seed": Parameter(int, 1, "of what is random about the data", data="generated", least=0),
+    "basis": Parameter(
+        int, None, "basis state that qft transforms; by default odd, drawn by the seed", data="generated", least=0
+    ),
+    "copies": Parameter(int, 1, "of an array that is given, one behind the other", data="given", least=1),
+    "doubles": Parameter(bool, False, "floats that are given as doubles", data="given"),
 }
 
 METRICS = {

@@ -32,7 +32,7 @@ import numpy as np
 
 from saitan.calls import checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
-from saitan.tropical.semiring import INFINITE
+from saitan.tropical.semiring import INFINITE, infinity
 from saitan.tropical.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ __all__ = [
     "OUTPUTS",
     "TITLE",
     "VARIANTS",
+    "check_instance",
     "closure",
     "differs",
     "floyd_warshall",
@@ -67,14 +68,24 @@ __all__ = [
 ]
 
 
+def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
+    """All parameters of the matrices of an experiment. Raises ValueError, as problem.py says."""
+    chosen = check_parameters("tropical", parameters, INSTANCE, data)
+    infinity(chosen["dtype"], chosen["semiring"])
+    if "tile" in parameters and chosen["by"] != "tile":
+        raise ValueError(f"tile goes with by tile, not {chosen['by']}")
+    return chosen
+
+
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The matrices of an experiment: random ones, or with a graph the leading block of its weights times itself.
 
-    Raises ValueError naming the parameter (of INSTANCE) that is off, or a weight that the type cannot hold.
+    Raises ValueError naming the parameter (of INSTANCE) that is off, or a weight that the type cannot hold; Unavailable
+    where memory does not hold them.
     """
     from saitan.tropical.instances import make
 
-    return make(inputs.get("graph"), **check_parameters("tropical", parameters, INSTANCE))
+    return make(inputs.get("graph"), **check_instance("given" if inputs else "generated", **parameters))
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:

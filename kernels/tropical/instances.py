@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from saitan.graph import Graph
+from saitan.memory import check_room
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
 
 # Rows that have a random generator of their own: threads share the work, and their number changes nothing.
@@ -120,6 +121,12 @@ def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarr
     return matrix
 
 
+def check_matrices(number: int, n: int, dtype: np.dtype) -> None:
+    """Raise Unavailable where memory does not hold a number of [n, n] matrices."""
+    noun = "a matrix" if number == 1 else f"{number} matrices"
+    check_room(number * n * n * dtype.itemsize, f"{noun} of {n:,} x {n:,} {dtype.name}")
+
+
 def make(
     graph: Graph | None,
     *,
@@ -137,13 +144,15 @@ def make(
 
     Without a graph two random n x n matrices; with one, the leading n x n block of its weight
     matrix, times itself.
-    Raises ValueError for a type that the semiring does not have, or a weight that the type cannot hold.
+    Raises ValueError for a weight that the type cannot hold, Unavailable where memory does not hold the matrices.
     """
-    infinity(dtype, semiring)
     kind = np.dtype(dtype)
     if graph is not None:
+        n = min(n, graph.n)
+        check_matrices(1, n, kind)
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
         return Instance(a, a, semiring)
+    check_matrices(2, n, kind)
     seeds = np.random.SeedSequence(seed).spawn(2)
     return Instance(
         *(mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds), semiring

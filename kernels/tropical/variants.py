@@ -71,14 +71,14 @@ VARIANTS = {
 
 INSTANCE = {
     "n": Parameter(int, 1024, "rows and columns; with a graph, of the leading block of its weight matrix", least=1),
-    "infinite": Parameter(float, 0.0, "share of infinite entries", least=0, most=1),
-    "zero": Parameter(float, 0.0, "share of zero entries among the rest", least=0, most=1),
-    "by": Parameter(str, "tile", "what is infinite or zero as a whole", ("tile", "element")),
-    "tile": Parameter(int, 128, "edge of those tiles", least=1),
+    "infinite": Parameter(float, 0.0, "share of infinite entries", data="generated", least=0, most=1),
+    "zero": Parameter(float, 0.0, "share of zero entries among the rest", data="generated", least=0, most=1),
+    "by": Parameter(str, "tile", "what is infinite or zero as a whole", ("tile", "element"), "generated"),
+    "tile": Parameter(int, 128, "edge of those tiles", data="generated", least=1),
     "dtype": Parameter(str, "float32", "of the entries", ("float32", "int32", "uint16")),
     "semiring": Parameter(str, "min_plus", "the one to multiply over", ("min_plus", "max_plus")),
-    "seed": Parameter(int, 1, "of the random entries", least=0),
-    "order": Parameter(str, "bfs", "of a graph's vertices", ("bfs", "file")),
+    "seed": Parameter(int, 1, "of the random entries", data="generated", least=0),
+    "order": Parameter(str, "bfs", "of a graph's vertices", ("bfs", "file"), "given"),
 }
 
 METRICS = {

@@ -151,9 +151,10 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
         ({"matrix": -square}, {}, "non-negative"),
         ({"matrix": square.astype(np.float64)}, {}, "float64"),
         ({"matrix": square}, {"sources": 5}, "sources must be at most 4, the vertices of the matrix, not 5"),
-        ({"matrix": square}, {"n": 4}, "n is of a random matrix, and a matrix is given"),
+        ({"matrix": square}, {"n": 4}, "n is of generated data only, and here data is given"),
+        ({}, {"n": 4, "sources": 5}, "sources must be at most 4, the vertices of the matrix, not 5"),
         ({}, {"n": 0}, "n must be at least 1, not 0"),
-        ({"graph": graph}, {"seed": 4}, "seed is of a random matrix, and a graph is given"),
+        ({"graph": graph}, {"seed": 4}, "seed is of generated data only, and here data is given"),
     ):
         with pytest.raises(ValueError, match=message):
             apsp.instance(inputs, **parameters)

@@ -359,7 +359,9 @@ def test_parameters_that_are_off_are_named():
         compression.instance({}, data="qft", qubits=3, basis=8)
     with pytest.raises(ValueError, match="basis goes with data qft"):
         compression.instance({}, data="ghz", basis=1)
-    with pytest.raises(ValueError, match="data is 'x'"):
+    with pytest.raises(
+        ValueError, match="data must be one of qft, phase-estimation, ghz, random, normal, bits, not 'x'"
+    ):
         compression.instance({}, data="x")
     with pytest.raises(Unavailable, match="fpc compresses float64 only, not float32"):
         compression.solve(np.ones(4, np.float32), "fpc", "cpu")

@@ -4,10 +4,13 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from saitan import memory
+from saitan import apsp, compression, memory, tropical
+from saitan.errors import Unavailable
+from saitan.graph import Graph
 from saitan.workflow.memory import keep_within_memory
 
 GIB = 2**30
+LARGE = Graph.from_arcs(2**16, [0], [1], [3])
 
 
 @pytest.fixture
@@ -66,3 +69,29 @@ def test_a_process_may_take_its_share_beside_what_it_has(monkeypatch, tmp_path, 
     places["/proc/self/status"] = tmp_path / "absent"
     limits.clear()
     assert keep_within_memory() == 4 * GIB * 7 // 8 and limits == []
+
+
+def test_what_memory_does_not_hold_is_refused_with_both_numbers(cgroup):
+    cgroup(3 * GIB)
+    memory.check_room(3 * GIB, "a matrix")
+    with pytest.raises(Unavailable, match=r"^a matrix: 3\.5 GiB of memory are needed, 3\.0 GiB"):
+        memory.check_room(7 * GIB // 2, "a matrix")
+
+
+@pytest.mark.parametrize(
+    ("make", "what", "needed"),
+    [
+        (lambda: tropical.instance({}, n=2**17), "2 matrices of 131,072 x 131,072 float32", "128.0"),
+        (
+            lambda: tropical.instance({"graph": LARGE}, n=2**18, dtype="uint16"),
+            "a matrix of 65,536 x 65,536 uint16",
+            "8.0",
+        ),
+        (lambda: apsp.instance({}, n=2**17, dtype="int32"), "a matrix of 131,072 x 131,072 int32", "64.0"),
+        (lambda: compression.instance({}, qubits=30), "a state vector of 30 qubits", "16.0"),
+    ],
+)
+def test_matrices_and_states_that_memory_does_not_hold_are_refused(cgroup, make, what, needed):
+    cgroup(GIB)
+    with pytest.raises(Unavailable, match=f"^{what}: {needed} GiB of memory are needed, 1.0 GiB are available$"):
+        make()

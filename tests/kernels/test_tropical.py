@@ -162,7 +162,8 @@ def test_counters_tell_what_infinite_tiles_save():
 @pytest.mark.parametrize("by", ["tile", "element"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_random_instances_meet_their_shares(by, dtype):
-    instance = tropical.instance({}, n=400, infinite=0.75, zero=0.5, by=by, tile=25, dtype=dtype)
+    edge = {"tile": 25} if by == "tile" else {}
+    instance = tropical.instance({}, n=400, infinite=0.75, zero=0.5, by=by, dtype=dtype, **edge)
     for matrix in (instance.a, instance.b):
         infinite = matrix == INFINITE[dtype]
         assert infinite.mean() == pytest.approx(0.75, abs=0.01)

@@ -29,6 +29,11 @@ EXPERIMENT = {
 }
 TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["skip-both"], "instance": {"n": 64}}
 
+GENERAL = {
+    problem: {"problem": problem, "graphs": [], "variants": [variant]}
+    for problem, variant in (("compression", "zstd"), ("tropical", "numpy"), ("apsp", "fast"))
+}
+
 
 def said(raw):
     with pytest.raises(ConfigError) as caught:
@@ -218,6 +223,60 @@ def test_a_bad_experiment_is_one_line(change, says):
 def test_a_parameter_of_another_type_is_one_line(change, says):
     line = said({"experiments": {"tiny": {**TROPICAL, **change}}})
     assert says in line, line
+
+
+@pytest.mark.parametrize(
+    ("problem", "data", "instance", "says"),
+    [
+        (
+            "compression",
+            {"arrays": ["field"]},
+            {"qubits": 3},
+            "qubits is of generated data only, and here data is given",
+        ),
+        ("compression", {"arrays": ["field"]}, {"data": "ghz"}, "data is of generated data only"),
+        ("compression", {"arrays": ["field"]}, {"seed": 1}, "seed is of generated data only"),
+        ("compression", {"arrays": ["field"]}, {"basis": 1}, "basis is of generated data only"),
+        ("compression", {}, {"copies": 2}, "copies is of given data only, and here data is generated"),
+        ("compression", {}, {"doubles": False}, "doubles is of given data only"),
+        ("compression", {}, {"data": ["qft", "ghz"], "basis": 1}, "basis goes with data qft, not ghz"),
+        ("compression", {}, {"qubits": [3, 2], "basis": 4}, "basis is 4, a state of 2 qubits is in [0, 4)"),
+        ("tropical", {"graphs": ["grid"]}, {"infinite": 0.5}, "infinite is of generated data only"),
+        ("tropical", {"graphs": ["grid"]}, {"zero": 0.5}, "zero is of generated data only"),
+        ("tropical", {"graphs": ["grid"]}, {"by": "tile"}, "by is of generated data only"),
+        ("tropical", {"graphs": ["grid"]}, {"tile": 8}, "tile is of generated data only"),
+        ("tropical", {"graphs": ["grid"]}, {"seed": 2}, "seed is of generated data only"),
+        ("tropical", {}, {"order": "file"}, "order is of given data only"),
+        ("tropical", {}, {"by": ["tile", "element"], "tile": 8}, "tile goes with by tile, not element"),
+        ("tropical", {}, {"dtype": ["int32", "uint16"], "semiring": "max_plus"}, "uint16 has no minus infinity"),
+        ("apsp", {"graphs": ["grid"]}, {"n": 8}, "n is of generated data only"),
+        ("apsp", {"arrays": ["field"]}, {"infinite": 0.5}, "infinite is of generated data only"),
+        ("apsp", {"arrays": ["field"]}, {"dtype": "int32"}, "dtype is of generated data only"),
+        ("apsp", {"graphs": ["grid"]}, {"seed": 8}, "seed is of generated data only"),
+        ("apsp", {}, {"n": [9, 8], "sources": 9}, "sources must be at most 8, the vertices of the matrix, not 9"),
+    ],
+)
+def test_parameters_of_an_instance_that_do_not_go_together_are_one_line(problem, data, instance, says):
+    line = said({"experiments": {"tiny": EXPERIMENT | GENERAL[problem] | data | {"instance": instance}}})
+    assert line.startswith(f"experiments.tiny.instance: {says}"), line
+
+
+@pytest.mark.parametrize(
+    ("problem", "data", "instance"),
+    [
+        ("compression", {"arrays": ["field"]}, {"copies": 2, "doubles": True}),
+        ("compression", {}, {"data": "qft", "qubits": 2, "basis": 3, "seed": 4}),
+        ("tropical", {"graphs": ["grid"]}, {"n": 8, "dtype": "uint16", "order": ["bfs", "file"]}),
+        ("tropical", {}, {"by": "element"}),
+        ("tropical", {}, {"by": "tile", "tile": 8, "infinite": 0.5, "zero": 0.5, "seed": 2}),
+        ("apsp", {"graphs": ["grid"]}, {"sources": 9, "answer": "slabs"}),
+        ("apsp", {}, {"n": 9, "sources": 9, "dtype": "int32", "infinite": 0.5, "seed": 2}),
+    ],
+)
+def test_those_that_go_together_are_taken(problem, data, instance):
+    assert load(
+        {"experiments": {"tiny": EXPERIMENT | GENERAL[problem] | data | {"instance": instance}}}, GRAPHS, ["field"]
+    )
 
 
 def test_short_forms_mean_the_long_ones():
