@@ -1,7 +1,7 @@
 """The algorithms of saitan: arrays in, arrays out. Knows no Snakemake.
 
-`read_graph` is the one door to graphs in files: the readers are those of `saitan.workflow`, loaded when it is called.
-Files of their own have `apsp` (coded matrices) and the commands of `apsp` and `compression`.
+`read_graph` reads a graph from a file by the readers of `saitan.workflow`, which it imports when it is called. Other
+files are those of `apsp` (coded matrices) and of the commands of `apsp` and `compression`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ def read_graph(path: str | Path, format: str | None = None) -> Graph:
     """The graph of a file: DIMACS, PACE, SNAP or Matrix Market, plain or compressed; or of a folder of Parquet files.
 
     format: "dimacs", "pace", "snap" or "matrix-market"; None to tell it from the file's name and first lines.
-    Raises GraphError naming file and line, FileNotFoundError.
+    Real weights are rounded to float32, which the metadata's "inexact" says. Raises GraphError naming file and line,
+    FileNotFoundError.
     """
     from saitan.workflow.graphs import read
 

@@ -1,4 +1,4 @@
-"""An answer in blocks of rows: what carries it from a solver to whoever checks, compares, digests or writes it.
+"""An answer in blocks of rows: how it goes from a solver to what checks, compares, digests or writes it.
 
 A sink is called with one Block after another, in any order; the array's memory may be reused when the call returns.
 """

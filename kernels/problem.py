@@ -15,7 +15,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
                                                           that is "given" or "generated"; absent if any go together
     instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on
     queries(instance, count, seed) -> list of JSON values  the questions asked of it; the same for all variants
-    reference(instance, query) -> Reference | None         (part of) the answer by somebody else's solver
+    reference(instance, query) -> Reference | None         (part of) the answer by another solver than ours
     differs(reference, answer) -> str | None               how an answer's rows differ from it; None when they do not
     prepare(instance, variant, backend, **parameters) -> Solver
     solve(...)                                             the one call for users of the library
@@ -104,7 +104,7 @@ class Parameter:
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.
 
-        An int will do for a float; a bool is neither. NumPy's scalars are numbers too.
+        A float parameter takes an int too; a bool is neither. NumPy's scalars count as numbers.
         """
         fits = isinstance(value, {int: Integral, float: Real}.get(self.type, self.type))
         if not fits or (isinstance(value, bool) and self.type is not bool):
@@ -179,7 +179,7 @@ class Variant:
     cpu, cuda     "module:class" of the Solver for that backend, imported when first used; None if there is none
     cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's
     parameters    keyword -> Parameter
-    peer          module of somebody else's solver that must be importable, with the extra that installs it
+    peer          module of other people's solver that must be importable, with the extra that installs it
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
     graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
@@ -207,12 +207,12 @@ class Variant:
 
     @property
     def foreign(self) -> bool:
-        """Whether it is somebody else's solver, which a problem keeps in its module `peers`."""
+        """Whether it is other people's solver, which a problem keeps in its module `peers`."""
         return any((getattr(self, backend) or "").partition(":")[0].endswith(".peers") for backend in BACKENDS)
 
     @property
     def only_beside(self) -> bool:
-        """Whether it is somebody else's solver that knows the CPU alone, beside which a GPU's variants are measured."""
+        """Whether it is other people's solver for the CPU alone, which is measured beside the variants of a GPU too."""
         return self.foreign and self.backends() == ("cpu",)
 
     def missing(self) -> str | None:
@@ -230,7 +230,7 @@ class Variant:
         arch: str | None = None,
         inputs: Collection[str] | None = None,
     ) -> str | None:
-        """Why this variant cannot answer an instance; None when nothing known speaks against it.
+        """Why this variant cannot answer an instance, as far as is known; None where no reason is known.
 
         instance: the parameters set; graph: what is known of its metadata (`directed`, `weight`); arch: the device's;
         inputs: names of the inputs there are, None where they are not known.

@@ -41,7 +41,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Reference:
-    """Rows of an answer by somebody else's solver.
+    """Rows of an answer by other people's solver.
 
     by      the solver: "SciPy's Dijkstra"
     arrays  name -> array: what `differs` compares with

@@ -2,7 +2,7 @@
 
 The first thread that comes to a parallel loop leads; the others help. A step begins when the leader opens it and ends
 when those that came have left: none is waited for that has not come, and one that is late finds it shut. What there is
-to do stands in arrays that the leader writes before; who does which part is settled by tickets.
+to do stands in arrays that the leader writes before; each thread takes its parts by tickets.
 
     for _ in prange(threads):
         if comes(control) == 0:

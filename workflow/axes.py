@@ -49,7 +49,7 @@ def axis_of(field: str, values: pd.Series, title: str, log: bool, bars: bool, un
         title = "Time" if title == "Seconds" else title.removesuffix(f" ({unit})")
     else:
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
-        # linear. Large counts have prefixes; nobody writes 10m for 0.01.
+        # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
         form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     # Marks at the edges need room; bars stand on theirs.

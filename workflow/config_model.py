@@ -63,7 +63,7 @@ class Measure(Model):
 
     @model_validator(mode="after")
     def _ascending(self) -> Measure:
-        # Who only lowers `max_rounds` below the rounds that are wanted otherwise wants no more than those.
+        # A `max_rounds` below the default of `min_rounds` is no mistake: it then counts for both.
         if "min_rounds" in self.model_fields_set and self.min_rounds > self.max_rounds:
             raise ValueError(f"min_rounds, {self.min_rounds}, must be at most max_rounds, {self.max_rounds}")
         return self

@@ -46,7 +46,7 @@ class CubinFiles:
 
     @property
     def _compiled_for(self) -> list[str]:
-        """Without a GPU kernels are compiled only when asked for, for two architectures that tell much."""
+        """Of a run without a GPU, whose kernels are compiled only when asked for, two common architectures."""
         if not self.machine.nvcc:
             return []
         return self.architectures or ["sm_80", "sm_90"]

@@ -35,7 +35,7 @@ class Disturbance(NamedTuple):
 
 
 class Others:
-    """What other processes than the ranks take of the machine's cores meanwhile, in cores."""
+    """Cores of the machine that other processes than the ranks keep busy."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._process, self._ranks = psutil.Process(), ranks

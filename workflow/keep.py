@@ -47,7 +47,7 @@ def keep(arguments: argparse.Namespace) -> None:
             check, first, second = solver.checker(query), Digest(), Digest()
             solver.run(query, both(check, first))
             check.finish()
-            # What is written comes from a run of its own: the check may take its time with the blocks.
+            # Written in a run of its own, so that no block waits for the check on its way to the file.
             solver.run(query, both(sink, second))
             if first != second:
                 raise Invalid(f"two runs of one query differ: {first} and {second}")

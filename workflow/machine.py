@@ -1,4 +1,4 @@
-"""What of a machine decides what can run on it."""
+"""The facts of a machine that decide what can run on it."""
 
 from __future__ import annotations
 

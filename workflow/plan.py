@@ -310,13 +310,13 @@ class Plan(GraphFiles, CubinFiles):
         return json.dumps({"title": described.title, **described.figure.model_dump()})
 
     def identity_of(self, experiment: str) -> str:
-        """A digest of what an experiment's table depends on, data aside of which the plan knows nothing."""
+        """A digest of what an experiment's table depends on, without data that the plan does not know."""
         described = self.config.experiments[experiment].model_dump(exclude={"title", "text", "figure"})
         made_of = [self.made_of(graph) for graph in self.graphs_of(experiment)]
         return digest([described, made_of, [(p.name, p.identity) for p in self.points_of(experiment)]])
 
     def files_of(self, experiment: str) -> list[str]:
-        """The files of an experiment, samples and what they end in: whoever removes one wants it anew."""
+        """The files of an experiment, samples and what is made of them: one that was removed is made again."""
         return [*(point.samples for point in self.points_of(experiment)), *self.shown_of(experiment)]
 
     def shown_of(self, experiment: str) -> list[str]:

@@ -66,7 +66,7 @@ def make(
 
 
 def _backends(config: Config, jobs_machine: Machine) -> tuple[list[str], list[Skipped]]:
-    """The backends of a run. A configuration that names architectures speaks of the jobs' machines, not of this one."""
+    """The backends of a run. A configuration that names architectures is for other machines than this one."""
     choice = config.backend
     if choice == "cpu":
         return ["cpu"], []
@@ -145,7 +145,7 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
 
 
 def _asked(plan: Plan, experiment: Experiment, package: ModuleType) -> Iterator[tuple[str, str]]:
-    """An experiment's variants and their backends: the run's, or the CPU for others' solvers that know it alone."""
+    """An experiment's variants and their backends: the run's, or the CPU for peers that have no other."""
     for variant in experiment.variants:
         beside = package.VARIANTS[variant].only_beside
         yield from ((variant, backend) for backend in (["cpu"] if beside else plan.backends))

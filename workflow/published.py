@@ -15,7 +15,7 @@ from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
 
 if TYPE_CHECKING:
-    # Whoever plans a run reads the file too, and should not wait for it.
+    # Planning reads the file too, and pandas takes half a second to load.
     import pandas as pd
 
 # Whose a chart's row is, where it is not ours.

@@ -1,4 +1,4 @@
-"""Draw the queries of an instance, the same for every variant, and answer the first by somebody else's solver."""
+"""Draw the queries of an instance, the same for every variant, and answer the first by other people's solver."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Value(BaseModel):
 
 
 class Solver(Model):
-    """Somebody else's solver. title: what it is and how it was timed."""
+    """Other people's solver. title: what it is and how it was timed."""
 
     title: str
     problem: str

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from saitan.workflow.step import Failure
 
 if TYPE_CHECKING:
-    # Who reads what a file says of itself should not wait for it.
+    # Reading a file's metadata needs no pandas, which takes half a second to load.
     import pandas as pd
 
 # The key of the schema's metadata under which our files hold JSON.

@@ -189,7 +189,7 @@ def spread_of(medians: list[float]) -> float:
     The interval lies between the m-th least and the m-th largest of the rounds' medians, with the largest m for which
     it holds the median of all rounds there could be with a probability of CONFIDENCE, whatever their distribution
     (Hoefler and Belli, Scientific Benchmarking of Parallel Computing Systems, 2015, rule 5). Fewer than six rounds say
-    less: it then is the range of all, which holds it with 1 - 2^(1 - rounds). Infinity of a single round.
+    less: it then is the range of all, which holds it with 1 - 2^(1 - rounds). Infinite for a single round.
     """
     rounds, ordered = len(medians), sorted(medians)
     if rounds < 2:
@@ -201,7 +201,7 @@ def spread_of(medians: list[float]) -> float:
 
 
 def _at_most(heads: int, tosses: int) -> float:
-    """The probability that a coin falls on heads so often at most."""
+    """The probability of at most so many heads in so many tosses of a coin."""
     return sum(math.comb(tosses, k) for k in range(heads + 1)) / 2**tosses
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from saitan.problem import Metric
+from saitan.workflow import views_rivals
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
@@ -27,7 +28,6 @@ from saitan.workflow.rows import KEYS, MEASURED, POINTS, cdf, joined, row_of
 from saitan.workflow.samples import Samples, read_samples
 from saitan.workflow.step import Failure
 from saitan.workflow.views_graphs import graphs, weights
-from saitan.workflow.views_rivals import BEST, rivals
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _speedups(
     return rows
 
 
-def against(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
+def rivals(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The baseline's quantities, and how many times as good it is as the others, the worst graph first.
 
     Figure: keys, parameters, ratio (to the best of the others).
@@ -145,8 +145,8 @@ def against(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     headline = headline_of(experiment.problem).quantity
     quantities = list(dict.fromkeys([headline, *experiment.quantities]))
     table, _ = summary(experiment.model_copy(update={"baseline": None, "quantities": quantities}), inputs)
-    table = rivals(table, experiment.baseline or "", experiment.problem, list(experiment.instance))
-    rows = table[table["quantity"] == BEST]
+    table = views_rivals.rivals(table, experiment.baseline or "", experiment.problem, list(experiment.instance))
+    rows = table[table["quantity"] == views_rivals.BEST]
     figure = rows.rename(columns={"ours": "ratio"}).drop(columns=["quantity", "unit", "q1", "q3", "samples", "checked"])
     return table, figure.assign(settled=figure["settled"] & (figure["disturbed"] == "")).drop(columns="disturbed")
 
@@ -186,7 +186,7 @@ def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.
 
 VIEWS: dict[str, Callable[[Experiment, Inputs], tuple[pd.DataFrame, pd.DataFrame]]] = {
     "summary": summary,
-    "rivals": against,
+    "rivals": rivals,
     "phases": phases,
     "phase_cdf": phase_cdf,
     "graphs": lambda _, inputs: graphs(inputs.graphs),

@@ -78,7 +78,7 @@ def read_yaml(path: Path) -> Any:
         raise Failure(f"{path}: {_said(text, error)}") from error
     except RecursionError as error:
         raise Failure(f"{path}: it is nested too deeply to be read") from error
-    except ValueError as error:  # 2026-13-01: YAML takes it for a date before anybody can say where it stands
+    except ValueError as error:  # 2026-13-01, which YAML takes for a date before its line is known
         raise Failure(f"{path}: a date or number in it cannot be read: {error}") from error
 
 

@@ -199,7 +199,7 @@ class NearFar(CpuSolver):
 
 
 class Fast(NearFar):
-    """What is made suits the instance: `FloydWarshallBlocked` a matrix, `Swept` a map, and this any other graph."""
+    """Makes the solver that suits the instance: `FloydWarshallBlocked` of a matrix, `Swept` of a map, else itself."""
 
     def __new__(cls, instance: Instance) -> CpuSolver:
         if instance.graph is None:

@@ -159,8 +159,8 @@ class Combined:
 
 
 class Fast(NearFar):
-    """The solver that suits the instance, which is what is made: `FewArcs` for a matrix or a dense graph, `Swept` for a
-    map, what is quicker (rivals.py) for a small graph, and this for any other.
+    """Makes the solver that suits the instance: `FewArcs` of a matrix or a dense graph, `Swept` of a map, what is
+    quicker (rivals.py) of a small graph, else itself.
     """
 
     def __new__(cls, instance: Instance) -> DeviceRows:

@@ -153,7 +153,7 @@ def choose(offsets, targets, turned_offsets, turned_targets, most, level):
 
 @njit(cache=True)
 def _number(offsets, targets, turned_offsets, turned_targets, most, level):
-    """Numbers the levels, heads first; whoever comes above the highest is searched. Returns how many are."""
+    """Number the levels, heads first; a vertex above the highest level is searched. Returns how many are."""
     n = len(level)
     waits, ready, end, searches = np.zeros(n, np.int64), np.empty(n, np.int64), 0, 0
     for v in range(n):

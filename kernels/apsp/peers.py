@@ -28,7 +28,7 @@ def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 class Peer(CpuSolver):
-    """Somebody else's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached."""
+    """Other people's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached."""
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)

@@ -1,4 +1,4 @@
-"""Rows of an answer by somebody else's solver, and how an answer differs from them."""
+"""Rows of an answer by other people's solver, and how an answer differs from them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ them, from the source on, which keeps (1) to (3) exact for floats too.
 A tight arc from a nearer vertex can be taken at once: such arcs cannot form a cycle. Only where all tight arcs into a
 vertex come from equal distance (zero weights, or weights that rounding swallows) does the tree grow from what hangs in
 it already. Everything is asked of the incoming arcs, from a copy of the graph with its arcs turned round, so that no
-two threads write to one place and no solver's own arrays are believed.
+two threads write to one place and none of a solver's own arrays is read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What a search over many processes looks at and sends, counted by its partition without running them.
 
-Levels and directions of a search (they are the same on any number of processes) say all: a head is found in every block
-of its row whose column holds one of its tails on the level before; bottom-up a block's rows are read up to that tail.
-Where processes are told of one another's finds, a block that its process makes last is left out for heads that the
-others found in their first ones: so on the CPU (cpu_cluster.py); by peers (cuda_cluster_peers.py) these may go on.
+The levels and directions of a search are the same on any number of processes, and they determine all of it: a head is
+found in every block of its row whose column holds one of its tails on the level before; bottom-up a block's rows are
+read up to that tail. Where processes tell one another what they find, the block that a process makes last leaves out
+heads that others found in their first one: so on the CPU (cpu_cluster.py); by peers (cuda_cluster_peers.py) the others
+may be at work still.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Counted:
     inspected  int64 [levels]: arcs looked at by all processes
     largest    int64 [levels]: by the process that looks at most
     opened     int64 [levels]: heads that a process looks for bottom-up, in all its blocks; 0 top-down; the most of any
-    reached    int64 [levels]: heads that are found in all its blocks' rows, by whomever; the most of any
+    reached    int64 [levels]: heads that are found in all its blocks' rows, by any process; the most of any
     bitmaps    bytes of bitmaps that a process sends in a level
     parents    int64 [levels]: parents that all processes send
     tells      bool [levels]: whether processes tell the others of bitmaps within the level

@@ -19,7 +19,7 @@ CHUNK = 256
 
 @njit(cache=True)
 def merge(gathered, visited, frontier):
-    """The next frontier of the part: what anybody found. Marks it visited."""
+    """The next frontier of the part: what any member found. Marks it visited."""
     for w in range(gathered.shape[1]):
         found = np.uint32(0)
         for member in range(gathered.shape[0]):

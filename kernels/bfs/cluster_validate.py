@@ -2,7 +2,7 @@
 
 The members of a part gather its levels and parents from their owners. Every arc (u, v) of a block is looked at: v is
 reached at most one level below a reached u, and where u is the parent of v it is one level above. Owners then ask that
-the parent's arc was seen by somebody, and that root and unreached vertices are what they must be: rules (1) to (4) of
+a process saw the parent's arc, and that root and unreached vertices are what they must be: rules (1) to (4) of
 validate.py.
 """
 

@@ -1,7 +1,7 @@
 """Fast on the CPU: levels on all threads (cpu_levels.py), or vertices from a queue on one.
 
 Small worlds take levels over vertices by falling degree. Roads have thousands of small levels, each less work than
-sharing it. Which way is faster on a graph of few arcs a vertex, a few searches say (trial.py).
+sharing it. On a graph of few arcs a vertex a few searches by either way decide (trial.py).
 """
 
 from __future__ import annotations

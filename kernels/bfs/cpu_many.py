@@ -267,7 +267,7 @@ class Closeness(Blockwise):
         self._closeness = np.empty(0)
 
     def run(self, query: int) -> Run:
-        """Answer; the query says nothing."""
+        """Answer the one query there is."""
         begin = time.perf_counter()
         many, n = self._many, self.graph.n
         sums, reached = np.zeros(n, np.int64), np.ones(n, np.int64)

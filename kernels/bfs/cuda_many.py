@@ -1,6 +1,6 @@
 """Many searches at once on the GPU: host side of many.cu, many_answer.cu and many_parents.cu.
 
-A launch answers up to 256 roots; the host reads one record at the end. Never to be compared with one root's figures.
+A launch answers up to 256 roots; the host reads one record at the end. TEPS are of all roots together.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class Closeness(Blockwise):
         self._closeness = np.empty(0)
 
     def run(self, query: int) -> Run:
-        """Answer; the query says nothing."""
+        """Answer the one query there is."""
         begin = time.perf_counter()
         many, graph = self._many, self.graph
         sums, reached = np.zeros(graph.n, np.int64), np.ones(graph.n, np.int64)

@@ -1,6 +1,6 @@
 """A level over a block of the adjacency matrix on the GPU: host side of level.cu.
 
-`DeviceStep` only queues kernels, so that whoever drives it may work meanwhile; nothing here waits.
+`DeviceStep` only queues kernels and never waits, so that the host can work meanwhile.
 """
 
 from __future__ import annotations

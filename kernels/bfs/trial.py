@@ -1,4 +1,4 @@
-"""Which engine of `fast` is fastest on a graph: a few searches by each say so, on the CPU and on a GPU."""
+"""The engine of `fast` that is fastest on a graph, by a few searches with each, on the CPU and on a GPU."""
 
 from __future__ import annotations
 

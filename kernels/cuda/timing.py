@@ -71,7 +71,7 @@ class Laps:
 
     def __exit__(self, *_: object) -> None:
         self.mark()
-        # Whoever reads a record before the seconds waits for the device.
+        # A copy to the host that the caller queued before `seconds` waits for the device, so the gate opens here.
         if self._gate:
             self._gate.open()
 

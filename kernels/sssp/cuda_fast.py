@@ -56,7 +56,7 @@ class Fast(CudaSolver):
         self.engine = tail if engine == RESIDENT else Broad(simple, self.buffers, delta=delta, tail=tail)
 
     def _over_hierarchy(self, graph: Graph) -> bool:
-        """Have a hierarchy answer; False where there is none that would."""
+        """Answer over a hierarchy from now on; False where the graph has none."""
         try:
             self.engine = Swept(graph)
         except Unavailable:

@@ -19,14 +19,14 @@ class Growth:
     """
 
     HOPELESS = 2 * DENSE  # neighbours to be expected in the core, from which on a contraction is given up
-    STEEPER, STEEP = 1.15, 1.5  # an exponent so many times that of two rounds before rises; one so high needs no other
+    STEEPER, STEEP = 1.15, 1.5  # an exponent rises that is so many times that of two rounds before, or as high as this
 
     def __init__(self) -> None:
         self._rounds: list[tuple[float, float]] = []
 
     def expected(self, left: int, entries: int, shrinks: float) -> float:
         """Neighbours to be expected when the vertices left, which have so many entries in all, have shrunk so many
-        times; 0 while nothing speaks against the graph.
+        times; 0 while the exponent does not rise.
         """
         self._rounds.append((np.log(left), np.log(max(entries, 1) / left)))
         exponents = [(d - c) / (a - b) for (a, c), (b, d) in pairwise(self._rounds) if a > b]

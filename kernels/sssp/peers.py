@@ -51,7 +51,7 @@ def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
 
 
 class Peer(CpuSolver):
-    """Somebody else's solver: a subclass leaves its own numbers in self.distances, inf where not reached.
+    """Other people's solver: a subclass leaves its own numbers in self.distances, inf where not reached.
 
     It sets self.memory and self.source too.
     """

@@ -104,7 +104,7 @@ def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
 
 
 def check_tree(graph: Graph, source: int, distances: np.ndarray, predecessors: np.ndarray) -> None:
-    """Are somebody's predecessors, int32 [n], a tree of tight arcs rooted at the source? Raises Invalid."""
+    """Check that predecessors, int32 [n], are a tree of tight arcs rooted at the source. Raises Invalid."""
     reached = distances != unreachable(distances.dtype)
     has = predecessors >= 0
     others = reached.copy()

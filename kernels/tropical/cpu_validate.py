@@ -4,7 +4,7 @@ The product goes by rows of A: each term of the sum raises a whole row of B and 
 cuts nothing into tiles and skips nothing, and calls nothing that a solver calls.
 
 Why equal means equal, floats too: an entry of C is the minimum of sums x + y of two entries. Every sum is rounded once,
-and to the same number whoever adds; a minimum rounds nothing and has the same value in any order. So two right answers
+and to the same number everywhere; a minimum rounds nothing and has the same value in any order. So two right answers
 are equal, save that either zero may stand for the other. The same holds on the device (validate.cu).
 """
 
