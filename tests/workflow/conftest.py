@@ -1,15 +1,20 @@
-"""Fixtures: a fresh copy of the project to run Snakemake in, a run to report, and files of graphs."""
+"""Fixtures: a fresh copy of the project to run Snakemake in, a run to report, files of graphs and samples."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from graph_files import COMPRESS
 from numba.core.caching import _CacheLocator
 from reports import run_plan
+from samples import write_samples
 from tiny import GRAPHS, ONE_POINT, ROOT, Project
+
+from saitan.graph import Graph
+from saitan.workflow.graphs.parquet import write_graph
 
 
 @pytest.fixture(scope="session")
@@ -93,3 +98,24 @@ def write(tmp_path_factory):
         return path
 
     return write
+
+
+@pytest.fixture
+def write_point(tmp_path):
+    """Write one point's samples: a name of the file, the variant, the rows, and what else `write_samples` takes."""
+    return lambda name, variant, rows, **point: write_samples(
+        tmp_path / f"{name}.parquet", rows, variant=variant, **point
+    )
+
+
+@pytest.fixture
+def graph_folder(tmp_path):
+    """A graph of 6 vertices with out-degrees 2, 0, 3, 0, 0, 0."""
+
+    def one(name, weights):
+        offsets, targets = np.array([0, 2, 2, 5, 5, 5, 5], np.int64), np.array([1, 2, 0, 1, 3], np.int32)
+        graph = Graph(offsets, targets, None if weights is None else np.array(weights, np.uint32))
+        write_graph(graph, tmp_path / name)
+        return tmp_path / name
+
+    return one
