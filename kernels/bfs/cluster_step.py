@@ -17,26 +17,20 @@ from saitan.bfs.cpu_step import WORD
 CHUNK = 256
 
 
-@njit(cache=True)
 def merge(gathered, visited, frontier):
     """The next frontier of the part: what any member found. Marks it visited."""
-    for w in range(gathered.shape[1]):
-        found = np.uint32(0)
-        for member in range(gathered.shape[0]):
-            found |= gathered[member, w]
-        frontier[w] = found
-        visited[w] |= found
+    np.bitwise_or.reduce(gathered, axis=0, out=frontier)
+    np.bitwise_or(visited, frontier, out=visited)
 
 
 @njit(cache=True)
 def _sent_by(gathered, owner, member, w):
     """Bits of word w, which `owner` owns, whose parents `member` sends."""
-    before = np.uint32(0)
-    place = owner
-    while place != member:
-        before |= gathered[place, w]
-        place = (place + 1) % gathered.shape[0]
-    return gathered[member, w] & ~before
+    bits, place = gathered[member, w], owner
+    while bits and place != member:
+        bits &= ~gathered[place, w]
+        place = place + 1 if place + 1 < gathered.shape[0] else 0
+    return bits
 
 
 @njit(cache=True)

@@ -34,10 +34,12 @@ class HostPart(Part):
         self.visited, self.frontier, self.following = (np.zeros(partition.words, np.uint32) for _ in range(3))
         self.found = np.empty(partition.part, np.int32)
         self.gathered = np.empty((partition.parts, partition.words), np.uint32)
+        # Parents that leave and that arrive in a level. Memory that is asked for every time costs page faults.
+        self._leaving, self._arrived = np.empty(partition.part, np.int32), np.empty(partition.slice, np.int32)
 
     @property
     def nbytes(self) -> int:
-        arrays = (self.visited, self.frontier, self.following, self.found, self.gathered)
+        arrays = (self.visited, self.frontier, self.following, self.found, self.gathered, self._leaving, self._arrived)
         return super().nbytes + sum(array.nbytes for array in arrays)
 
     def start(self, root: int) -> None:
@@ -64,18 +66,28 @@ class HostPart(Part):
         self._gather(self.following if first else np.zeros_like(self.following), self.gathered)
         return np.bitwise_or.reduce(self.gathered, axis=0) | self.visited
 
-    def exchange(self, level: int) -> tuple[int, int]:
-        """Agree on what was found, send parents to their owners. Returns the slice's new vertices and their arcs."""
-        words, place, parts = self.partition.slice_words, self.members.place, self.partition.parts
+    def gather(self) -> None:
+        """Tell all members what this one found."""
         self._gather(self.following, self.gathered)
+
+    def pack(self) -> None:
+        """Make the next frontier of what all found; put side by side the parents that this member sends."""
+        words, place, parts = self.partition.slice_words, self.members.place, self.partition.parts
         cluster_step.merge(self.gathered, self.visited, self.frontier)
-        counts, sizes = np.zeros(parts, np.int64), np.zeros(parts, np.int64)
-        out = np.empty(self.partition.part, np.int32)
-        sent = cluster_step.pick(self.gathered, place, words, self.found, out, counts)
-        arrived = np.empty(cluster_step.awaited(self.gathered, place, words, sizes), np.int32)
-        self.members.swap(out[:sent], counts, arrived, sizes, self.partition.slice)
+        self._counts, self._sizes = np.zeros((2, parts), np.int64)
+        self._sent = cluster_step.pick(self.gathered, place, words, self.found, self._leaving, self._counts)
+        self._awaited = cluster_step.awaited(self.gathered, place, words, self._sizes)
+
+    def swap(self) -> None:
+        """Send parents to the owners of their vertices."""
+        out, arrived = self._leaving[: self._sent], self._arrived[: self._awaited]
+        self.members.swap(out, self._counts, arrived, self._sizes, self.partition.slice)
+
+    def write(self, level: int) -> tuple[int, int]:
+        """Put what arrived into the slice. Returns its new vertices and their arcs."""
         slices = (self.levels, self.parents, self.degrees)
-        return cluster_step.write(self.gathered, place, words, arrived, level, *slices)
+        words, place = self.partition.slice_words, self.members.place
+        return cluster_step.write(self.gathered, place, words, self._arrived, level, *slices)
 
 
 def _barren(block: Block) -> np.ndarray:
@@ -122,7 +134,12 @@ class HostLevels(ClusterLevels):
         return cpu_step.top_down(block.forward.offsets, block.forward.ends, *sets, *part, threads)
 
     def exchange(self, level: int) -> list[tuple[int, int]]:
-        return [part.exchange(level) for part in self.parts.values()]
+        # Step by step for both parts: what one of them waits for, the other's messages use.
+        parts = self.parts.values()
+        for step in (HostPart.gather, HostPart.pack, HostPart.swap):
+            for part in parts:
+                step(part)
+        return [part.write(level) for part in parts]
 
 
 class Cluster(ClusterSolver):
