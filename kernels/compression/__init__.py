@@ -80,8 +80,8 @@ def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The array of an experiment, parameters as in INSTANCE.
 
-    Raises ValueError for a parameter that is off, for an array of another type than those that can be compressed,
-    naming them; Unavailable where memory does not hold it.
+    Raises ValueError for a parameter that is off, and for an array of another type than those that can be compressed,
+    naming them. What is generated is filled in where a solver needs it, on a GPU without the host's memory.
     """
     from saitan.compression.data import make
 

@@ -73,8 +73,9 @@ class Instance:
         return self.count * self.dtype.itemsize
 
     def host(self) -> np.ndarray:
-        """The array, [count]; not to be written to."""
+        """The array, [count]; not to be written to. Raises Unavailable where memory does not hold it."""
         if self._host is None:
+            check_room(self.nbytes, f"an array of {self.count:,} values")
             self._host = np.empty(self.count, np.float64)
             from saitan.compression.cpu_data import fill
 
@@ -95,8 +96,7 @@ def make(
     """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters.
 
     Where values are given, copies and doubles are what is done with them, and the others mean nothing.
-    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each), Unavailable where memory
-    does not hold what is generated.
+    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each).
     """
     if values is not None:
         if doubles and values.dtype == np.float32:
@@ -114,7 +114,6 @@ def make(
         row = chunk_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
         return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
     n = 2**qubits
-    check_room(16 * n, f"a state vector of {qubits} qubits")
     rng = np.random.default_rng(seed)
     key = int(rng.integers(2**63))
     whole = int(rng.integers(n))

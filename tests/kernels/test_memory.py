@@ -88,10 +88,15 @@ def test_what_memory_does_not_hold_is_refused_with_both_numbers(cgroup):
             "8.0",
         ),
         (lambda: apsp.instance({}, n=2**17, dtype="int32"), "a matrix of 131,072 x 131,072 int32", "64.0"),
-        (lambda: compression.instance({}, qubits=30), "a state vector of 30 qubits", "16.0"),
+        (lambda: compression.instance({}, qubits=30).host(), "an array of 2,147,483,648 values", "16.0"),
     ],
 )
-def test_matrices_and_states_that_memory_does_not_hold_are_refused(cgroup, make, what, needed):
+def test_matrices_and_arrays_that_memory_does_not_hold_are_refused(cgroup, make, what, needed):
     cgroup(GIB)
     with pytest.raises(Unavailable, match=f"^{what}: {needed} GiB of memory are needed, 1.0 GiB are available$"):
         make()
+
+
+def test_an_array_that_a_gpu_fills_in_needs_no_memory(cgroup):
+    cgroup(GIB)
+    assert compression.instance({}, qubits=30).nbytes == 16 * GIB
