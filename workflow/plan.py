@@ -22,6 +22,7 @@ from saitan.workflow.machine import Machine
 from saitan.workflow.points import Point, digest
 
 VEGA = f"{RESULTS}/vega.js"
+INDEX = f"{RESULTS}/index.html"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from saitan.workflow.plan import VEGA, Plan
+from saitan.workflow.plan import INDEX, RESULTS, VEGA, Plan
 
 # What Snakemake says at every start and for every job it selects.
 _ROUTINE = (
@@ -88,6 +88,8 @@ def show(plan: Plan, workflow: Any) -> None:
     from snakemake.logging import logger
     from snakemake.settings.types import Quietness
 
+    if workflow.is_main_process:
+        _restore_index()
     # Snakemake loads pandas, for half a second, to tell whether a rule's parameter is one of its frames. None is.
     sys.modules.setdefault("pandas", None)
     if not workflow.is_main_process:
@@ -98,6 +100,16 @@ def show(plan: Plan, workflow: Any) -> None:
             # Whether it is a dry run, which has nothing but them to show, is known later.
             handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
         logger.addHandler(Progress(plan))
+
+
+def _restore_index() -> None:
+    """Write the list of runs where it was removed: a call that has nothing to do ends without a word to `Ending`."""
+    if Path(INDEX).exists() or not any(Path(RESULTS).glob("*/report.html")):
+        return
+    from saitan.workflow.index import write_index
+
+    with contextlib.suppress(OSError):
+        write_index(Path(INDEX))
 
 
 def _allow_pandas() -> None:
@@ -159,6 +171,7 @@ class Ending:
         The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
         """
         _allow_pandas()
+        from saitan.workflow.index import write_index
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines, write_report
         from saitan.workflow.report_outcome import outcome
@@ -175,6 +188,7 @@ class Ending:
             peers = Path(plan.source("config/peers.yaml"))
             try:
                 lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
+                write_index(Path(INDEX))
             except (OSError, Failure) as error:  # what ended the run, a full disk for one, may be in the way here too
                 lines = [f"{plan.report} cannot be written: {error}"]
                 with contextlib.suppress(Failure):

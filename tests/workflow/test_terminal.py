@@ -21,6 +21,23 @@ def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
     assert capsys.readouterr().err == ("skipped: backend cuda: no driver\n" if leads else "")
 
 
+@pytest.mark.parametrize(("leads", "there"), [(True, True), (True, False), (False, True)])
+def test_the_list_of_runs_is_there_again_with_the_next_call(leads, there, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if there:
+        (tmp_path / "results/other").mkdir(parents=True)
+        (tmp_path / "results/other/report.html").write_text("")
+    workflow = SimpleNamespace(is_main_process=leads, output_settings=SimpleNamespace(quiet=None))
+    show(plan(), workflow)
+    index = tmp_path / "results/index.html"
+    assert index.exists() == (leads and there)
+    if index.exists():
+        assert 'href="other/report.html"' in index.read_text()
+        index.write_text("as it stands")
+        show(plan(), workflow)
+        assert index.read_text() == "as it stands"
+
+
 @pytest.mark.parametrize("quiet", [None, {Quietness.PROGRESS}, {Quietness.RULES}])
 def test_points_are_said_in_the_place_of_snakemakes_lines_on_rules(quiet, monkeypatch):
     theirs = logging.NullHandler()
@@ -118,6 +135,7 @@ def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing
     monkeypatch.chdir(tmp_path)
     Ending(made).failed()
     kept = (tmp_path / made.report).read_text() == "of an earlier run"
+    assert (tmp_path / "results/index.html").exists() != kept
     assert kept == (graph == "hidden") and not (tmp_path / made.summary).exists()
     said = capsys.readouterr().err.splitlines()
     assert (f"report: {made.report}" in said) != kept and any(" left out" in line for line in said)

@@ -105,7 +105,7 @@ rule report:
         f"{plan.run}/logs/report.log",
     params:
         code=steps_code(),
-        index=f"{RESULTS}/index.html",
+        index=INDEX,
     shell:
         "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
         " --output {output.page:q} --index {params.index:q} --log {log:q} > {output.summary:q}"
