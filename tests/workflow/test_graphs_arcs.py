@@ -85,6 +85,11 @@ def test_largest_component(graph, connection):
     assert listed(largest, names) == [a for a in listed(graph) if a[0] in names and a[1] in names]
 
 
+def test_an_arc_that_leaves_a_component_at_the_end_of_a_block():
+    graph = Graph.from_arcs(3, [0, 0, 0, 1], [1, 2, 2, 0])
+    assert listed(arcs.largest_component(graph, "strong")) == [(0, 1, 0), (1, 0, 0)]
+
+
 def _pattern(graph):
     matrix = Graph(graph.offsets, graph.targets).to_scipy().copy()
     # With parallel arcs SciPy's search for strong components may not end.

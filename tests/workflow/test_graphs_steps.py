@@ -28,7 +28,7 @@ PACKED = gzip.compress(CONTENT)
 def server(monkeypatch):
     """A server whose `answers` are (status, body, bytes announced) in turn, the last for ever."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    state = SimpleNamespace(answers=[(200, PACKED, None)], paths=[], ranges=[])
+    state = SimpleNamespace(answers=[(200, PACKED, None)], paths=[], ranges=[], resumes=True)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -36,7 +36,8 @@ def server(monkeypatch):
             state.ranges.append(self.headers.get("Range"))
             status, body, announced = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
             asked = self.headers.get("Range")
-            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and status == 206 else 0
+            resumed = asked and status == 206 and state.resumes
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if resumed else 0
             self.send_response(status)
             if status == 206:
                 self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
@@ -101,9 +102,9 @@ def test_a_damaged_archive_is_fetched_again_without_a_checksum_too(server, tmp_p
     assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
 
 
-@pytest.mark.parametrize("status", [206, 200])
-def test_a_broken_download_goes_on_where_it_stopped_if_the_server_can(server, tmp_path, status):
-    server.answers = [(200, PACKED[:20], len(PACKED)), (status, PACKED, None)]
+@pytest.mark.parametrize(("status", "resumes"), [(206, True), (206, False), (200, False)])
+def test_a_broken_download_goes_on_where_it_stopped_if_the_server_can(server, tmp_path, status, resumes):
+    server.answers, server.resumes = [(200, PACKED[:20], len(PACKED)), (status, PACKED, None)], resumes
     fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256, pause=0)
     assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
     assert server.ranges == [None, "bytes=20-"]
@@ -252,6 +253,16 @@ def test_every_option_of_an_entry_is_applied_and_in_this_order(tmp_path, options
     assert graph.directed is not options.get("symmetrise", False)
 
 
+def test_vertices_are_renumbered_by_what_the_largest_component_has_of_them(tmp_path):
+    # In the whole graph vertex 2 has most arcs, in the component 1.
+    (tmp_path / "a.gr").write_text("p sp 4 6\na 1 2 5\na 2 3 6\na 3 1 7\na 2 1 8\na 3 4 9\na 3 4 9\n")
+    options = {"largest_component": "strong", "relabel": "degree"}
+    entry = ENTRY.validate_python({"title": "A", "file": "a.gr", "format": "dimacs", **options})
+    graph = convert(entry, "a", tmp_path / "a.gr")
+    arcs = sorted(zip(graph.sources, graph.targets, graph.weights, strict=True))
+    assert arcs == [(0, 1, 8), (0, 2, 6), (1, 0, 5), (2, 1, 7)]
+
+
 def test_convert_fails_in_one_line_also_in_the_log(tmp_path):
     (tmp_path / "graph.gr").write_text("p sp 3 1\na 1 2 -5\n")
     entry = '{"title": "A", "file": "graph.gr", "format": "dimacs"}'
@@ -266,9 +277,11 @@ def test_convert_fails_in_one_line_also_in_the_log(tmp_path):
 
 def test_convert_checks_the_checksum_of_the_entry(tmp_path):
     (tmp_path / "graph.gr").write_bytes(CONTENT)
-    entry = ENTRY.validate_python({"title": "A", "file": "graph.gr", "format": "dimacs", "sha256": "0" * 64})
-    with pytest.raises(Failure, match=f"graph.gr: its decompressed content has the SHA-256 {SHA256}, but 000"):
-        convert(entry, "a", tmp_path / "graph.gr")
+    entry = ENTRY.validate_python({"title": "A", "file": "graph.gr", "format": "dimacs", "sha256": SHA256})
+    assert convert(entry, "a", tmp_path / "graph.gr").m == 4
+    wrong = SHA256[:-1] + ("1" if SHA256[-1] == "0" else "0")
+    with pytest.raises(Failure, match=f"graph.gr: its decompressed content has the SHA-256 {SHA256}, but {wrong} is"):
+        convert(entry.model_copy(update={"sha256": wrong}), "a", tmp_path / "graph.gr")
 
 
 def test_drawn_weights_are_called_synthetic_in_the_metadata(tmp_path):
@@ -291,6 +304,14 @@ def test_drawn_weights_are_called_synthetic_in_the_metadata(tmp_path):
     assert_array_equal(weights, weights.T)
     assert 100 <= graph.weights.min() <= graph.weights.max() <= 5000
     assert graph.degrees.tolist() == [2, 1, 1]
+
+    def drawn(**weights):
+        other = entry.model_copy(update={"weights": entry.weights.model_copy(update=weights)})
+        return convert(other, "a-drawn", tmp_path / "p.gr").weights.tolist()
+
+    assert drawn(seed=2) != drawn(seed=1) == graph.weights.tolist()
+    # Both ends of the range are drawn.
+    assert {weight for seed in range(9) for weight in drawn(low=7, high=8, seed=seed)} == {7, 8}
 
 
 def test_generate_as_a_command(tmp_path):

@@ -122,10 +122,11 @@ def test_the_packages_of_all_peers_are_in_the_provenance():
 
 def test_parameters_and_counters_are_columns_of_their_own(inputs, tmp_path):
     settled = {"variant": "adaptive", "parameters": {"threshold_up": 10}, "traced": True, "spread": 1e9}
-    rows = measured(inputs, tmp_path / "a.parquet", **settled)
-    assert rows[0]["parameters"] == {"threshold_up": 10} and "instance" not in rows[0]
+    rows = measured(inputs, tmp_path / "a.parquet", **settled, ranks=1)
+    assert rows[0]["parameters"] == {"threshold_up": 10, "ranks": 1} and "instance" not in rows[0]
     assert rows[0]["counters"]["phases"] == len(rows[0]["phase_seconds"]) == len(rows[0]["phase_updated"])
-    assert about(tmp_path / "a.parquet")["settled"] is True
+    told = about(tmp_path / "a.parquet")
+    assert told["settled"] is True and 0 < told["spread"] < 1e9
 
 
 @pytest.mark.parametrize("problem", ["sssp", "tropical"])

@@ -2,6 +2,7 @@ import errno
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -338,6 +339,18 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
     assert told.cores_of(asked[8]) == 3 and told.rank_options(asked[8]) == "--ranks 8 --cores-per-rank 3"
     assert asked[8].identity != points[8].identity and asked[None].identity == points[None].identity
     assert len({point.identity for point in made.points}) == 4
+
+
+def test_a_slab_is_kept_with_the_identity_of_its_point():
+    kept = {"variants": ["cluster", "hybrid"], "ranks": [2], "keep": ["levels"]}
+    made = plan({**CLUSTER, **kept}, {"launcher": "mpirun"})
+    for point in made.points:
+        names = ("problem", "backend", "graph", "variant", "point")
+        drawn, seed = point.drawn.split("-")
+        wildcards = SimpleNamespace(**{name: getattr(point, name) for name in names}, drawn=drawn, seed=seed)
+        told = json.loads(made.keep_settings(wildcards))
+        assert told.get("identity") == (point.identity if point.ranks else None)
+    assert [point.ranks for point in made.points] == [2, None]
 
 
 def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other(tmp_path, monkeypatch):

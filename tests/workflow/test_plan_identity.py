@@ -84,6 +84,18 @@ def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
     assert "phast.cu" not in texts
 
 
+def test_a_point_depends_on_the_kernels_of_another_problem_that_it_loads(monkeypatch):
+    seen = []
+
+    def watched(paths):
+        seen.extend(f"{Path(path).parent.name}/{Path(path).name}" for path in paths)
+        return ""
+
+    monkeypatch.setattr(modules, "text_digest", watched)
+    plan(machine=GPU, problem="bfs", variants=["phast"], graphs=["grid"], settings={"backend": "cuda"})
+    assert {"bfs/tree.cu", "sssp/phast.cu", "sssp/rows.cuh", "cuda/gate.cu"} <= set(seen)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -145,6 +157,14 @@ def test_titles_texts_and_charts_are_no_part_of_a_point():
     assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
     assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
     assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
+    one, other = (plan(view=view, column="updated").identity_of("tiny") for view in ("phases", "phase_cdf"))
+    assert one != other
+
+
+def test_a_table_depends_on_the_code_of_its_points(edited):
+    before = plan().identity_of("tiny")
+    edited("saitan.sssp.cpu")
+    assert plan().identity_of("tiny") != before
 
 
 def test_cores_are_part_of_a_cpu_point():
