@@ -1,9 +1,10 @@
-"""Graphs and spoiled answers that the tests of bfs share."""
+"""Graphs, spoiled answers and solvers' memory that the tests of bfs share."""
 
 import numpy as np
 from hypothesis import strategies as st
 
 from saitan import bfs
+from saitan.generators import GENERATORS
 from saitan.graph import Graph
 
 
@@ -157,3 +158,53 @@ def spoiled(graph, root, levels, parents):
         level, parent = levels.copy(), parents.copy()
         level[last] += 1
         yield "the last level one down", level, parent
+
+
+def kronecker(scale, seed=3):
+    return GENERATORS["kronecker"](scale=scale, seed=seed)
+
+
+def random_directed(n, m, seed):
+    return directed(n, np.random.default_rng(seed).integers(0, n, (m, 2)))
+
+
+def held(solver):
+    """Levels and parents of the last answer where the validator reads them; variants of several processes as on one."""
+    if hasattr(solver, "search"):
+        return solver.search.answer
+    one = solver.parts[0] if hasattr(solver, "parts") else solver
+    return one.levels, one.parents
+
+
+def poison(solver):
+    """Garbage where the last answer was."""
+    on_device = getattr(solver.parts[0], "answer", ()) if hasattr(solver, "parts") else ()
+    for array in (*held(solver), *on_device):
+        array.fill(77)
+
+
+GRAPHS = {
+    "kronecker": lambda: kronecker(14),
+    "directed": lambda: random_directed(30_000, 400_000, 1),
+    "sparse": lambda: random_directed(30_000, 36_000, 2),
+    "road": lambda: GENERATORS["road_rail"](vertices=20_000, arcs=64_200, seed=2),
+    "star": lambda: star(100_000),
+    "short path": lambda: path(300),
+    "lollipop": lambda: lollipop(150, 200),
+    "hypercube": lambda: hypercube(12),
+    "expander with a tail": lambda: expander(4096, 8, 150, 1),
+    # A warp's width and the tile's at their edges, in rows of a block's width, a warp's, and one less.
+    "rows": lambda: undirected(
+        4000,
+        [(0, v) for v in range(1, 9)]
+        + [
+            (v, 100 + i)
+            for v, d in zip(range(1, 9), (1, 31, 32, 33, 255, 256, 257, 3000), strict=True)
+            for i in range(d)
+        ],
+    ),
+}
+
+
+def arcs_by_numpy(graph, levels):
+    return [int(graph.degrees[levels == level].sum()) for level in range(levels.max() + 1)]
