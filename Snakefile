@@ -9,8 +9,9 @@ from snakemake.utils import min_version
 from saitan.workflow import slurm, terminal
 from saitan.workflow.modules import steps_code
 from saitan.workflow.outline import outline_files
-from saitan.workflow.plan import INDEX, RESULTS, VEGA
+from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planning import check_default, plan_from
+from saitan.workflow.points import RESULTS
 from saitan.workflow.terminal import Ending
 
 min_version("9.6")

@@ -9,9 +9,8 @@ from pathlib import Path
 from saitan.problem import problem
 from saitan.workflow import modules
 from saitan.workflow.config_model import Config
-from saitan.workflow.graphs.plan import RESULTS
 from saitan.workflow.machine import Machine
-from saitan.workflow.points import Point
+from saitan.workflow.points import RESULTS, Point
 
 
 class CubinFiles:

@@ -63,8 +63,7 @@ def _keep_in_form(
     instance: Any, settings: dict[str, Any], form: Form, arguments: argparse.Namespace, about: dict
 ) -> None:
     """The problem writes a file of its own, and checks what is in it."""
-    if settings["backend"] == "cpu":
-        load_numba()
+    load_numba(settings["backend"])
     [output] = arguments.outputs
 
     def write(path: Path) -> None:

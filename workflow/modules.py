@@ -33,6 +33,7 @@ MEASURED = {"instance", "prepare"}
 DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS", "FORMS", "__all__"}
 
 
+@cache
 def source(module: str) -> Path | None:
     """The file of "saitan", "saitan.sssp.cpu", ...; None where there is no such module."""
     parts = module.split(".")

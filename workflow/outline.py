@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from saitan.workflow.graphs.catalogue import Downloaded
-from saitan.workflow.plan import RESULTS, VEGA, Plan
-from saitan.workflow.points import Point
+from saitan.workflow.plan import VEGA, Plan
+from saitan.workflow.points import RESULTS, Point
 from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from saitan.workflow.graphs.plan import RESULTS
-
+# The folder of all that the workflow writes.
+RESULTS = "results"
 DEFAULT = "default"
 
 

@@ -39,8 +39,7 @@ class Sampled:
 @contextmanager
 def prepared(package: ModuleType, instance: Any, settings: dict[str, Any]) -> Iterator[Any]:
     """The solver of a point, closed at the end. Raises Failure for parameters that the variant refuses."""
-    if settings["backend"] == "cpu":
-        load_numba()
+    load_numba(settings["backend"])
     try:
         solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
     except ValueError as error:

@@ -123,12 +123,24 @@ def absent(module: str) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-def load_numba() -> None:
-    """Load Numba without SciPy's BLAS, which no kernel calls and which takes a quarter of a second to load."""
-    with absent("scipy.linalg"):
-        from numba.core.registry import cpu_target
+def load_numba(backend: str = "cpu") -> None:
+    """Load Numba, for a GPU only where a solver has. At its first use it loads no BLAS of SciPy.
 
-        cpu_target.target_context.refresh()
+    No kernel calls that, and it takes 0.2 to 0.4 s.
+    """
+    if backend != "cpu" and "numba" not in sys.modules:
+        return
+    from numba.core.cpu import CPUContext
+
+    load = CPUContext.load_additional_registries
+
+    @functools.wraps(load)
+    def without_blas(self: Any) -> None:
+        with absent("scipy.linalg"):
+            load(self)
+
+    if not hasattr(load, "__wrapped__"):
+        CPUContext.load_additional_registries = without_blas
     save_one_at_a_time()
 
 

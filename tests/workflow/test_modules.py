@@ -22,7 +22,7 @@ def package(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for cached in (modules.imports, modules._facts, modules._known):
+        for cached in (modules.source, modules.imports, modules._facts, modules._known):
             cached.cache_clear()
 
     yield write

@@ -257,10 +257,22 @@ with absent({module!r}):
 
 
 def test_numba_is_loaded_without_scipys_blas():
-    code = "import sys; from saitan.workflow.step import load_numba; load_numba(); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "numba" in loaded and "scipy.linalg" not in loaded
+    code = """
+import sys
+from saitan.workflow.step import load_numba
+load_numba("cuda")
+assert "numba" not in sys.modules
+import numba
+load_numba("cuda")
+numba.njit(lambda x: x)(1)
+assert "scipy.linalg" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_measures_a_point_loads_no_configuration():
+    code = "import sys, saitan.workflow.measure; sys.exit('pydantic' in sys.modules or 'yaml' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_no_progress_bar_where_there_is_no_terminal(capsys):

@@ -14,8 +14,9 @@ from saitan.files import beside
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
-from saitan.workflow.graphs.plan import RESULTS, GraphFiles, local_copies, made_before
+from saitan.workflow.graphs.plan import GraphFiles, local_copies, made_before
 from saitan.workflow.graphs.streams import checksum
+from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
 
 # File name -> the file that was last planned with: its path, size, time of change and checksum.

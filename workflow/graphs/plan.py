@@ -13,10 +13,10 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
+from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Source
 from saitan.workflow.step import Failure
 
-RESULTS = "results"
 # In the place of a graph's name where an experiment has none.
 NO_GRAPH = "no-graph"
 
