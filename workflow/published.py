@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Whose a chart's row is, where it is not ours.
 PAPER = "paper"
+# In the place of a parameter's value: whatever it is.
+ANY = "any"
 # Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
 SAME_SIZE = 0.02
 
@@ -35,9 +37,13 @@ class Quantity(BaseModel):
 
 
 class Printed(Model):
-    """An experiment's numbers: those of its table, and points of its chart by the chart's columns."""
+    """An experiment's numbers: those of its table, and points of its chart by the chart's columns.
+
+    instance: the problem's parameters that all are of, beside what an entry names; the others have their defaults.
+    """
 
     origin: str
+    instance: dict[str, bool | int | float | str] = Field(default={})
     quantities: tuple[Quantity, ...] = ()
     points: tuple[dict[str, str | float], ...] = ()
 
@@ -58,16 +64,22 @@ def read_published(path: Path) -> Published:
 
 
 def beside_ours(
-    table: pd.DataFrame, experiment: str, published: Published, models: Mapping[str, str], vertices: Mapping[str, int]
+    table: pd.DataFrame,
+    experiment: str,
+    published: Published,
+    models: Mapping[str, str],
+    vertices: Mapping[str, int],
+    defaults: Mapping[str, Any],
 ) -> pd.DataFrame:
     """The table with the columns paper and ratio (ours / paper), empty where nothing is printed.
 
-    models: our graph -> the paper's graph it stands for; vertices: our graph -> its size.
+    models: our graph -> the paper's graph it stands for; vertices: our graph -> its size; defaults: of the parameters
+    of the problem's instance.
     """
     printed = published.experiments.get(experiment)
     papers, ratios = [], []
     for row in table.to_dict("records"):
-        value = None if printed is None else _printed_value(printed, row, models.get(row["graph"]))
+        value = None if printed is None else _printed_value(printed, row, models.get(row["graph"]), defaults)
         papers.append(value)
         sized = value and _same_size(row["graph"], published, models, vertices)
         ratios.append(row["ours"] / value if sized else None)
@@ -76,12 +88,18 @@ def beside_ours(
     return table.assign(paper=pd.array(papers, "Float64"), ratio=pd.array(ratios, "Float64"))
 
 
-def _printed_value(printed: Printed, row: Mapping[str, Any], model: str | None) -> float | None:
-    seen = {**row, "models": model}
+def _printed_value(
+    printed: Printed, row: Mapping[str, Any], model: str | None, defaults: Mapping[str, Any]
+) -> float | None:
+    seen = {**defaults, **row, "models": model}
     for entry in printed.quantities:
-        if all(seen.get(key) == wanted for key, wanted in entry if key != "value"):
+        if _fits(seen, {**defaults, **printed.instance, **entry.model_dump(exclude={"value"})}):
             return entry.value
     return None
+
+
+def _fits(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    return all(value == ANY or seen.get(key) == value for key, value in wanted.items())
 
 
 def _same_size(graph: str, published: Published, models: Mapping[str, str], vertices: Mapping[str, int]) -> bool:
@@ -95,6 +113,7 @@ def printed_points(
     models: Mapping[str, str],
     figure: pd.DataFrame,
     vertices: Mapping[str, int],
+    defaults: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Chart rows of the paper, one for each of our graphs that stands for the paper's; may be empty.
 
@@ -102,12 +121,15 @@ def printed_points(
     """
     printed = published.experiments.get(experiment)
     rows = []
+    measured = figure[[name for name in ("graph", *defaults) if name in figure]].drop_duplicates().to_dict("records")
     for entry in printed.points if printed else []:
         columns = {key: value for key, value in entry.items() if key != "models"}
         if "graph" not in figure:
             rows.append(columns | {"source": PAPER})
             continue
-        standing = [graph for graph in figure["graph"].unique() if models.get(graph) == entry.get("models")]
+        wanted = {key: value for key, value in {**defaults, **printed.instance}.items() if key not in entry}
+        fitting = dict.fromkeys(row["graph"] for row in measured if _fits({**defaults, **row}, wanted))
+        standing = [graph for graph in fitting if models.get(graph) == entry.get("models")]
         for graph in standing:
             same = _same_size(graph, published, models, vertices)
             source = PAPER if same else f"{PAPER}, {readable(published.graphs[entry['models']], 'vertices', 3)}"

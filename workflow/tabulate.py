@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from saitan.files import beside
+from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
@@ -35,8 +36,10 @@ def tabulate(plan: TablePlan) -> None:
     samples = [point.samples for point in plan.points if current(point.samples, point.identity)]
     inputs = Inputs(samples, plan.graphs, read_ceilings(plan.ceilings))
     table, figure = VIEWS[experiment.view](experiment, inputs)
-    table = beside_ours(table, plan.experiment, published, plan.models, vertices)
-    points = printed_points(plan.experiment, published, plan.models, figure, vertices)
+    parameters = problem(experiment.problem).INSTANCE if experiment.problem else {}
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    table = beside_ours(table, plan.experiment, published, plan.models, vertices, defaults)
+    points = printed_points(plan.experiment, published, plan.models, figure, vertices, defaults)
     figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
     units = {"seconds": "s", "mean_seconds": "s"}
     units |= {name: metric.unit for name, metric in metrics_of(experiment.problem).items() if metric.unit}

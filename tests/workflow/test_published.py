@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from samples import seconds, write_samples
 
+from saitan.problem import problem
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
 from saitan.workflow.samples import described
@@ -30,7 +31,13 @@ PRINTED = {
                 {"models": "kanto", "quantity": "none", "value": 0},
             ],
             "points": [{"models": "kanto", "x": 1, "y": 2}, {"models": "bay", "x": 3, "y": 4}],
-        }
+        },
+        "dense": {
+            "origin": "Somebody, Fig 2",
+            "instance": {"size": "any", "dtype": "int32"},
+            "quantities": [{"models": "kanto", "quantity": "time", "n": 32, "value": 4}],
+            "points": [{"models": "kanto", "n": 32, "y": 4}],
+        },
     },
 }
 MODELS = {"ours": "kanto", "sister": "kanto", "small": "kanto", "shore": "bay"}
@@ -41,9 +48,13 @@ def row(graph, variant="adaptive", quantity="time", **more):
     return {"graph": graph, "variant": variant, "quantity": quantity, "ours": 2.0, **more}
 
 
-def beside(*rows):
+# Of an instance's parameters.
+DEFAULTS = {"sources": 0, "n": 16, "size": 1, "dtype": "float32"}
+
+
+def beside(*rows, experiment="fig"):
     published = Published.model_validate(PRINTED)
-    table = beside_ours(pd.DataFrame(rows), "fig", published, MODELS, VERTICES)
+    table = beside_ours(pd.DataFrame(rows), experiment, published, MODELS, VERTICES, DEFAULTS)
     return [
         (None if pd.isna(paper) else paper, None if pd.isna(r) else r) for paper, r in table[["paper", "ratio"]].values
     ]
@@ -53,6 +64,24 @@ def test_every_key_of_a_printed_number_must_fit_and_the_first_that_does_counts()
     assert beside(
         row("ours"), row("ours", "conventional"), row("ours", quantity="phases"), row("shore", "any"), row("alien")
     ) == [(4, 0.5), (None, None), (None, None), (10, 0.2), (None, None)]
+
+
+def test_a_printed_number_is_of_the_whole_answer():
+    assert beside(row("ours", sources=32), row("ours", sources=0)) == [(None, None), (4, 0.5)]
+    published = Published.model_validate(PRINTED)
+    figure = pd.DataFrame({"graph": ["ours", "sister", "sister"], "sources": [32, 32, 0], "x": 1})
+    points = printed_points("fig", published, MODELS, figure, VERTICES, DEFAULTS)
+    assert points["graph"].to_list() == ["sister"]
+
+
+def test_a_printed_number_names_other_parameters_that_it_is_of():
+    like = {"n": 32, "size": 9, "dtype": "int32", "sources": 0}
+    rows = [row("ours", **(like | other)) for other in ({}, {"dtype": "float32"}, {"n": 16}, {"sources": 1})]
+    assert beside(*rows, experiment="dense") == [(4, 0.5), (None, None), (None, None), (None, None)]
+    published = Published.model_validate(PRINTED)
+    for other, drawn in (({"n": 16}, 1), ({"dtype": "float32"}, 0), ({"sources": 1}, 0)):
+        figure = pd.DataFrame([{"graph": "ours", **like, **other}])
+        assert len(printed_points("dense", published, MODELS, figure, VERTICES, DEFAULTS)) == drawn
 
 
 def test_a_ratio_is_left_out_where_the_size_differs():
@@ -71,25 +100,27 @@ def test_a_printed_zero_has_no_ratio():
 
 
 def test_an_experiment_of_which_nothing_is_printed():
-    table = beside_ours(pd.DataFrame([row("ours")]), "other", Published.model_validate(PRINTED), MODELS, VERTICES)
+    table = beside_ours(
+        pd.DataFrame([row("ours")]), "other", Published.model_validate(PRINTED), MODELS, VERTICES, DEFAULTS
+    )
     assert table[["paper", "ratio"]].isna().all(axis=None)
 
 
 def test_points_go_to_every_graph_that_stands_for_the_papers():
     published = Published.model_validate(PRINTED)
     figure = pd.DataFrame({"graph": ["ours", "ours", "sister", "alien"], "x": 1})
-    points = printed_points("fig", published, MODELS, figure, VERTICES)
+    points = printed_points("fig", published, MODELS, figure, VERTICES, DEFAULTS)
     point = {"x": 1, "y": 2, "source": "paper"}
     assert points.to_dict("records") == [point | {"graph": "ours"}, point | {"graph": "sister"}]
-    without = printed_points("fig", published, MODELS, pd.DataFrame({"x": [1]}), VERTICES)
+    without = printed_points("fig", published, MODELS, pd.DataFrame({"x": [1]}), VERTICES, DEFAULTS)
     assert without.to_dict("records") == [point, {"x": 3, "y": 4, "source": "paper"}]
-    assert printed_points("other", published, MODELS, figure, VERTICES).empty
+    assert printed_points("other", published, MODELS, figure, VERTICES, DEFAULTS).empty
 
 
 def test_a_point_on_a_graph_of_another_size_says_so():
     published = Published.model_validate({**PRINTED, "graphs": {"kanto": 1427876, "bay": 300}})
     figure = pd.DataFrame({"graph": ["ours", "shore"], "x": 1})
-    points = printed_points("fig", published, MODELS, figure, VERTICES)
+    points = printed_points("fig", published, MODELS, figure, VERTICES, DEFAULTS)
     assert dict(zip(points["graph"], points["source"], strict=True)) == {
         "ours": "paper, 1.43 M vertices",
         "shore": "paper",
@@ -100,6 +131,11 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
     published = read_published(CONFIG / "published.yaml")
     runs = [yaml.safe_load(path.read_text()).get("experiments", {}) for path in CONFIG.glob("*.yaml")]
     assert published.experiments.keys() <= {name for run in runs for name in run}
+    problems = {
+        name: experiment.get("problem") for run in runs for name, experiment in run.items() if "problem" in experiment
+    }
+    for name, printed in published.experiments.items():
+        assert not printed.instance or printed.instance.keys() <= problem(problems[name]).INSTANCE.keys()
     graphs = yaml.safe_load((CONFIG / "graphs.yaml").read_text())
     assert {entry["models"] for entry in graphs.values() if "models" in entry} <= published.graphs.keys()
     for printed in published.experiments.values():
@@ -152,7 +188,7 @@ def test_a_malformed_file_is_one_line(tmp_path, text, says):
 def test_the_same_size_is_within_two_percent(factor):
     size = round(1000 * factor)
     published = Published.model_validate(PRINTED)
-    table = beside_ours(pd.DataFrame([row("ours")]), "fig", published, {"ours": "kanto"}, {"ours": size})
+    table = beside_ours(pd.DataFrame([row("ours")]), "fig", published, {"ours": "kanto"}, {"ours": size}, {})
     assert table["ratio"].isna().iloc[0] == (not 980 <= size <= 1020)
 
 
