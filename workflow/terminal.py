@@ -13,7 +13,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from saitan.workflow.plan import INDEX, RESULTS, VEGA, Plan
+from saitan.workflow.plan import INDEX, VEGA, Plan
+from saitan.workflow.points import RESULTS
 
 # What Snakemake says at every start and for every job it selects.
 _ROUTINE = (
