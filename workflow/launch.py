@@ -17,13 +17,30 @@ import subprocess
 import sys
 from pathlib import Path
 
-from saitan.workflow.step import BEGAN, ERROR, STOPPED, say, say_to_log
+import psutil
+
+from saitan.workflow.step import BEGAN, DONE, ERROR, STOPPED, say, say_to_log
 
 # Seconds that a launcher has to end its ranks before it is killed with them.
 TIMEOUT = 5
-_KILLED = (
-    re.compile(r"process rank (?P<rank>\d+) .*on node (?P<host>\S+) exited on signal (?P<how>\d+)"),
-    re.compile(r"error: (?P<host>\S+): task (?P<rank>\d+): (?P<how>.+)"),
+# How the launchers' own words name a rank, and what is said of it.
+_OF_A_RANK = (
+    (
+        re.compile(r"process rank (?P<rank>\d+) .*on node (?P<host>\S+) exited on signal (?P<how>\d+)"),
+        "rank {rank} on {host} was killed (signal {how})",
+    ),
+    (
+        re.compile(r"error: (?P<host>\S+): task (?P<rank>\d+): (?P<how>.+?)( srun:|$)"),
+        "rank {rank} on {host} was killed ({how})",
+    ),
+    (
+        re.compile(r"process rank (?P<rank>\d+) .*on node (?P<host>\S+) exiting"),
+        "rank {rank} on {host} ended before the others",
+    ),
+    (
+        re.compile(r"Process name: \[\S+,(?P<rank>\d+)\] Exit code: (?P<how>\d+)"),
+        "rank {rank} ended with status {how}",
+    ),
 )
 
 
@@ -41,29 +58,45 @@ def launch(command: list[str], log: Path) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(made, log))
         said = made.communicate()[1]
-    if made.returncode == 0:
+    written = log.read_text(errors="replace").splitlines()
+    if made.returncode == 0 and DONE in written:
         print(said, end="", file=sys.stderr)
         return 0
-    written = log.read_text(errors="replace").splitlines()
+    _end_session(made.pid)
     if line := next((line for line in written if line.startswith(ERROR)), None):
         # What other ranks wrote while they were ended stands behind it.
         if written[-1] != line:
             log.write_text("\n".join([*(other for other in written if other != line), line, ""]))
         print(line, file=sys.stderr)
     else:
-        say_to_log(log, said.rstrip())
+        if said:
+            say_to_log(log, said.rstrip())
         say(log, ERROR + reason(said, made.returncode))
     return 1
 
 
 def reason(said: str, status: int) -> str:
-    """Why a launcher ended with a status, from what it said: the rank that was killed, or its first line."""
-    for pattern in _KILLED:
+    """Why a launcher ended with a status, from what it said: the rank that ended, or its first line."""
+    if status == 0:
+        return "the launcher ended, but no rank did the step: `launcher` must name a program that starts ranks"
+    if status < 0:
+        return f"the launcher was killed (signal {-status})"
+    for pattern, line in _OF_A_RANK:
         if found := pattern.search(" ".join(said.split())):
-            how = f"signal {found['how']}" if found["how"].isdigit() else found["how"].split(" srun:")[0].strip()
-            return f"rank {found['rank']} on {found['host']} was killed ({how})"
+            # What the rank said itself stands before the launcher's words, its reason last.
+            own = re.split(r"^-{9,}$", said, maxsplit=1, flags=re.MULTILINE)[0].strip()
+            why = f": {own.splitlines()[-1]}" if own and "status" in line else ""
+            return line.format(**found.groupdict()) + why
     lines = [line.strip() for line in said.splitlines() if line.strip(" -")]
     return f"the launcher ended with status {status}: {lines[0] if lines else 'it said nothing'}"
+
+
+def _end_session(session: int) -> None:
+    """Kill what a launcher left of its session on this host: where it was killed itself, its ranks go on without it."""
+    for process in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getsid(process) == session:
+                os.kill(process, signal.SIGKILL)
 
 
 def _stop(made: subprocess.Popen, log: Path) -> None:
@@ -72,8 +105,7 @@ def _stop(made: subprocess.Popen, log: Path) -> None:
     try:
         made.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(made.pid, signal.SIGKILL)
+        _end_session(made.pid)
     say_to_log(log, STOPPED)
     os._exit(130)
 

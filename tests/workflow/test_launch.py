@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 from saitan.workflow.launch import launch, main, reason
@@ -53,6 +54,49 @@ def test_of_a_step_that_said_nothing_the_launchers_words_are_kept(tmp_path, capf
     assert (status, lines) == (1, ["----", "no slots", "at all", said])
     assert capfd.readouterr().err == f"{said}\n"
     assert reason("", 7) == "the launcher ended with status 7: it said nothing"
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "-----------\nprterun detected that one or more processes exited with non-zero status,\nthus causing"
+            " the job to be terminated. The first process to do so was:\n\n   Process name: [prterun-a1-31@1,12]\n"
+            "   Exit code:    3\n-----------\n",
+            "rank 12 ended with status 3",
+        ),
+        (
+            "Traceback (most recent call last):\n  ...\nImportError: no module\n-----------\nmpirun detected that"
+            " one or more processes exited.\n\n  Process name: [[31275,1],0]\n  Exit code:    1\n-----------\n",
+            "rank 0 ended with status 1: ImportError: no module",
+        ),
+        (
+            "-----------\nprterun has exited due to process rank 1 with PID 12186 on node a1 exiting\nimproperly.",
+            "rank 1 on a1 ended before the others",
+        ),
+    ],
+)
+def test_a_rank_that_ends_too_soon_is_named(said, line):
+    assert reason(said, 1) == line
+
+
+def test_a_launcher_that_starts_nothing_is_no_success(tmp_path, capfd):
+    status, lines = started(tmp_path, "pass")
+    said = "error: the launcher ended, but no rank did the step: `launcher` must name a program that starts ranks"
+    assert (status, lines) == (1, [said]) and capfd.readouterr().err == f"{said}\n"
+
+
+def test_ranks_of_a_launcher_that_is_killed_end_with_it(tmp_path):
+    """A rank has a process group of its own, as Open MPI gives it one."""
+    ranks = "subprocess.Popen(['sleep', '60'], process_group=0, stderr=subprocess.DEVNULL)"
+    status, lines = started(
+        tmp_path,
+        f"import os, subprocess; print({ranks}.pid, file=log); log.close(); os.kill(os.getpid(), 9)",
+    )
+    rank, said = lines
+    assert (status, said) == (1, "error: the launcher was killed (signal 9)")
+    psutil.wait_procs([psutil.Process(int(rank))] if psutil.pid_exists(int(rank)) else [], timeout=10)
+    assert not psutil.pid_exists(int(rank)) or psutil.Process(int(rank)).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
