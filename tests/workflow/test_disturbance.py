@@ -11,11 +11,12 @@ from saitan.workflow.disturbance import CLOCK_MOVED, Clock, Disturbance, Others,
 
 
 def test_others_are_what_this_process_did_not_use(monkeypatch):
-    times = iter([(0.0, 10.0, 1.0), (2.0, 13.0, 2.0), (2.1, 14.0, 2.0), (4.0, 15.0, 4.0)])
+    times = iter([(0.0, 10.0, 1.0), (2.0, 13.0, 2.0), (2.1, 14.0, 2.0), (4.0, 16.0, 2.5), (6.0, 17.0, 4.5)])
     monkeypatch.setattr(Others, "_now", lambda self: next(times))
     others = Others(Ranks())
     assert others.load() == pytest.approx((3 - 1) / 2)
     assert others.load() is None, "a tenth of a second says nothing"
+    assert others.load() == pytest.approx((3 - 0.5) / 2), "and is part of what follows"
     assert others.load() == 0.0, "never less than none"
 
 
@@ -30,7 +31,7 @@ def test_the_watch_of_the_cores(monkeypatch):
 
 def test_the_watch_of_the_clock(monkeypatch):
     # At the start, after each of two answers of four rounds; a reading also begins the next round.
-    readings = iter([1980, 1980, 1965, 1700, 1980, 1980, 1980, 1980, 1930])
+    readings = iter([1980, 1980, 1965, 1980, 1700, 1700, 1700, 1700, 1660])
     monkeypatch.setattr(disturbance, "device_clock", lambda: Clock(lambda: next(readings)))
     watch, verdicts = Watch("cuda", Ranks()), []
     for _ in range(4):
@@ -39,7 +40,16 @@ def test_the_watch_of_the_clock(monkeypatch):
         verdicts.append(watch.verdict())
     moved = "the clock of the GPU moved"
     said = Disturbance(moved, f"{moved} between 1700 and 1980 MHz")
-    assert verdicts == [True, said, True, True] and 1980 - 1930 < CLOCK_MOVED * 1980 < 1980 - 1900
+    assert verdicts == [True, said, True, True] and 1700 - 1660 < CLOCK_MOVED * 1700 < 1700 - 1640
+
+
+def test_a_clock_has_moved_beyond_its_share():
+    assert CLOCK_MOVED * 2000 == 60
+    for low, moved in ((1941, None), (1940, None), (1939, (1939, 2000))):
+        readings = iter([2000, low])
+        clock = Clock(lambda readings=readings: next(readings))
+        clock.look()
+        assert clock.moved() == moved
 
 
 def test_a_slow_reader_is_asked_seldom(monkeypatch):

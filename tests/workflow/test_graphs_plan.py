@@ -1,6 +1,7 @@
 """What the rules ask about graphs: arguments of fetch, inputs, and which graphs are out of reach."""
 
 import json
+import os
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,6 +155,11 @@ def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_rea
     ]:
         entries = CATALOGUE.validate_python({"hidden": {**hidden, **changes}})
         assert bool(absent_data(SimpleNamespace(mirror=None), entries, {})) == absent
+    # Converted without options.
+    plain = CATALOGUE.validate_python({"hidden": {**hidden, "drop_loops": False}})
+    converted(plain, tmp_path)
+    assert absent_data(SimpleNamespace(mirror=None), plain, {}) == {}
+    assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
     (tmp_path / "results/graphs/hidden/vertices.parquet").write_bytes(b"no parquet")
     assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
 
@@ -179,7 +185,18 @@ def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     file.write_text("p tw 2 1\n2 1\n")
-    assert known() != first
+    changed, second = file.stat().st_mtime_ns, known()
+    assert second != first
+    # One of another size, or in another folder, that says the same time.
+    file.write_text("p tw 3 1\n2 1 \n")
+    os.utime(file, ns=(changed, changed))
+    third = known()
+    assert third not in (first, second)
+    another = tmp_path / "another"
+    another.mkdir()
+    (another / file.name).write_text("p tw 4 1\n2 1 \n")
+    os.utime(another / file.name, ns=(changed, changed))
+    assert known(another) not in (first, second, third)
     # Without the folder it is the content of the converted graph, whatever the folder has by now.
     assert known(None) == {}
     made = converted(ENTRIES, tmp_path)
@@ -192,3 +209,7 @@ def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):
     for record in ("no JSON", "[]", '["hidden.gr"]', "7", '{"hidden.gr": 7}'):
         KNOWN.write_text(record)
         assert known()["hidden"].startswith("unreadable")
+    # Nor is it taken for the one that could not be read before.
+    before = known()
+    os.utime(file, ns=(1, 1))
+    assert known() != before

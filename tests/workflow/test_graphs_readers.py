@@ -1,5 +1,6 @@
 """Files of graphs that are right, of every format and compression."""
 
+import hashlib
 import io
 
 import numpy as np
@@ -245,3 +246,5 @@ def test_a_mark_of_utf_8_is_no_part_of_a_text(tmp_path, text, suffix):
         other.targets.tolist(),
         other.sources.tolist(),
     )
+    # Of the whole content.
+    assert other.metadata["checksum"] == hashlib.sha256(b"\xef\xbb\xbf" + text).hexdigest()

@@ -201,7 +201,7 @@ def test_bad_coordinates_are_named(write, content, message):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path, suffix):
+def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path, monkeypatch, suffix):
     rng = np.random.default_rng(1)
     rows = "".join(f"a {u} {v} {w}\n" for u, v, w in rng.integers(1, 5000, (20_000, 3)))
     whole = COMPRESS[suffix](f"p sp 5000 20000\n{rows}".encode())
@@ -215,6 +215,9 @@ def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path,
     assert "\n" not in message
     line = int(message.removeprefix(f"{path}: line ").partition(":")[0])
     assert 8_000 < line < 12_000
+    monkeypatch.setattr("saitan.workflow.graphs.streams._readable_lines", lambda *_: 41)
+    with pytest.raises(Failure, match=r"line 42: the .* stream is truncated"):
+        read_graph_file(path, "dimacs")
 
 
 SUFFIXES = [suffix for suffix in COMPRESS if suffix]

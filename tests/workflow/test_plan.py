@@ -29,6 +29,7 @@ def test_a_point_for_every_choice_and_its_path_says_which():
         for graph in ("grid", "ring")
         for point in ("adaptive/threshold_up~10", "adaptive/threshold_up~100", "conventional/default")
     }
+    assert len({point.answers for point in plan().points}) == 6
     product = plan(TROPICAL, variants={"fast": {"reuse": [True, False]}}, instance={"n": [32], "by": "tile"})
     assert samples(product) == {
         f"results/run/samples/tiny/cpu/no-graph/fast/n~32,by~tile,reuse~{reuse}.parquet" for reuse in (True, False)

@@ -60,6 +60,9 @@ def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
     codes = [plan().query_code("sssp"), plan().query_code("tropical")]
     edited("saitan.tropical.instances")
     assert plan().query_code("sssp") == codes[0] and plan().query_code("tropical") != codes[1]
+    # References are other people's solvers', which no measurement calls.
+    edited("saitan.sssp.peers")
+    assert plan().query_code("sssp") != codes[0]
 
 
 def test_peers_and_the_fast_modules_are_their_variants_alone(edited):

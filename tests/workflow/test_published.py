@@ -262,6 +262,8 @@ def test_a_table_has_no_rows_of_samples_of_another_configuration(tmp_path):
     # By hand: the file of one point in the place of another.
     shutil.copy(tmp_path / "conventional", tmp_path / "adaptive")
     assert shown(plan) == [("conventional", 1.0)]
+    write_samples(tmp_path / "adaptive", seconds(2.0), variant="adaptive", identity="")
+    assert shown(plan) == [("conventional", 1.0)]
     # All that is left is of another configuration.
     assert shown(plan.model_copy(update={"points": plan.points[1:]})) == []
 

@@ -21,6 +21,7 @@ from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
 from saitan.workflow.step import Failure, add_ranks, progress, run_step, save_one_at_a_time, say
+from saitan.workflow.step import _give_up as give_up
 
 
 @pytest.fixture
@@ -86,6 +87,21 @@ def test_a_defect_prints_its_traceback_first(step):
 def test_a_step_that_succeeds_says_nothing_and_empties_an_older_log(step):
     step(raising(Failure("before")))
     assert step(lambda arguments: None) == (0, [], ["done"])
+
+
+def test_the_leading_rank_says_that_a_step_is_done(step, monkeypatch):
+    for rank, said in ((0, ["done"]), (1, [])):
+        monkeypatch.setattr("saitan.ranks.current", lambda rank=rank: Ranks(rank=rank, size=2))
+        assert step(lambda arguments: None) == (0, [], said)
+
+
+def test_the_first_rank_that_fails_says_why(tmp_path, monkeypatch):
+    for rank, why in ((1, "no memory"), (0, "the other one is gone")):
+        monkeypatch.setattr("saitan.ranks.current", lambda rank=rank: Ranks(rank=rank, size=2))
+        with pytest.raises(SystemExit):
+            give_up(tmp_path / "log", why)
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith("error: rank 1 of 2 on ") and line.endswith(": no memory")
 
 
 def started(tmp_path, code):
@@ -178,7 +194,7 @@ def test_a_cache_that_is_named_is_taken(monkeypatch):
 )
 def test_a_rank_has_its_share_of_the_cores_of_its_host(monkeypatch, ranks, each, cores):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    monkeypatch.setattr("saitan.ranks.join", lambda size: Ranks(size=size, together=size))
+    monkeypatch.setattr("saitan.ranks.join", lambda size: Ranks(size=size + 5, together=size))
     parser = argparse.ArgumentParser()
     parser.add_argument("--cores", type=int)
     add_ranks(parser)
@@ -208,7 +224,11 @@ def test_another_code_is_another_cache(tmp_path, monkeypatch):
     before = cache_of(monkeypatch, code)
     assert cache_of(monkeypatch, code) == before
     (code / "a.py").write_text("x = 2\n")
-    assert cache_of(monkeypatch, code) != before
+    after = cache_of(monkeypatch, code)
+    assert after != before
+    (code / "problem").mkdir()
+    (code / "problem/b.py").write_text("x = 1\n")
+    assert cache_of(monkeypatch, code) not in (before, after)
 
 
 def test_two_signatures_saved_at_once_by_two_processes_keep_a_file_each(tmp_path, monkeypatch):

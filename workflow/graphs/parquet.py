@@ -174,7 +174,7 @@ def _stretch(file: pq.ParquetFile, name: str, first: int, last: int) -> Iterator
                 if begin >= last:
                     break
                 skipped = max(0, first - begin)
-                values = batch.column(0).to_numpy(zero_copy_only=False)[skipped : max(0, last - begin)]
+                values = batch.column(0).to_numpy(zero_copy_only=False)[skipped : last - begin]
                 if len(values):
                     yield begin + skipped, values
                 begin += len(batch)
