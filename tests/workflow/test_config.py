@@ -73,6 +73,8 @@ def test_the_rules_names_are_reserved():
         ({"experiments": {}}, "experiments: dictionary should have at least 1 item after validation, not 0, not {}"),
         ({"experiments": None}, "experiments: input should be a valid dictionary, not null"),
         ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary or instance of Experiment"),
+        ({"experiments": {"a": {"view": "graphs", "graphs": ["tiny"]}}}, "experiments.a.title: field required"),
+        ({"experiments": {"a": {"titel": "A"}}}, "experiments.a.titel: unknown key 'titel'; did you mean 'title'?"),
         (
             {"experiments": {"a-b": EXPERIMENT}},
             "experiments: 'a-b' is no name: up to 100 letters, digits and underscores",
