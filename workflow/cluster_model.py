@@ -4,12 +4,13 @@
     mpirun -n 8 python -m saitan.workflow.cluster_model measure --ranks 8 --scale 19 --out results/model
     python -m saitan.workflow.cluster_model draw results/model
 
-`measure` searches a Kronecker graph with the variant `cluster` and writes <backend>-<ranks>-<scale>.json: what
-every level took, and .npz: the levels of all vertices, of which `draw` counts what was looked at and sent. It fits a
-model to all points of a backend (saitan.bfs.cluster_model), says how far it is from each of them, and writes model.csv
-and model.svg: the nodes of the paper's Fig 9 (which prints no numbers; 2^23 vertices each, processes as in its Table 2)
-on the CPU, 2^24 vertices a GPU on GPUs, beside what was published of as many. Network: that of the ranks measured
-unless given.
+`measure` searches a Kronecker graph with the variant `cluster`, on the CPU with a core a rank, and writes
+<backend>-<ranks>-<scale>.json: what every level took, and .npz: the levels of all vertices, of which `draw` counts what
+was looked at and sent. It fits a model to all points of a backend (saitan.bfs.cluster_model), says how far it is from
+each of them, and writes model.csv and model.svg: the nodes of the paper's Fig 9 (which prints no numbers; 2^23 vertices
+each, processes as in its Table 2) on the CPU, 2^24 vertices a GPU on GPUs, beside what was published of as many.
+Network: that of the ranks measured unless given. Points of more ranks than cores or GPUs are left out: the model knows
+nothing of ranks that take turns.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import set_num_threads
 
 from saitan import bfs, ranks
 from saitan.bfs.cluster_count import Counted, count
@@ -30,6 +32,7 @@ from saitan.bfs.partition import PROCESSES
 from saitan.errors import Unavailable
 from saitan.files import beside
 from saitan.generators import GENERATORS
+from saitan.workflow.measure import crowded_by
 from saitan.workflow.step import ERROR
 
 SEED = 1
@@ -43,6 +46,8 @@ PUBLISHED_GPUS, PUBLISHED_TEPS = 8192, 410e12
 def measure(arguments: argparse.Namespace) -> None:
     """One point, on all ranks."""
     joined = ranks.join(arguments.ranks) if arguments.ranks > 1 else ranks.current()
+    if arguments.backend == "cpu":
+        set_num_threads(1)
     graph = GENERATORS["kronecker"](scale=arguments.scale, seed=SEED)
     solver = bfs.prepare(graph, "cluster", arguments.backend)
     roots = bfs.queries(graph, arguments.roots, SEED)
@@ -51,12 +56,13 @@ def measure(arguments: argparse.Namespace) -> None:
         solver.run(root)
     searches, levels = zip(*(_search(solver, root) for root in roots), strict=True)
     point = {"backend": arguments.backend, "ranks": joined.size, "scale": arguments.scale}
+    about = {"told": solver.told, "crowded": crowded_by(arguments.backend, joined, 1)}
     if joined.leads:
         arguments.out.mkdir(parents=True, exist_ok=True)
         name = "-".join(str(value) for value in point.values())
         with beside(arguments.out / f"{name}.npz") as part, part.open("wb") as file:
             np.savez_compressed(file, levels=np.stack(levels).astype(np.int8))
-        _write(arguments.out / f"{name}.json", json.dumps(point | {"told": solver.told, "searches": searches}))
+        _write(arguments.out / f"{name}.json", json.dumps(point | about | {"searches": searches}))
     solver.close()
 
 
@@ -88,7 +94,13 @@ def _counts(point: dict[str, Any], processes: int, told: bool = False) -> list[C
 
 
 def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | None) -> list[dict[str, Any]]:
-    """Rows of the table, of one backend: every point measured and modelled, then those that are only modelled."""
+    """Rows of the table, of one backend: every point measured and modelled, then those that are only modelled.
+
+    Raises ValueError without a point whose ranks have a core or GPU each.
+    """
+    points = [point for point in points if not point["crowded"]]
+    if not points:
+        raise ValueError("no point has ranks with a core or GPU each, to which a model could be fitted")
     counts = [_counts(point, point["ranks"], point["told"]) for point in points]
     fitted = [
         (counted, search["seconds"], *(np.array(search[name]) for name in ("compute", "communication")))
@@ -135,6 +147,9 @@ def draw(arguments: argparse.Namespace) -> None:
     points = [_read(path) for path in sorted(arguments.folder.glob("*.json"))]
     if not points:
         sys.exit(f"{ERROR}{arguments.folder} holds no points: `measure --out {arguments.folder}` writes them")
+    for point in points:
+        if point["crowded"]:
+            print(f"{point['backend']} {point['ranks']} x, scale {point['scale']}: left out, {point['crowded']}")
     rows = []
     latency, rate = (a and a * unit for a, unit in ((arguments.latency_us, 1e-6), (arguments.rate_gb, 1e9)))
     for backend in sorted({point["backend"] for point in points}):

@@ -87,7 +87,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
             ranked = f"which solvers of {settings['problem']} are ranked by"
             raise Failure(f"{settings['variant']} gives no {headline}, {ranked}")
-        if crowded := _crowded(settings["backend"], ranks, arguments.cores):
+        if crowded := crowded_by(settings["backend"], ranks, arguments.cores):
             sampled.disturbed.append(crowded)
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
         return sampled, costs
@@ -112,7 +112,7 @@ def _cores(ranks: Ranks, each: int) -> int:
     return round(sum(ranks.each(min(each, there / ranks.together))))
 
 
-def _crowded(backend: str, ranks: Ranks, each: int) -> str | None:
+def crowded_by(backend: str, ranks: Ranks, each: int) -> str | None:
     """What is to be said where the ranks of some host take more GPUs, or cores on the CPU, than it has."""
     if backend == "cuda":
         from pycuda.driver import Device

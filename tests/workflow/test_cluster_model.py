@@ -5,17 +5,22 @@ import json
 import sys
 
 import pytest
+from numba import get_num_threads, set_num_threads
 
 from saitan.workflow import cluster_model
 
 
 @pytest.fixture
 def run(monkeypatch):
+    """The command, which takes one core; other tests have theirs again."""
+    threads = get_num_threads()
+
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["cluster_model", *map(str, arguments)])
         cluster_model.main()
 
-    return call
+    yield call
+    set_num_threads(threads)
 
 
 def test_points_are_measured_and_drawn(tmp_path, run, capsys):
@@ -50,6 +55,23 @@ def test_gpus_stand_beside_what_was_published(tmp_path, run):
     assert list(modelled) == list(published) == [8, 32, 128, 512, 2048, 8192]
     assert published[8192] == 410e12 and published[8] == pytest.approx(8 * 50e9, rel=0.01)
     assert "published: 50 GTEPS a GPU on 8,192 H100" in (tmp_path / "model.svg").read_text()
+
+
+def test_ranks_that_take_turns_on_a_core_are_no_part_of_the_model(tmp_path, run, capsys):
+    run("measure", "--ranks", 1, "--scale", 8, "--roots", 1, "--out", tmp_path)
+    path = tmp_path / "cpu-1-8.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"crowded": "8 ranks of 1 cores on 2"}))
+    with pytest.raises(SystemExit):
+        run("draw", tmp_path)
+    assert (
+        capsys.readouterr().err
+        == "error: no point has ranks with a core or GPU each, to which a model could be fitted\n"
+    )
+    run("measure", "--ranks", 1, "--scale", 9, "--roots", 1, "--out", tmp_path)
+    run("draw", tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "cpu 1 x, scale 8: left out, 8 ranks of 1 cores on 2"
+    assert [line.split(":")[0] for line in said[1:]] == ["cpu 1 x, 512 vertices"]
 
 
 def test_a_folder_without_points_is_one_line(tmp_path, run):

@@ -25,7 +25,7 @@ from saitan.workflow import queries
 from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import read_array
-from saitan.workflow.measure import _cores, _crowded, main, measure, write_samples
+from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
 from saitan.workflow.step import Failure
@@ -224,9 +224,9 @@ def test_ranks_that_take_more_cores_than_there_are_disturb_each_other(
 ):
     monkeypatch.setattr("os.cpu_count", lambda: there)
     monkeypatch.setattr(Pair, "theirs", theirs)
-    assert _crowded("cpu", Pair(), each) == says
+    assert crowded_by("cpu", Pair(), each) == says
     monkeypatch.setattr("saitan.workflow.measure.current", Pair)
-    monkeypatch.setattr("saitan.workflow.measure._crowded", lambda backend, ranks, cores: says)
+    monkeypatch.setattr("saitan.workflow.measure.crowded_by", lambda backend, ranks, cores: says)
     monkeypatch.setattr(Pair, "theirs", False)
     measured(inputs, tmp_path / "a.parquet", max_rounds=1, ranks=2)
     assert (says in about(tmp_path / "a.parquet")["disturbed"]) == (says is not None)
@@ -237,7 +237,7 @@ def test_ranks_that_share_a_gpu_are_said(monkeypatch, there, says):
     device = SimpleNamespace(count=lambda: there)
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "pycuda.driver", SimpleNamespace(Device=device))
-    assert _crowded("cuda", Pair(), 1000) == says
+    assert crowded_by("cuda", Pair(), 1000) == says
 
 
 def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(inputs, tmp_path, monkeypatch, capsys):
