@@ -14,6 +14,10 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
     An arc is tight if it and the shortest path on from its end are as long as the shortest path from its beginning. The
     search is depth first, as arcs of weight 0 may form a cycle of tight arcs.
     """
+    if closure[target, target] != 0:
+        raise ValueError(f"entry ({target}, {target}) is not 0: the closure is not that of this matrix")
+    if closure[target, target] != 0:
+        raise ValueError(f"entry ({target}, {target}) is not 0: the closure is not that of this matrix")
     left = mirrored(closure[:, target], semiring).astype(np.float64)
     finite = closure[:, target] != infinity(a.dtype, semiring)
     if source == target or not finite[source]:

@@ -113,6 +113,8 @@ def test_path_through_a_circle_of_zeros_and_what_it_refuses():
         tropical.path(a, closed[:4], 0, 1)
     with pytest.raises(ValueError, match="the closure is not that of this matrix"):
         tropical.path(a, closed * 2, 0, 3)
+    with pytest.raises(ValueError, match=r"^entry \(3, 3\) is not 0: the closure is not that of this matrix$"):
+        tropical.path(a, closed + 1, 0, 3)
 
 
 def test_paths_of_sums_that_round():

@@ -12,6 +12,7 @@ import saitan
 from saitan.graph import GraphError
 from saitan.workflow.graphs import formats
 from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
+from saitan.workflow.graphs.streams import chunks
 from saitan.workflow.step import Failure
 
 DIMACS = "c test\np sp 3 3\na 1 2 5\na 2 3 6\n{}\n"
@@ -218,6 +219,31 @@ def test_a_damaged_compressed_file_is_named_with_the_line_it_breaks_at(tmp_path,
     monkeypatch.setattr("saitan.workflow.graphs.streams._readable_lines", lambda *_: 41)
     with pytest.raises(Failure, match=r"line 42: the .* stream is truncated"):
         read_graph_file(path, "dimacs")
+
+
+EDGES, MORE = b"0 1\n" * 1000, b"1 2\n" * 1000
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("after", [b"garbage", b"\xfd7zXZ\x00", b"\xfd", b"<html>"])
+def test_what_follows_a_compressed_stream_is_read_or_refused(tmp_path, suffix, after):
+    path = tmp_path / f"edges.txt{suffix}"
+    streams = COMPRESS[suffix](EDGES), COMPRESS[suffix](MORE)
+    path.write_bytes(b"".join(streams))
+    assert read_graph_file(path, "snap").m == 2000
+    for end in (after, b"x" + streams[1][1:], streams[1][:-4]):
+        path.write_bytes(streams[0] + end)
+        with pytest.raises(Failure, match="stream is truncated or damaged from here on"):
+            read_graph_file(path, "snap")
+
+
+@pytest.mark.parametrize("size", [1, 7, 256, 1 << 20])
+def test_streams_of_xz_may_have_zeros_between_them_and_after(tmp_path, monkeypatch, size):
+    monkeypatch.setattr("saitan.workflow.graphs.streams._CHUNK", size)
+    path = tmp_path / "edges.txt.xz"
+    one, other = COMPRESS[".xz"](EDGES), COMPRESS[".xz"](MORE)
+    path.write_bytes(one + bytes(4) + other + COMPRESS[".xz"](b"") + bytes(8))
+    assert b"".join(chunks(path)) == EDGES + MORE and max(map(len, chunks(path))) <= size
 
 
 SUFFIXES = [suffix for suffix in COMPRESS if suffix]

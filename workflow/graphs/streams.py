@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from saitan.workflow.step import Failure
 
@@ -28,16 +29,33 @@ _BEGINS = {
 _UTF8 = b"\xef\xbb\xbf"
 
 
-def _open(path: Path, suffix: str) -> BinaryIO:
-    """The decompressed content. Reading raises OSError, EOFError or lzma.LZMAError."""
-    if suffix == ".xz":
-        return lzma.open(path)
-    raw = path.open("rb")
-    if suffix not in _CODECS:
-        return raw
-    import pyarrow
+def _pieces(path: Path, suffix: str, size: int) -> Iterator[bytes]:
+    """The decompressed content in pieces of at most `size`. Raises OSError, EOFError or lzma.LZMAError."""
+    with path.open("rb") as raw:
+        if suffix == ".xz":
+            yield from filter(None, _unpacked_xz(raw, size))
+            return
+        stream: Any = raw
+        if suffix in _CODECS:
+            import pyarrow
 
-    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), _CODECS[suffix])
+            stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), _CODECS[suffix])
+        yield from iter(lambda: stream.read(size), b"")
+
+
+def _unpacked_xz(raw: BinaryIO, size: int) -> Iterator[bytes]:
+    """All streams of a file; lzma.open ends without a word at padding after one, and at what is damaged there."""
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    while packed := raw.read(size):
+        while packed or not (decoder.needs_input or decoder.eof):
+            if decoder.eof:
+                if not (packed := packed.lstrip(b"\0")):
+                    break
+                decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            yield decoder.decompress(packed, size)
+            packed = decoder.unused_data
+    if not decoder.eof:
+        raise EOFError("the file ends before its last stream does")
 
 
 def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
@@ -48,26 +66,26 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
     suffix = path.suffix if suffix is None else suffix
     if suffix in _MAGIC and not _begin(path):
         raise Failure(f"{path}: the file is empty")
-    with _open(path, suffix) as stream:
-        while True:
-            try:
-                chunk = stream.read(_CHUNK)
-            except (OSError, EOFError, lzma.LZMAError) as error:
-                if isinstance(error, OSError) and error.errno:
-                    raise
-                if not _begin(path).startswith(_MAGIC[suffix]):
-                    raise Failure(
-                        f"{path}: its name ends in {suffix}, but its content is nothing of that kind: fetch the whole "
-                        "file again, or name it for what it is"
-                    ) from error
-                line = 1 + _readable_lines(path, suffix)
+    pieces = _pieces(path, suffix, _CHUNK)
+    while True:
+        try:
+            piece = next(pieces, b"")
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise
+            if not _begin(path).startswith(_MAGIC[suffix]):
                 raise Failure(
-                    f"{path}: line {line}: the {suffix[1:]} stream is truncated or damaged from here on "
-                    f"({error}): fetch the whole file again"
+                    f"{path}: its name ends in {suffix}, but its content is nothing of that kind: fetch the whole "
+                    "file again, or name it for what it is"
                 ) from error
-            if not chunk:
-                return
-            yield chunk
+            line = 1 + _readable_lines(path, suffix)
+            raise Failure(
+                f"{path}: line {line}: the {suffix[1:]} stream is truncated or damaged from here on "
+                f"({error}): fetch the whole file again"
+            ) from error
+        if not piece:
+            return
+        yield piece
 
 
 def _begin(path: Path) -> bytes:
@@ -78,12 +96,10 @@ def _begin(path: Path) -> bytes:
 def _readable_lines(path: Path, suffix: str) -> int:
     """Whole lines before the point where decompression fails, found by reading in small steps."""
     lines = 0
-    with _open(path, suffix) as stream:
-        while True:
-            try:
-                lines += stream.read(256).count(b"\n")
-            except (OSError, EOFError, lzma.LZMAError):
-                return lines
+    with contextlib.suppress(OSError, EOFError, lzma.LZMAError):
+        for piece in _pieces(path, suffix, 256):
+            lines += piece.count(b"\n")
+    return lines
 
 
 def begun(path: Path, content: bytes) -> bytes:
