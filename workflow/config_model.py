@@ -87,6 +87,12 @@ class Figure(Model):
     def _one_is_a_list(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
+    @model_validator(mode="after")
+    def _a_title_a_panel(self) -> Figure:
+        if self.y_title and len(self.y_title) > len(self.y):
+            raise ValueError(f"y_title names {len(self.y_title)} panels, and y has {len(self.y)}")
+        return self
+
 
 class Experiment(Model):
     """One table and figure: graphs, the variants that run on them, and how it is shown."""
@@ -155,6 +161,11 @@ class Experiment(Model):
             raise ValueError("variants need a `problem`")
         if self.view in ("summary", "rivals", "phases", "phase_cdf") and not self.variants:
             raise ValueError(f"view {self.view} needs `variants`")
+        for key in ("instance", "keep", "ranks"):
+            if getattr(self, key) and not self.variants:
+                raise ValueError(f"{key} needs `variants`")
+        if self.cores_per_rank and not self.ranks:
+            raise ValueError("cores_per_rank needs `ranks`")
         if self.view in ("graphs", "weights") and not self.graphs:
             raise ValueError(f"view {self.view} needs `graphs`")
         if self.graphs and self.arrays:
@@ -207,4 +218,12 @@ class Config(Model):
 def _lists(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return {} if values is None else values
-    return {key: value if isinstance(value, list) else [value] for key, value in values.items()}
+    return {
+        key: [_number(one) for one in (value if isinstance(value, list) else [value])] for key, value in values.items()
+    }
+
+
+def _number(value: Any) -> Any:
+    """The number that people mean by 1e-6, which is a text in YAML 1.1: it wants 1.0e-6."""
+    meant = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
+    return float(value) if meant else value

@@ -16,8 +16,6 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
     """
     if closure[target, target] != 0:
         raise ValueError(f"entry ({target}, {target}) is not 0: the closure is not that of this matrix")
-    if closure[target, target] != 0:
-        raise ValueError(f"entry ({target}, {target}) is not 0: the closure is not that of this matrix")
     left = mirrored(closure[:, target], semiring).astype(np.float64)
     finite = closure[:, target] != infinity(a.dtype, semiring)
     if source == target or not finite[source]:

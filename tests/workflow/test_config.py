@@ -202,6 +202,14 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"measure": {"spread": "x"}}, '.measure.spread: input should be float or int, not "x"'),
         ({"figure": {"mark": "pie", "x": "a", "y": "b"}}, ".figure.mark: input should be 'line', 'step', 'point' or"),
         ({"figure": {"mark": "bar", "y": "b"}}, ".figure.x: field required"),
+        (
+            {"figure": {"mark": "bar", "x": "a", "y": "b", "y_title": ["c", "d"]}},
+            ".figure: y_title names 2 panels, and y",
+        ),
+        ({"cores_per_rank": 2}, ": cores_per_rank needs `ranks`"),
+        ({"view": "graphs", "variants": {}, "instance": {"n": 3}}, ": instance needs `variants`"),
+        ({"view": "graphs", "variants": {}, "keep": ["distances"]}, ": keep needs `variants`"),
+        ({"view": "weights", "variants": {}, "ranks": [2]}, ": ranks needs `variants`"),
         ({"figure": {"mark": "bar", "x": "a", "y": []}}, ".figure.y: list should have at least 1 item"),
         ({"figure": {"mark": "bar", "x": "a", "y": "b", "colour": "c"}}, "'colour'; did you mean 'color'?"),
     ],
@@ -279,6 +287,17 @@ def test_those_that_go_together_are_taken(problem, data, instance):
     assert load(
         {"experiments": {"tiny": EXPERIMENT | GENERAL[problem] | data | {"instance": instance}}}, GRAPHS, ["field"]
     )
+
+
+def test_a_number_that_yaml_takes_for_a_text_is_the_number_that_is_meant():
+    written = yaml.safe_load("{bound: [1e-6, 1.0e6, 2.e+2, 3E1, 0.5]}")
+    assert str in map(type, written["bound"])
+    made = loaded(EXPERIMENT | GENERAL["compression"], variants={"fast": written}, instance={"data": ["qft"]})
+    assert made.variants == {"fast": {"bound": [1e-6, 1e6, 200.0, 30.0, 0.5]}}
+    fast = {"experiments": {"tiny": EXPERIMENT | GENERAL["compression"] | {"variants": {"fast": {"bound": "1e400"}}}}}
+    assert said(fast) == "experiments.tiny.variants.fast.bound: must be finite, not inf"
+    fast["experiments"]["tiny"]["variants"]["fast"]["bound"] = "1e-6x"
+    assert said(fast) == "experiments.tiny.variants.fast.bound: must be a number, not '1e-6x'"
 
 
 def test_short_forms_mean_the_long_ones():
