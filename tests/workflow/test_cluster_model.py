@@ -57,6 +57,19 @@ def test_gpus_stand_beside_what_was_published(tmp_path, run):
     assert "published: 50 GTEPS a GPU on 8,192 H100" in (tmp_path / "model.svg").read_text()
 
 
+def test_of_a_roots_rounds_the_median_counts(tmp_path, run, monkeypatch):
+    search, seconds = cluster_model._search, iter([9.0, 1.0, 5.0, 2.0, 4.0])
+
+    def timed(solver, root):
+        found, levels = search(solver, root)
+        return found | {"seconds": next(seconds)}, levels
+
+    monkeypatch.setattr(cluster_model, "_search", timed)
+    run("measure", "--ranks", 1, "--scale", 8, "--roots", 1, "--out", tmp_path)
+    [only] = json.loads((tmp_path / "cpu-1-8.json").read_text())["searches"]
+    assert only["seconds"] == 4
+
+
 def test_ranks_that_take_turns_on_a_core_are_no_part_of_the_model(tmp_path, run, capsys):
     run("measure", "--ranks", 1, "--scale", 8, "--roots", 1, "--out", tmp_path)
     path = tmp_path / "cpu-1-8.json"

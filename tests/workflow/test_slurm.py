@@ -20,7 +20,7 @@ SCRIPT, CONFIGURED = ROOT / "tests/slurm.sh", Path("/etc/slurm/slurm.conf")
 def _lacking():
     for program in ("munged", "slurmctld", "slurmd", "sbatch"):
         if shutil.which(program) is None:
-            return f"{program} is not installed (Debian: slurmctld slurmd slurm-client munge)"
+            return f"{program} is not installed (Debian: slurmctld slurmd slurm-client munge libpmix-dev)"
     if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
         return "snakemake-executor-plugin-slurm is not installed"
     if CONFIGURED.exists():
