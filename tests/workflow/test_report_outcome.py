@@ -15,10 +15,20 @@ from saitan.workflow.report_outcome import (
     STOPPED,
     STOPPED_WITHIN,
     Lacking,
+    Outcome,
     lacking,
     outcome,
 )
 from saitan.workflow.report_plan import PlannedPoint
+from saitan.workflow.samples import About
+
+
+def test_what_was_disturbed_counts_whether_or_not_it_settled():
+    told = [About("a"), About("b", disturbed=("other load",)), About("c", settled=False, disturbed=("other load",))]
+    assert Outcome(3, [(None, one) for one in told]).busy() == (
+        "the machine was busy or its clock moved in 2 of 3 points (other load); "
+        "the median had not settled in 1 of 3 points"
+    )
 
 
 def test_reasons_of_failures(tmp_path):
