@@ -30,7 +30,12 @@ def nodes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [(r"4\n8\n4\n", "ask 16 cores .* largest node that sinfo names has 8:"), (r"4\n16\n", None), ("", None)],
+    [
+        (r"4\n8\n4\n", "ask 16 cores .* largest node that sinfo names has 8:"),
+        (r"4\n16\n", None),
+        ("", None),
+        ("'; exit 1; '", None),  # no daemon answers
+    ],
 )
 def test_jobs_that_fit_no_node_are_named(nodes, text, said):
     nodes(text)
