@@ -37,7 +37,7 @@ def test_the_page_shows_numbers_machines_reasons_and_graphs(plan):
         "numpy 2.1.3",
         "0123456789ab",
         "cuda/map/selection/default graph map needs 141.2 GiB, 12.0 GiB are free",
-        "networkit in fig_a, networkit in fig_b networkit is not installed",
+        "networkit is not installed networkit in fig_a, networkit in fig_b",
         "relax 37 0 8 12 0 1",
         "Somebody et al., Fig 1",
         "synthetic weights are drawn",
