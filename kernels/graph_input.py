@@ -207,7 +207,7 @@ def _numbers(values: Any, what: str) -> np.ndarray:
     if not len(array) and array.dtype.kind not in "iuf":
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iuf":
-        kind = "something that is missing or no number" if array.dtype == object else array.dtype
+        kind = "something that is missing, no number or beyond 64 bits" if array.dtype == object else array.dtype
         raise GraphError(f"{what} must be numbers, not {kind}")
     return array
 

@@ -148,7 +148,7 @@ class Experiment(Model):
             value = {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: _lists(parameters) for name, parameters in value.items()}
-        return value
+        raise ValueError("a list of names, or names with their parameters, is right")
 
     @field_validator("instance", mode="before")
     @classmethod

@@ -276,7 +276,14 @@ def test_arrays_that_do_not_fit_are_refused(arrays, message):
         ((3, [[0, 1], [1, 2]], [1, 2]), "sources must be one-dimensional, not of shape (2, 2)"),
         ((3, [[0, 1], [1]], [1, 2]), "sources cannot become an array: "),
         ((3, pd.array([0, None], "Int64"), [1, 2]), "arc 1: source nan is not a whole number"),
-        ((3, np.array([0, None]), [1, 2]), "sources must be numbers, not something that is missing or no number"),
+        (
+            (3, np.array([0, None]), [1, 2]),
+            "sources must be numbers, not something that is missing, no number or beyond",
+        ),
+        (
+            (3, [0], [1], [10**30]),
+            "weights must be numbers, not something that is missing, no number or beyond 64 bits",
+        ),
         ((3, [0], [1, 2]), "1 sources for 2 targets"),
         ((3, 0, 1), "sources must be one-dimensional, not of shape ()"),
         ((0, [0], [0]), "arc 0: source 0 is not in [0, 0)"),

@@ -145,6 +145,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'rivals', 'phases' or 'phase_cdf'"),
         ({"problem": "ssp"}, ".problem: unknown problem 'ssp'; did you mean 'sssp'?"),
         ({"problem": None}, ": variants need a `problem`"),
+        ({"variants": "scipy"}, ".variants: a list of names, or names with their parameters, is right"),
         ({"variants": {}}, ": view summary needs `variants`"),
         ({"variants": {}, "view": "phases"}, ": view phases needs `variants`"),
         ({"graphs": [], "view": "weights"}, ": view weights needs `graphs`"),
@@ -153,7 +154,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"graphs": ["grid", "grid"]}, ".graphs: 'grid' is there twice"),
         ({"graphs": "grid"}, '.graphs: input should be a valid list, not "grid"'),
         ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
-        ({"variants": [{"adaptive": {}}]}, '.variants: input should be a valid dictionary, not [{"adaptive": {}}]'),
+        ({"variants": [{"adaptive": {}}]}, ".variants: a list of names, or names with their parameters, is right"),
         ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be a valid dictionary, not 3"),
         (
             {"variants": {"conventional": {"threshold_up": [1]}}},
