@@ -187,8 +187,10 @@ def path(predecessors: np.ndarray, target: int) -> np.ndarray:
 
     predecessors: int32 [n] as `solve` returns them. A target without predecessor is taken for the source, whose path is
     itself; the distances say whether it was reached. Raises ValueError for a target or a predecessor that is no vertex,
-    and for predecessors that form a cycle.
+    for predecessors that form a cycle, and for None, which `solve` returns where it was not asked for them.
     """
+    if predecessors is None:
+        raise ValueError("there are no predecessors: call solve with predecessors=True")
     route = [checked_vertex("target", target, len(predecessors))]
     while (before := int(predecessors[route[-1]])) >= 0:
         checked_vertex("predecessor", before, len(predecessors))

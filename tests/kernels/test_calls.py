@@ -121,6 +121,8 @@ def test_every_variant_answers_in_the_same_type(dtype):
 def test_a_predecessor_that_is_no_vertex_is_refused():
     with pytest.raises(ValueError, match=r"^predecessor 7 is not in \[0, 2\)$"):
         sssp.path(np.array([-1, 7]), 1)
+    with pytest.raises(ValueError, match="call solve with predecessors=True"):
+        sssp.path(None, 1)
 
 
 def test_roots_that_have_no_length_are_refused():
