@@ -92,18 +92,26 @@ def enter(chains: Chains, way: Way, source: int) -> tuple[np.ndarray, np.ndarray
     return ends[there], lengths[there]
 
 
+@njit(cache=True)
+def _least(ends, beyond, unit, place, sums, missing, entry, source, core, limit, v):
+    """The length of the shortest way to v, MISSING where there is none."""
+    least = MISSING
+    for side in range(2):
+        end = ends[v, side]
+        if end != NONE and core[end] != limit:
+            least = min(least, plus(np.uint64(core[end]), beyond[v, side]))
+    if unit[v] == unit[source]:
+        least = min(least, _within(place, sums, missing, entry, source, v))
+    return least
+
+
+# What a vertex takes is a function of its own: of a loop within the parallel one Numba does not always compile the sum.
 @njit(parallel=True, cache=True)
 def _expand(ends, beyond, unit, place, sums, missing, entry, source, core, limit, distances):
     """Returns how many distances do not fit the type."""
     too_long = 0
     for v in prange(len(distances)):
-        least = MISSING
-        for side in range(2):
-            end = ends[v, side]
-            if end != NONE and core[end] != limit:
-                least = min(least, plus(np.uint64(core[end]), beyond[v, side]))
-        if unit[v] == unit[source]:
-            least = min(least, _within(place, sums, missing, entry, source, v))
+        least = _least(ends, beyond, unit, place, sums, missing, entry, source, core, limit, np.int64(v))
         too_long += least != MISSING and least >= np.uint64(limit)
         distances[v] = limit if least >= np.uint64(limit) else least
     return too_long
