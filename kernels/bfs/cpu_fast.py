@@ -1,7 +1,8 @@
 """Fast on the CPU: levels on all threads (cpu_levels.py), or vertices from a queue on one.
 
 Small worlds take levels over vertices by falling degree. Roads have thousands of small levels, each less work than
-sharing it. On a graph of few arcs a vertex a few searches by either way decide (trial.py).
+sharing it, and to begin by levels takes longer than to search a tiny graph. On a graph of few arcs, or of few arcs a
+vertex, a few searches by either way decide (trial.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from saitan.bfs.search import reverse
 from saitan.bfs.trial import fastest
 from saitan.graph import Graph
 from saitan.problem import Run
+
+# Arcs of a small world up to which a queue is tried too: each search of more takes a while.
+QUEUED = 1 << 24
 
 
 class Queue:
@@ -42,17 +46,22 @@ def _by_queue(offsets, targets, root, levels, parents, queue):
     levels[:] = -1
     parents[:] = -1
     levels[root], parents[root], queue[0] = 0, root, root
-    taken, found, inspected = 0, 1, 0
-    while taken < found:
-        u = queue[taken]
-        taken += 1
-        inspected += offsets[u + 1] - offsets[u]
-        for i in range(offsets[u], offsets[u + 1]):
-            v = targets[i]
-            if levels[v] < 0:
-                levels[v], parents[v], queue[found] = levels[u] + 1, u, v
-                found += 1
-    return levels[queue[found - 1]] + 1, inspected
+    level, begin, end, inspected = 0, 0, 1, 0
+    while begin < end:
+        level += 1
+        found = end
+        for place in range(begin, end):
+            # Unsigned, because a signed index is compared with 0 first.
+            u = np.uint32(queue[place])
+            first, last = np.uint64(offsets[u]), np.uint64(offsets[u + np.uint32(1)])
+            inspected += last - first
+            for i in range(first, last):
+                v = np.uint32(targets[i])
+                if levels[v] < 0:
+                    levels[v], parents[v], queue[found] = level, u, v
+                    found += 1
+        begin, end = end, found
+    return level, inspected
 
 
 Engine = Levels | Queue
@@ -75,7 +84,7 @@ class Fast(CpuSolver):
         # In the graph's order roads lie together; hubs are worth an order of their own.
         by_degree = not few or int(graph.degrees.max()) > LONGEST_ROW
         levels = Levels(Layout.of(graph, reverse(graph), by_degree), graph.n)
-        own: list[Engine] = [Queue(graph), levels] if few else [levels]
+        own: list[Engine] = [Queue(graph), levels] if few or graph.m <= QUEUED else [levels]
         return fastest(graph, own, lambda engine, root: engine.run(root)[0])
 
     def run(self, root: int) -> Run:

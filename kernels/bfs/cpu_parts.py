@@ -93,17 +93,17 @@ def _pull(s):
             while wanted:
                 b = lowest_bit(wanted)
                 wanted &= wanted - np.uint32(1)
-                v = w * WORD + b
-                u = first[v]
-                if u < 0:
+                v = np.uint64(w * WORD + b)
+                if first[v] < 0:
                     continue
+                u = np.uint32(first[v])
                 inspected += 1
-                hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
+                hit = (frontier[u >> np.uint32(5)] >> (u & np.uint32(31))) & np.uint32(1)
                 if not hit:
-                    for i in range(offsets[v] + 1, offsets[v + 1]):
+                    for i in range(np.uint64(offsets[v] + 1), np.uint64(offsets[v + np.uint64(1)])):
                         inspected += 1
-                        u = ends[i]
-                        hit = (frontier[u >> 5] >> np.uint32(u & 31)) & 1
+                        u = np.uint32(ends[i])
+                        hit = (frontier[u >> np.uint32(5)] >> (u & np.uint32(31))) & np.uint32(1)
                         if hit:
                             break
                 if hit:
@@ -143,14 +143,15 @@ def _expand(s):
     vertices, leaving, inspected = 0, 0, 0
     for low, high in team.pieces(control, TICKET, control[SHARES], control[PIECE]):
         for i in range(low, high):
-            u = queue[i] & VERTEX
-            start = offsets[u] + (queue[i] >> 32) * SHARE
-            stop = min(start + SHARE, offsets[u + 1])
+            # Unsigned, because a signed index is compared with 0 first.
+            u = np.uint32(queue[i] & VERTEX)
+            start = np.uint64(offsets[u] + (queue[i] >> 32) * SHARE)
+            stop = min(start + np.uint64(SHARE), np.uint64(offsets[u + np.uint32(1)]))
             inspected += stop - start
             for a in range(start, stop):
-                v = ends[a]
-                bit = np.uint32(1) << np.uint32(v & 31)
-                if visited[v >> 5] & bit == 0 and atomic_or(visited, v >> 5, bit) & bit == 0:
+                v = np.uint32(ends[a])
+                word, bit = v >> np.uint32(5), np.uint32(1) << (v & np.uint32(31))
+                if visited[word] & bit == 0 and atomic_or(visited, word, bit) & bit == 0:
                     answer[v, 0], answer[v, 1] = level, u
                     batch[held] = v
                     held += 1
@@ -172,22 +173,26 @@ def expand_alone(s):
     queue, following = s.shares[(level - 1) % 2], s.shares[level % 2]
     vertices, listed, leaving, inspected = 0, 0, 0, 0
     for i in range(control[SHARES]):
-        u = queue[i] & VERTEX
-        start = offsets[u] + (queue[i] >> 32) * SHARE
-        stop = min(start + SHARE, offsets[u + 1])
+        u = np.uint32(queue[i] & VERTEX)
+        start = np.uint64(offsets[u] + (queue[i] >> 32) * SHARE)
+        stop = min(start + np.uint64(SHARE), np.uint64(offsets[u + np.uint32(1)]))
         inspected += stop - start
         for a in range(start, stop):
-            v = ends[a]
-            bit = np.uint32(1) << np.uint32(v & 31)
-            if visited[v >> 5] & bit == 0:
-                visited[v >> 5] |= bit
+            v = np.uint32(ends[a])
+            word, bit = v >> np.uint32(5), np.uint32(1) << (v & np.uint32(31))
+            if visited[word] & bit == 0:
+                visited[word] |= bit
                 answer[v, 0], answer[v, 1] = level, u
                 vertices += 1
-                degree = offsets[v + 1] - offsets[v]
+                degree = offsets[v + np.uint32(1)] - offsets[v]
                 leaving += degree
-                for number in range((degree + SHARE - 1) // SHARE):
-                    following[listed] = np.int64(number) << 32 | v
-                    listed += 1
+                if degree <= SHARE:
+                    following[listed] = np.int64(v)
+                    listed += degree > 0
+                else:
+                    for number in range((degree + SHARE - 1) // SHARE):
+                        following[listed] = np.int64(number) << 32 | np.int64(v)
+                        listed += 1
     control[FOUND], control[LISTED], control[LEAVING] = vertices, listed, leaving
     control[INSPECTED] += inspected
 
@@ -238,10 +243,10 @@ def _restore(s):
     """A thread's part of the answer in the graph's numbers and order."""
     old, new, visited, answer, levels, parents = s.old, s.new, s.sets[0], s.answer, s.levels, s.parents
     for low, high in team.pieces(s.control, TICKET, len(new), RESTORED):
-        for v in range(low, high):
-            place, level, parent = new[v], np.int32(-1), np.int32(-1)
-            if place >= 0 and (visited[place >> 5] >> np.uint32(place & 31)) & 1:
-                level, parent = answer[place, 0], old[answer[place, 1]]
+        for v in range(np.uint64(low), np.uint64(high)):
+            place, level, parent = np.uint32(new[v]), np.int32(-1), np.int32(-1)
+            if new[v] >= 0 and (visited[place >> np.uint32(5)] >> (place & np.uint32(31))) & np.uint32(1):
+                level, parent = answer[place, 0], old[np.uint32(answer[place, 1])]
             levels[v], parents[v] = level, parent
 
 

@@ -238,8 +238,6 @@ def test_what_every_engine_of_fast_answers(taken, degree, longest, monkeypatch):
     """And what the one that it takes by itself does; in the graph's order and by degree."""
     from saitan.bfs import cpu_fast, cpu_levels
 
-    if taken is Queue and degree == 16:
-        pytest.skip("a small world has no queue")
     monkeypatch.setattr(cpu_levels, "SMALL", 100)
     monkeypatch.setattr(cpu_fast, "LONGEST_ROW", longest)
     if taken:
@@ -338,10 +336,18 @@ def test_fast_leaves_an_engine_that_is_slow(slow, monkeypatch):
     solver.validate()
 
 
-def test_fast_takes_the_way_for_the_graph(kronecker):
+def test_fast_takes_the_way_for_the_graph(kronecker, monkeypatch):
+    """A small world's queue is tried where that takes little time, a small road's is taken."""
+    from saitan.bfs import cpu_fast
+
+    tried = []
+    monkeypatch.setattr(cpu_fast, "fastest", lambda _, engines, __: tried.append(engines) or engines[-1])
     assert small_world(kronecker) and not small_world(path(9))
-    assert "direction" in bfs.solve(kronecker, bfs.queries(kronecker, 1, 1)[0], "fast", "cpu").run.phases
-    assert bfs.solve(path(9), 0, "fast", "cpu").run.phases == {}
+    for arcs in (kronecker.m, kronecker.m - 1):
+        monkeypatch.setattr(cpu_fast, "QUEUED", arcs)
+        assert "direction" in bfs.solve(kronecker, bfs.queries(kronecker, 1, 1)[0], "fast", "cpu").run.phases
+    assert [[type(engine) for engine in engines] for engines in tried] == [[Queue, Levels], [Levels]]
+    assert bfs.solve(path(9), 0, "fast", "cpu").run.phases == {} and len(tried) == 2
 
 
 def test_eight_arcs_a_vertex_are_a_small_world():
