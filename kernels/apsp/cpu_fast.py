@@ -1,12 +1,8 @@
-"""`fast` on the CPU: the near-far method from one source on every core, its queues in that core's cache.
+"""`fast` on the CPU: near-far (sssp's cpu_near_far.py) from one source on every core, its lists in that core's cache.
 
-Returns distances of the weights' type, or 64 bits wide once a sum did not fit. A vertex that comes nearer enters the
-queue of near vertices if it lies below the bound, otherwise the list of far ones, once each; when the queue is empty
-the bound rises and the list is looked through. No heap: a push is one store, and with the bound rising by a good step
-few vertices are relaxed twice. Where all sources are asked for, some are searched and the rows of the others follow
-(feedback.py). Maps of integer weights are swept instead (cpu_sweep.py).
-
-1. Davidson, Baxter, Garland, Owens: Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
+Returns distances of the weights' type, or 64 bits wide once a sum did not fit. Where all sources are asked for, some
+are searched and the rows of the others follow (feedback.py). Maps of integer weights are swept instead (cpu_sweep.py),
+dense graphs closed as matrices (cpu_dense.py).
 """
 
 from __future__ import annotations
@@ -27,83 +23,29 @@ from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
 from saitan.problem import Run
 from saitan.sssp import unreachable
+from saitan.sssp.cpu_near_far import COUNTS, OVERFLOWED, RELAXED, search
 from saitan.sssp.phases import Overflow
+from saitan.tropical.semiring import infinity
 
-NEAR, FAR = np.uint8(1), np.uint8(2)
-# Columns of a worker's row of `report`, a cache line and more apart.
-OVERFLOW, RELAXED = 0, 1
-REPORT_WIDTH = 16
 # Columns of a row that a core combines at a time.
 WIDTH = 2048
-
-
-@njit(cache=True)
-def _source(offsets, targets, weights, row, source, delta, limit, queue, far, state, report):
-    """Fill one row. queue, far int32 [n] and state uint8 [n] are a worker's own; state is all 0, before and after."""
-    n = len(row)
-    row[:] = limit
-    row[source], queue[0], state[source] = 0, source, NEAR
-    head, length, far_length, bound = 0, 1, 0, delta
-    while True:
-        while length:
-            u = queue[head]
-            head = head + 1 if head + 1 < n else 0
-            length -= 1
-            state[u] &= ~NEAR
-            d = row[u]
-            begin, end = offsets[u], offsets[u + 1]
-            report[RELAXED] += end - begin
-            for i in range(begin, end):
-                candidate, v = d + weights[i], targets[i]
-                if candidate < row[v]:
-                    row[v] = candidate
-                    if candidate < bound:
-                        if not state[v] & NEAR:
-                            state[v] |= NEAR
-                            place = head + length
-                            queue[place if place < n else place - n] = v
-                            length += 1
-                    elif not state[v] & FAR:
-                        state[v] |= FAR
-                        far[far_length] = v
-                        far_length += 1
-                elif candidate >= limit:
-                    report[OVERFLOW] = 1
-        if far_length == 0:
-            return
-        low, nearest = bound, limit
-        for x in range(far_length):
-            d = row[far[x]]
-            if low <= d < nearest:
-                nearest = d
-        # Where the step vanishes beside the distance, the rest is taken as it is.
-        bound = row.dtype.type(min(nearest + delta, limit))
-        if not nearest < bound:
-            bound = limit
-        head, kept = 0, 0
-        for x in range(far_length):
-            v = far[x]
-            if row[v] >= bound:
-                far[kept] = v
-                kept += 1
-                continue
-            state[v] &= ~FAR
-            if row[v] >= low:
-                state[v] |= NEAR
-                queue[length] = v
-                length += 1
-        far_length = kept
+# Blocked Floyd-Warshall takes 56 ns a pair of vertices and 0.026 ns a triple, a search 5 ns an arc: it is sooner done
+# where a vertex has more arcs than ARCS and a VERTICES-th of the vertices.
+ARCS, VERTICES = 11, 190
 
 
 @njit(parallel=True, cache=True)
-def _sources(offsets, targets, weights, matrix, first, rows, delta, limit, queues, fars, states, reports):
-    """Fill some rows of the matrix, of which row 0 is that of `first`; worker w takes every len(queues)-th of them."""
-    workers = len(queues)
+def _sources(offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bounds):
+    """Fill some rows of the matrix, of which row 0 is that of `first`; worker w takes every len(lists)-th of them.
+
+    A worker's own: lists int32 [2, n], marks uint8 [n], counts int64 [COUNTS], bounds [1] of the distances' type.
+    """
+    workers = len(lists)
     for w in prange(workers):
         for k in range(w, len(rows), workers):
             r = rows[k]
-            _source(
-                offsets, targets, weights, matrix[r], first + r, delta, limit, queues[w], fars[w], states[w], reports[w]
+            search(
+                offsets, targets, weights, matrix[r], first + r, delta, limit, lists[w], marks[w], counts[w], bounds[w]
             )
 
 
@@ -144,14 +86,13 @@ class NearFar(CpuSolver):
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
         n, self._workers = self.graph.n, numba.get_num_threads()
-        self._queues, self._fars = (np.empty((self._workers, n), np.int32) for _ in range(2))
-        self._states = np.zeros((self._workers, n), np.uint8)
+        self._lists, self._marks = np.empty((self._workers, 2, n), np.int32), np.zeros((self._workers, n), np.uint8)
         self.matrix = self.new_matrix(instance.sources, self.dtype)
         self.plan = plan_of(self.graph, n) if instance.sources == n else None
 
     @property
     def memory(self) -> int:
-        return self.matrix.nbytes + self._queues.nbytes + self._fars.nbytes + self._states.nbytes
+        return self.matrix.nbytes + self._lists.nbytes + self._marks.nbytes
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
@@ -162,7 +103,7 @@ class NearFar(CpuSolver):
         def attempt(dtype: np.dtype) -> int:
             if dtype != self.dtype:
                 self.dtype, self.matrix = dtype, self.new_matrix(len(self.matrix), dtype)
-            reports = np.zeros((self._workers, REPORT_WIDTH), np.int64)
+            counts, bounds = np.zeros((self._workers, COUNTS), np.int64), np.empty((self._workers, 1), dtype)
             graph, delta, limit = self.graph, step(self.graph, dtype), unreachable(dtype)
             _sources(
                 graph.offsets,
@@ -173,18 +114,18 @@ class NearFar(CpuSolver):
                 rows,
                 delta,
                 limit,
-                self._queues,
-                self._fars,
-                self._states,
-                reports,
+                self._lists,
+                self._marks,
+                counts,
+                bounds,
             )
-            lost = reports[:, OVERFLOW].any()
+            lost = counts[:, OVERFLOWED].any()
             if plan is not None and not lost:
                 width = min(WIDTH, -(-graph.n // self._workers))
                 lost = _combine(plan.rows, plan.offsets, plan.arcs, self.matrix, limit, width)
             if lost:
                 raise Overflow
-            return int(reports[:, RELAXED].sum())
+            return int(counts[:, RELAXED].sum())
 
         start = time.perf_counter()
         relaxations = widening(attempt, self.dtype)
@@ -198,11 +139,21 @@ class NearFar(CpuSolver):
         return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
 
 
+def _closes_sooner(instance: Instance) -> bool:
+    """Whether all pairs of a graph are sooner there as those of a dense matrix, whose int32 holds every sum.
+
+    Sums of floats would be rounded in another order than in slabs, whose sources are searched.
+    """
+    n, graph = instance.n, instance.graph
+    fits = instance.dtype == np.uint32 and 2 * instance.longest < int(infinity(np.int32))
+    return fits and instance.answer == "matrix" and instance.sources == n and graph.m > n * (ARCS + n / VERTICES)
+
+
 class Fast(NearFar):
     """Makes the solver that suits the instance: `FloydWarshallBlocked` of a matrix, `Swept` of a map, else itself."""
 
     def __new__(cls, instance: Instance) -> CpuSolver:
-        if instance.graph is None:
+        if instance.graph is None or _closes_sooner(instance):
             return FloydWarshallBlocked(instance)
         hierarchy = sweep.hierarchy_of_map(instance.graph, sweep.LEAST)
         return super().__new__(cls) if hierarchy is None else Swept(instance, hierarchy)

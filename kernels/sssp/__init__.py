@@ -13,7 +13,7 @@ Read the files in this order:
     phases.py        paper S: the loop over phases, the same on both backends; cpu.py and cuda.py, phases.cu run it
     validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
     ending.py        how a query ends, and what is run again with 64 bits or more room
-    cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets
+    cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets; cpu_near_far.py for small graphs
     cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
     chains.py        long chains and hanging trees, found by peeling.py and taken out of what `fast` searches;
                      cpu_chains.py (cuda_chains.py, chains.cu) leads from the source to what is left and back to all;

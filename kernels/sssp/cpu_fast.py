@@ -1,4 +1,4 @@
-"""`fast` on the CPU: delta-stepping over per-thread buckets, with bucket fusion.
+"""`fast` on the CPU: delta-stepping over per-thread buckets, with bucket fusion; small graphs by near-far (one thread).
 
 Returns distances of the weights' type, or of 64 bits once a sum did not fit. In a step the threads that are ready
 relax the lowest bucket together, block by block; none is waited for that has not come. Before the step ends, each
@@ -46,6 +46,7 @@ from saitan.sssp.cpu_buckets import (
     push,
 )
 from saitan.sssp.cpu_chains import OverChains
+from saitan.sssp.cpu_near_far import NearFar
 from saitan.sssp.cpu_walks import OverWalks
 from saitan.sssp.ending import FULL, TOO_LONG, run_until_it_fits, widened_type
 from saitan.sssp.simplify import simplified
@@ -57,8 +58,8 @@ ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
 # Where all threads together had less than this share of their cores' time, one thread answers the next queries: one,
 # then two, four, up to so many, until the cores are there again.
 THERE, MOST_ALONE = 0.75, 64
-SMALL = 200_000  # arcs up to which one thread answers the query: starting the others costs more
-DELTA_IN_MEDIAN_WEIGHTS = 6
+SMALL = 200_000  # arcs up to which one thread answers the query, by near-far: starting the others costs more
+DELTA_IN_MEDIAN_WEIGHTS = 6  # near-far divides it by the arcs of a vertex
 SAMPLED = 1 << 20  # weights of the sample whose median is taken
 
 # Places of `control` after the team's: what several threads write, in a cache line of its own; then the step's bucket,
@@ -197,10 +198,12 @@ def _together(b, most, scale, rows, distances, limit, shared, control, alone):
 
 def _over_core(graph: Graph) -> OverChains | OverWalks | None:
     """A smaller graph to search, and what leads from it to all vertices; None where that takes no less time."""
-    if (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
+    integers = graph.weights.dtype.kind == "u"
+    # From the core to a vertex of a chain takes 50 ns, to search the vertex 15 ns and no other thread.
+    if (integers and graph.m <= SMALL) or (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
         return None
     simple = simplified(graph)
-    if graph.weights.dtype.kind == "u":
+    if integers:
         found = chains.worth_contracting(simple, levels)
         return None if found is None else OverChains(found)
     walks = worth_walking(simple, levels)
@@ -224,23 +227,35 @@ class Fast(CpuSolver):
             # The median, because a few very large weights dominate the mean.
             sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
             delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
+            if graph.m <= SMALL:
+                delta *= graph.n / max(graph.n, graph.m)
         self.delta = float(delta)
+        self._searched, self._small = graph, graph.m <= SMALL
         # Queries that one thread answers from now on, and how many those were the last time.
         self._alone = self._pause = 0
-        arcs = np.empty(graph.m, [("target", np.int32), ("weight", graph.weights.dtype)])
-        arcs["target"], arcs["weight"] = graph.targets, graph.weights
-        self._rows = Rows(graph.offsets, arcs)
+        self._near_far: NearFar | None = None
+        if not self._small:
+            arcs = np.empty(graph.m, [("target", np.int32), ("weight", graph.weights.dtype)])
+            arcs["target"], arcs["weight"] = graph.targets, graph.weights
+            self._rows = Rows(graph.offsets, arcs)
         self._allocate(graph.weights.dtype, 2 * graph.n)
 
     @property
     def memory(self) -> int:
-        arrays = [*self._buckets, self._rows.arcs, self._shared, self.distances]
+        arrays = [self.distances]
+        if self._near_far is None:
+            arrays += [*self._buckets, self._rows.arcs, self._shared]
         if self._over is not None:
             arrays += [self._found, *self._over.arrays]
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in arrays) + (self._near_far.nbytes if self._near_far else 0)
 
     def _allocate(self, dtype: np.typing.DTypeLike, entries: int) -> None:
         """Distances of a type, and for each thread blocks for so many entries and one more for each of its buckets."""
+        self._entries, self._found = entries, np.empty(self._searched.n, dtype)
+        self.distances = self._found if self._over is None else np.empty(self.graph.n, dtype)
+        if self._small:
+            self._near_far = NearFar(self._searched, self._found, self.delta)
+            return
         threads = get_num_threads()
         blocks = threads * (entries // BLOCK + WINDOW + 2)
         self._buckets = Buckets(
@@ -252,10 +267,7 @@ class Fast(CpuSolver):
             np.empty((threads, WINDOW + 1), np.int32),
             np.empty((threads, STATE_WIDTH), np.int64),
         )
-        self._entries = entries
         self._shared, self._control = np.empty(blocks, np.int32), np.zeros(CONTROL_WIDTH, np.int64)
-        self._found = np.empty(len(self._rows.offsets) - 1, dtype)
-        self.distances = self._found if self._over is None else np.empty(self.graph.n, dtype)
 
     def _arguments(self) -> tuple:
         """What every step is given."""
@@ -269,11 +281,16 @@ class Fast(CpuSolver):
         limit = unreachable(self._found.dtype)
         if (lengths >= limit).any():
             return False
-        _start(self._buckets, vertices, lengths, 1 / self.delta, self._found, limit, self._control)
+        if self._near_far is not None:
+            self._near_far.start(vertices, lengths)
+        else:
+            _start(self._buckets, vertices, lengths, 1 / self.delta, self._found, limit, self._control)
         return True
 
     def _steps(self, most: int, together: bool) -> bool:
         """Make so many steps at most, by all threads or by one; whether there was one."""
+        if self._near_far is not None:
+            return self._near_far.advance(most)
         before = self._control[STEPS]
         self._control[COMERS] = self._control[OVER] = 0
         if together:
@@ -285,10 +302,21 @@ class Fast(CpuSolver):
     @property
     def _shared_out(self) -> bool:
         """Whether all threads are worth starting."""
-        return len(self._rows.arcs) > SMALL and len(self._buckets.state) > 1
+        return self._near_far is None and len(self._buckets.state) > 1
+
+    @property
+    def _sums(self) -> tuple[int, int]:
+        """Vertices and arcs relaxed."""
+        if self._near_far is not None:
+            return self._near_far.updated, self._near_far.relaxed
+        return int(self._buckets.state[:, UPDATED].sum()), int(self._buckets.state[:, RELAXED].sum())
 
     def _attempt(self, source: int) -> tuple[int, int]:
         """How the query ended, and its number of steps."""
+        near_far = self._near_far
+        if near_far is not None and self._over is None:
+            near_far.search(source)
+            return TOO_LONG * near_far.too_long, near_far.steps
         begin, used = time.perf_counter(), time.process_time()
         if not self._start(source):
             return TOO_LONG, 0
@@ -301,12 +329,15 @@ class Fast(CpuSolver):
             self._alone = self._pause
         elif self._alone:
             self._alone -= 1
-        state = self._buckets.state
-        ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
+        if near_far is not None:
+            ended, steps = TOO_LONG * near_far.too_long, near_far.steps
+        else:
+            state, steps = self._buckets.state, int(self._control[STEPS])
+            ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
         if self._over is not None and not ended:
             with shared(together):
                 ended = TOO_LONG * self._over.expand(source, self._found, self.distances)
-        return ended, int(self._control[STEPS])
+        return ended, steps
 
     def run(self, source: int) -> Run:
         """Answer one source."""
@@ -320,7 +351,7 @@ class Fast(CpuSolver):
         seconds = time.perf_counter() - start
         counters = {
             "phases": steps,
-            "relaxations": int(self._buckets.state[:, RELAXED].sum()),
+            "relaxations": self._sums[1],
             "delta": self.delta,
             "distance_bits": 8 * self.distances.itemsize,
         }
@@ -334,13 +365,12 @@ class Fast(CpuSolver):
         A vertex whose distance falls again within the step counts again. Calling a step from Python adds microseconds.
         """
         self.run(source)  # widens and grows where needed
-        state = self._buckets.state
         # The second time is used: the first call of a step from here loads compiled code.
         for _ in range(2):
             self._start(source)
             ends, sums = [time.perf_counter()], [(0, 0)]
             while self._steps(1, self._shared_out):
                 ends.append(time.perf_counter())
-                sums.append((state[:, UPDATED].sum(), state[:, RELAXED].sum()))
+                sums.append(self._sums)
         updated, relaxed = np.diff(sums, axis=0).T
         return {"seconds": np.diff(ends), "updated": updated, "relaxations": relaxed}

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csgraph
 from test_apsp import TOP, assert_equals_scipy, random_graph
 from test_sssp import graphs
 
 from saitan import apsp
 from saitan.apsp import near_far
+from saitan.apsp.cpu_dense import FloydWarshallBlocked
+from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import KEPT, LEAST, OWN, arcs_in_fours, fours_of, layout
 from saitan.graph import Graph
 
@@ -43,6 +46,28 @@ def test_a_step_is_positive_and_fits_the_type():
     # Random graphs of four arcs a vertex: 0.7 of the largest weight.
     graph = random_graph(1000, 4000, 1, 1000, np.uint32, 1)
     assert float(near_far.step(graph, np.uint32)) == pytest.approx(700, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("weights", "closed"),
+    [([1, 9], True), ([1, 2**27], False), ([0.5, 8.0], False)],
+)
+def test_a_dense_graph_is_closed_where_the_matrix_holds_every_sum(weights, closed):
+    """Not of floats, whose sums it would round otherwise."""
+    n, dtype = 15, np.float32 if 0.5 in weights else np.uint32
+    tails, heads = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
+    graph = Graph.from_arcs(n, tails, heads, np.resize(np.array(weights, dtype), n * n))
+    instance = apsp.instance({"graph": graph})
+    solver = apsp.prepare(instance, "fast", "cpu")
+    assert isinstance(solver, FloydWarshallBlocked) == closed
+    solver.run([0, n])
+    solver.validate()
+    wanted = csgraph.dijkstra(graph.to_scipy())
+    assert np.allclose(solver.answer()["distances"].astype(float), wanted, rtol=1e-6)
+    # Not for some of the sources, nor with few arcs a vertex.
+    assert not isinstance(apsp.prepare(Instance(graph, n - 1), "fast", "cpu"), FloydWarshallBlocked)
+    few = Graph.from_arcs(n, tails[: 11 * n], heads[: 11 * n], np.resize(np.array(weights, dtype), 11 * n))
+    assert not isinstance(apsp.prepare(Instance(few, n), "fast", "cpu"), FloydWarshallBlocked)
 
 
 def test_a_step_that_vanishes_beside_the_distance_still_ends():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from saitan import sssp
 from saitan.graph import Graph
 from saitan.sssp import chains as module
+from saitan.sssp import cpu_fast
 from saitan.sssp.chains import contracted, worth_contracting
 from saitan.sssp.choice import level_sizes
 from saitan.sssp.cpu_chains import enter, expand, no_way
@@ -114,14 +115,16 @@ def test_fast_equals_dijkstra(graph, seed, delta):
 
     with pytest.MonkeyPatch.context() as patch:
         take_out(patch, module)
+        patch.setattr(cpu_fast, "SMALL", -1)
         solver = Fast(graph, delta=delta)
     for counters in right(graph, solver, seed):
         assert counters["searched"] <= graph.n and counters["prepare_s"] > 0
 
 
-def test_fast_takes_few_steps_on_a_path_and_widens():
+def test_fast_takes_few_steps_on_a_path_and_widens(monkeypatch):
     from saitan.sssp.cpu_fast import Fast
 
+    monkeypatch.setattr(cpu_fast, "SMALL", -1)
     n = 3000
     for weight, bits in ((5, 32), (2**21, 64), (TOP, 64)):
         solver = Fast(edges(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight)))

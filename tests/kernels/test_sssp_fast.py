@@ -36,10 +36,13 @@ def right(graph, source, **parameters):
     return run
 
 
-@settings(max_examples=60)
-@given(graphs(), st.sampled_from([None, 1e-3, 1, 100, 1e12, np.inf]))
-def test_equals_dijkstra(graph, delta):
-    right(graph, graph.n - 1, delta=delta)
+@pytest.mark.parametrize("small", [0, 1 << 40])
+@settings(max_examples=40)
+@given(graph=graphs(), delta=st.sampled_from([None, 1e-3, 1, 100, 1e12, np.inf]))
+def test_equals_dijkstra(small, graph, delta):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu_fast, "SMALL", small)  # by buckets, by near-far
+        right(graph, graph.n - 1, delta=delta)
 
 
 def test_a_pool_that_fills_up_is_doubled(monkeypatch):
@@ -122,7 +125,8 @@ def test_a_sum_at_the_limit_widens_and_one_below_it_does_not(delta):
         assert run.counters["distance_bits"] == bits
 
 
-def test_a_bucket_is_a_number_that_64_bits_hold():
+def test_a_bucket_is_a_number_that_64_bits_hold(monkeypatch):
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
     scale = 1e3
     assert [cpu_buckets.bucket_of(np.uint64(d), scale) for d in (0, 1, 2**50)] == [0, 1000, 1000 * 2**50]
     assert cpu_buckets.bucket_of(np.uint64(2**64 - 2), scale) == cpu_buckets.bucket_of(1e308, scale) == 4 * 10**18
@@ -145,9 +149,12 @@ def test_a_bucket_is_a_number_that_64_bits_hold():
     ("weights", "delta"),
     [([1, 2, 3, 4, 100], 18), ([4, 2], 24), ([7], 42), ([0, 0, 0], 1), ([], 1), ([0.5, 0.25, 8], 3)],
 )
-def test_the_width_of_a_bucket_is_six_median_weights(weights, delta):
+def test_the_width_of_a_bucket_is_six_median_weights(weights, delta, monkeypatch):
     dtype = np.float32 if 0.5 in weights else np.uint32
     graph = Graph.from_arcs(2, [0] * len(weights), [1] * len(weights), np.array(weights, dtype))
+    # Near-far's is that over the arcs a vertex, where these are more than one.
+    assert sssp.prepare(graph, "fast", "cpu").delta == pytest.approx(delta * 2 / max(2, len(weights)))
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
     solver = sssp.prepare(graph, "fast", "cpu")
     assert solver.delta == delta and solver.run(0).counters["delta"] == delta
     assert sssp.prepare(graph, "fast", "cpu", delta=3.5).run(0).counters["delta"] == 3.5
