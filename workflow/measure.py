@@ -27,7 +27,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries, r
 from saitan.workflow.provenance import provenance
 from saitan.workflow.samples import METADATA
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import Failure, absent, add_ranks, run_step, say
+from saitan.workflow.step import Failure, absent, add_ranks, leave, run_step, say
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
@@ -164,3 +164,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    leave()

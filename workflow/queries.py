@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saitan.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, write_reference
-from saitan.workflow.step import load_numba, run_step
+from saitan.workflow.step import leave, load_numba, run_step
 
 
 def draw(arguments: argparse.Namespace) -> None:
@@ -32,3 +32,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    leave()

@@ -20,7 +20,7 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.step import Failure, add_ranks, progress, run_step, save_one_at_a_time, say
+from saitan.workflow.step import Failure, add_ranks, leave, progress, run_step, save_one_at_a_time, say
 from saitan.workflow.step import _give_up as give_up
 
 
@@ -288,6 +288,24 @@ numba.njit(lambda x: x)(1)
 assert "scipy.linalg" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_process_leaves_its_memory_to_the_system():
+    code = """
+import atexit
+from saitan.workflow.step import leave
+atexit.register(print, "late")
+print("said", end="")
+leave()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "said"
+
+
+def test_ranks_leave_in_order(monkeypatch):
+    monkeypatch.setattr(os, "_exit", lambda _: pytest.fail("left at once"))
+    monkeypatch.setattr("saitan.ranks.current", lambda: argparse.Namespace(size=2))
+    leave()
 
 
 def test_what_measures_a_point_loads_no_configuration():
