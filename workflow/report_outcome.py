@@ -16,7 +16,10 @@ from saitan.workflow.step import STOPPED as STOPPED_MARK
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 STOPPED = "stopped before it ran"
 STOPPED_WITHIN = "stopped while it ran"
-NOT_BEGUN = "did not begin: it was refused where it was submitted, or ended there; Snakemake's lines above say more"
+EMPTY_LOG = (
+    "left an empty log: the disk is full, or it was refused or ended where it was submitted;"
+    " Snakemake's lines above say more"
+)
 KILLED = "killed by signal 9; out of memory?"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
@@ -107,7 +110,7 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
 
 
 def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:
-    """Why a job has no output: the last line of its log that begins with "error: ", or that it never began."""
+    """Why a job has no output: the last line of its log that begins with "error: ", or what its absence tells."""
     if log is None or not log.exists() or log.stat().st_mtime < since:
         return Lacking(what, STOPPED, "stopped") if stopped else Lacking(what, NOT_RUN, "not run")
     lines = log.read_text(errors="replace").splitlines()
@@ -116,7 +119,7 @@ def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float 
         return Lacking(what, last.removeprefix(ERROR))
     if stopped or last == STOPPED_MARK:
         return Lacking(what, STOPPED_WITHIN, "stopped")
-    return Lacking(what, LOST if last == DONE else KILLED if last else NOT_BEGUN)
+    return Lacking(what, LOST if last == DONE else KILLED if last else EMPTY_LOG)
 
 
 def by_reason(absent: Iterable[LeftOut | Lacking]) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from saitan.cuda import NvccError
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 
-# The last line of a step's log says how it ended; one that only began is of a process that was killed. Snakemake makes
-# an empty log for a job that its executor could not start.
+# The last line of a step's log says how it ended; one that only began is of a process that was killed. An empty log is
+# of a job that its executor could not start, or of one that found the disk full.
 BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 
 

@@ -7,9 +7,9 @@ from samples import seconds, write_samples
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.report import ReportPlan
 from saitan.workflow.report_outcome import (
+    EMPTY_LOG,
     KILLED,
     LOST,
-    NOT_BEGUN,
     NOT_RUN,
     OUT_OF_DATE,
     STOPPED,
@@ -44,9 +44,10 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
     log.write_text("began\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
-    # As Snakemake leaves it where Slurm refused the job.
+    # As Snakemake leaves it where Slurm refused the job, and a step that found the disk full.
     log.write_text("")
-    assert lacking("a", log) == Lacking("a", NOT_BEGUN, "failed")
+    assert lacking("a", log) == Lacking("a", EMPTY_LOG, "failed")
+    assert "disk is full" in EMPTY_LOG
     log.write_text("half\ndone\n")
     assert lacking("a", log).reason == LOST
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
