@@ -200,6 +200,21 @@ def test_infinite_and_missing_values_are_left_out():
     assert '"y0": 0.25' in text
 
 
+def test_of_a_paper_s_numbers_for_a_larger_graph_those_beyond_twice_ours_are_left_out():
+    printed = pd.DataFrame({"phase": [1, 2, 3], "seconds": [2e-3, 2.001e-3, 1e-4], "updated": [1, 2, 40000]})
+    table = pd.concat([phases(), printed.assign(source="paper, 64 M vertices")])
+
+    def kept(**changes):
+        data = figure_data.tidy(figure(**changes), table)
+        return data.loc[data["source"] != "saitan", "x"].tolist()
+
+    assert kept() == [1, 3]
+    assert kept(y_log=True) == [1, 2, 3]
+    # A row with one number of two stays.
+    assert kept(y=["seconds", "updated"]) == [1, 2, 3]
+    assert kept(y=["updated"]) == [1, 2]
+
+
 def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
     drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)

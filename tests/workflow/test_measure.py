@@ -213,6 +213,7 @@ def test_a_point_has_the_cores_of_all_its_ranks(monkeypatch, there, each, all_ha
 @pytest.mark.parametrize(
     ("there", "each", "theirs", "says"),
     [
+        (4, 1, False, None),
         (4, 2, False, None),
         (4, 3, False, "2 ranks of 3 cores on 4"),
         (4, 2, "2 ranks of 2 cores on 3", "2 ranks of 2 cores on 3"),

@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def package(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for cached in (modules.source, modules.imports, modules._facts, modules._known):
+        for cached in (modules.source, modules.imports, modules._facts, modules._known, modules._by):
             cached.cache_clear()
 
     yield write
@@ -138,6 +139,28 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
         kept.write_text(content)
         package(**texts)
         assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)
+
+
+@pytest.mark.parametrize("other", ["code", "python"])
+def test_what_another_code_or_python_found_is_not_taken(package, tmp_path, monkeypatch, other):
+    kept, reader = tmp_path / "kept.json", tmp_path / "reader.py"
+    monkeypatch.setattr(modules, "FOUND", kept)
+    monkeypatch.setattr(modules, "__file__", str(reader))
+    reader.write_text("")
+    package(__init__="", a="import saitan.b\n", b="")
+    modules.closure(["saitan.a"])
+    modules.keep_found(kept)
+    stored = json.loads(kept.read_text())
+    nothing = {content: [[], [], "of another code"] for content in stored["files"]}
+    kept.write_text(json.dumps(stored | {"files": nothing}))
+    package()
+    assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]
+    if other == "code":
+        reader.write_text("changed")
+    else:
+        monkeypatch.setattr(sys, "version", "another")
+    package()
+    assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a", "saitan.b"]
 
 
 def test_a_module_that_is_not_there_is_another_code_than_one_that_is(tmp_path):

@@ -32,6 +32,7 @@ from saitan.workflow.numbers import as_text, digits, readable, typeset
         (1e6, "vertices", "1 M vertices"),
         (999e6, "TEPS", "999 MTEPS"),
         (1e9, "TEPS", "1 GTEPS"),
+        (999_999_999_999, "TEPS", "1,000 GTEPS"),
         (1e12, "TEPS", "1 TTEPS"),
         (1e-3, "s", "1 ms"),
         (0.000999, "s", "999 µs"),

@@ -9,7 +9,7 @@ from samples import seconds, write_samples
 from tiny import ROOT
 
 from saitan.workflow.ranking import Quoted
-from saitan.workflow.report import read_plan, write_report
+from saitan.workflow.report import main, read_plan, write_report
 from saitan.workflow.report_outcome import (
     OUT_OF_DATE,
 )
@@ -149,6 +149,16 @@ def test_a_page_without_charts_is_without_the_script_that_draws_them_and_a_run_i
     assert "drawing" not in output.read_text() and "stopped" not in lines[-2]
     lines = write_report(read_plan(tmp_path / "plan.json"), output, PEERS, stopped=True)
     assert "stopped" in lines[-2]
+
+
+@pytest.mark.parametrize("option", ["plan", "output", "peers"])
+def test_what_the_report_must_be_told_is_named(monkeypatch, capsys, option):
+    given = {"plan": "p", "output": "o", "peers": "q"}
+    arguments = [f"--{name}={value}" for name, value in given.items() if name != option]
+    monkeypatch.setattr(sys, "argv", ["report", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+    assert f"the following arguments are required: --{option}" in capsys.readouterr().err
 
 
 def test_of_many_bests_the_first_are_named_and_the_others_counted(plan, monkeypatch):
