@@ -165,6 +165,8 @@ class Ending:
             told = outline(plan, only=wanted)
             for line in summary_lines(told, outcome(told)):
                 print(line, file=sys.stderr)
+            if Path(plan.report).exists():
+                print(f"{plan.report} is of an earlier run; a run without a target makes it again", file=sys.stderr)
 
     def failed(self) -> None:
         """After a failed or stopped run: the report of what there is, with the reasons of what is not.

@@ -86,13 +86,15 @@ def test_the_summary_of_an_earlier_run_is_not_shown_where_no_report_was_made(
 ):
     made = plan()
     (tmp_path / made.summary).parent.mkdir(parents=True)
-    (tmp_path / made.summary).write_text("an earlier run\n")
+    (tmp_path / made.summary).write_text("its summary\n")
+    (tmp_path / made.report).write_text("its page\n")
     (tmp_path / "config").mkdir()
     (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
     monkeypatch.chdir(tmp_path)
     Ending(made).succeeded((), **chosen)
     said = capsys.readouterr().err
-    assert "an earlier run" not in said and said.startswith("tiny: no table") == shown
+    assert "its summary" not in said and said.startswith("tiny: no table") == shown
+    assert (f"{made.report} is of an earlier run" in said) == shown
 
 
 def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypatch, capsys):
