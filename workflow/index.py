@@ -28,8 +28,8 @@ class Entry(BaseModel):
     busy: bool = False
 
 
-def entry(plan: ReportPlan, found: Outcome) -> Entry:
-    """A run's line, as of now."""
+def entry(plan: ReportPlan, found: Outcome, *, partial: bool = False) -> Entry:
+    """A run's line, as of now. partial: the run did not come to its end."""
     on = machines(point.samples for point, _ in found.measured)
     chips = [machine.facts["gpu"] if machine.backend == "cuda" else machine.facts["cpu"] for machine in on]
     return Entry(
@@ -38,7 +38,7 @@ def entry(plan: ReportPlan, found: Outcome) -> Entry:
         written=datetime.now(UTC),
         machines=list(dict.fromkeys(chip for chip in chips if chip)),
         counts=found.counts,
-        complete=not found.lacking,
+        complete=not (partial or found.lacking),
         busy=bool(found.busy()),
     )
 

@@ -246,7 +246,7 @@ def write_report(
     html = page(plan, found, partial=partial, vega=vega, quoted=read_quoted(peers))
     with beside(output) as path:
         path.write_text(html, encoding="utf-8")
-    told = entry(plan, found)
+    told = entry(plan, found, partial=partial)
     with beside(output.with_suffix(".json")) as path:
         path.write_text(told.model_dump_json(indent=1))
     return [*summary_lines(plan, found), f"report: {output}"]

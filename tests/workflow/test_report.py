@@ -8,10 +8,12 @@ from reports import lines_of, quantity, shown, table, text_of, write_table
 from samples import seconds, write_samples
 from tiny import ROOT
 
+from saitan.workflow.index import entry
 from saitan.workflow.ranking import Quoted
-from saitan.workflow.report import main, read_plan, write_report
+from saitan.workflow.report import ReportPlan, main, read_plan, write_report
 from saitan.workflow.report_outcome import (
     OUT_OF_DATE,
+    outcome,
 )
 from saitan.workflow.step import Failure
 
@@ -216,6 +218,15 @@ def test_tables_and_charts_of_another_configuration_are_not_shown(plan, tmp_path
     assert ("87.10" in text_of(html)) == (which == "chart")
     assert ('id="chart-fig_a"' in html) == (which == "table")
     assert (">SVG<" in html) == (which == "table")
+
+
+def test_a_run_that_was_stopped_after_its_last_point_is_incomplete(plan, tmp_path):
+    plan.update(points=[], steps=[])
+    assert "Incomplete." not in text_of(shown(plan, partial=True))
+    (tmp_path / "a.parquet").unlink()
+    assert "Incomplete. The run ended before all tables" in text_of(shown(plan, partial=True))
+    told = ReportPlan.model_validate(plan)
+    assert entry(told, outcome(told)).complete and not entry(told, outcome(told), partial=True).complete
 
 
 def test_a_busy_machine_is_said_in_the_summary_and_on_the_page(plan, tmp_path):
