@@ -21,7 +21,7 @@ from saitan.apsp.cuda_sweep import Swept
 from saitan.apsp.instances import Instance
 from saitan.problem import Unavailable
 
-# Sources that are searched to see what all take, and a time that is not measured again.
+# Sources that are searched to see what more of them take, and a time that is not measured again.
 SEARCHED, LONG = 4096, 0.05
 # Arcs a vertex from which a matrix is closed by few arcs of its rows.
 DENSE = 64
@@ -38,10 +38,12 @@ def rival(instance: Instance, search: Callable[[Instance], Any], searched: int) 
     graph, n, sources = instance.graph, instance.n, instance.sources
     if n > MOST:
         return None
-    count = min(sources, SEARCHED)
-    best = _seconds(search, replace(instance, sources=count), [(n - count) // 2, count])
-    best *= searched / count if count < sources else 1
     quicker, everything = None, [0, sources]
+    if searched <= SEARCHED:
+        best = _seconds(search, instance, everything)
+    else:
+        count = SEARCHED
+        best = searched / count * _seconds(search, replace(instance, sources=count), [(n - count) // 2, count])
     if best > SWEPT * -(-sources // BATCH) and (hierarchy := sweep.hierarchy_of_map(graph, sweep.TRIED)):
         make = partial(Swept, hierarchy=hierarchy)
         if (seconds := _seconds(make, instance, everything)) < best:

@@ -119,6 +119,19 @@ def test_the_quickest_is_taken(monkeypatch, search, swept, closed, wanted):
         assert found(Instance(graph, 5000)) is solvers[wanted]
 
 
+def test_few_searches_are_timed_as_they_are(monkeypatch):
+    # A wave of blocks takes as long as one: time that is scaled down from more searches would be too short.
+    monkeypatch.setattr(Takes, "made", ())
+    rivals.rival(Instance(path(5000, 5), 5000), Takes(1e-9), 256)
+    assert [sources for _, sources in Takes.made] == [5000]
+
+
+def test_rings_are_not_searched_where_most_rows_follow():
+    n = 4600
+    ring = Graph.from_arcs(n, np.arange(n), (np.arange(n) + 1) % n, np.ones(n, np.uint32))
+    assert taken(ring) in (Swept, FloydWarshallBlocked)
+
+
 def test_dense_graphs_may_be_closed_by_few_arcs(monkeypatch):
     monkeypatch.setattr(rivals, "FewArcs", Takes(1e-7))
     dense, sparse = (random_graph(600, m, 1, 1000, np.uint32, 1) for m in (64 * 600, 63 * 600))
