@@ -48,20 +48,21 @@ class OverWalks:
 
 
 @njit(cache=True)
-def _walk(x, lengths, at, vertices, to, count, step, distances, too_long):
+def _walk(x, lengths, at, vertices, to, count, step, distances):
     """From the distance x over `count` slots from `to` on, by the lengths from `at` on; `step` is 1 or -1.
 
-    A distance falls to the sum, or the walk goes on from the distance. Returns the last.
+    Distances fall to the sums. The walk ends where one is not larger than its sum: walks.cu says why. Returns the last
+    sum, of no meaning where it has ended before, and the vertex whose sum does not fit, or NONE.
     """
     for _ in range(count):
-        before, v = x, vertices[to]
-        x = min(distances.dtype.type(x + lengths[at]), distances[v])
-        if np.isinf(x) and not np.isinf(before) and not np.isinf(lengths[at]):
-            too_long[0] = True
-        distances[v] = x
+        v = vertices[to]
+        after = distances.dtype.type(x + lengths[at])
+        if after >= distances[v]:
+            return after, v if np.isinf(after) and not np.isinf(x) and not np.isinf(lengths[at]) else NONE
+        distances[v] = x = after
         at += step
         to += step
-    return x
+    return x, NONE
 
 
 @njit(cache=True)
@@ -73,11 +74,13 @@ def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
     while slot[v] != NONE:
         at = slot[v]
         first, count, is_chain, _ = paths[path[at]]
-        up = _walk(x, lengths[1], at, vertices, at - 1, at - first, -1, distances, too_long)
+        end = first + count + is_chain
+        up, over = _walk(x, lengths[1], at, vertices, at - 1, at - first, -1, distances)
+        beyond, beyond_over = _walk(x, lengths[0], at + 1, vertices, at + 1, end - at, 1, distances)
+        if over != NONE or beyond_over != NONE:
+            too_long[0] = True
         if is_chain:
-            end = first + count + 1
-            ends[1] = vertices[end]
-            reached[1] = _walk(x, lengths[0], at + 1, vertices, at + 1, end - at, 1, distances, too_long)
+            ends[1], reached[1] = vertices[end], beyond
         x, v = up, vertices[first]
     ends[0], reached[0] = v, x
     return ends, reached
@@ -87,8 +90,11 @@ def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
 def _descend(paths, vertices, lengths, distances, too_long):
     for i in prange(len(paths)):
         first, count, end = paths[i, 0], paths[i, 1], paths[i, 0] + paths[i, 1] + 1
-        x = distances[vertices[first]]
-        _walk(x, lengths[0], first + 1, vertices, first + 1, count, 1, distances, too_long)
+        over = beyond_over = NONE
+        _, over = _walk(distances[vertices[first]], lengths[0], first + 1, vertices, first + 1, count, 1, distances)
         if paths[i, 2]:
             x = distances[vertices[end]]
-            _walk(x, lengths[1], end, vertices, end - 1, count, -1, distances, too_long)
+            _, beyond_over = _walk(x, lengths[1], end, vertices, end - 1, count, -1, distances)
+        for v in (over, beyond_over):
+            if v != NONE and np.isinf(distances[v]):
+                too_long[0] = True

@@ -25,7 +25,8 @@ from saitan.sssp.ending import run_until_it_fits, widened_type
 from saitan.sssp.layout import NONE, lay_out, rows_needed
 from saitan.sssp.walks import LINK, Walks
 
-THREADS = constants("sssp", "fast.cu")["THREADS"]
+_FAST = constants("sssp", "fast.cu")
+THREADS, LINKED_THREADS = _FAST["THREADS"], _FAST["LINKED_THREADS"]
 HOPS = 24  # between exchanges
 QUEUE_BYTES = 96 * 1024  # of shared memory for two queues at most; the rest is left to L1
 LEAST_SPILL = 4096  # entries of a queue in device memory
@@ -69,15 +70,16 @@ class Resident:
         delta: float | None = None,
         count: int = 1,
         blocks: int | None = None,
-        threads: int = THREADS,
+        threads: int | None = None,
         hops: int = HOPS,
         walks: Walks | None = None,
     ) -> None:
         self.graph, self._buffers, self.count = graph, buffers, count
-        self._threads, self._hops = threads, hops
+        self._hops = hops
+        self._threads = threads or (THREADS if walks is None else LINKED_THREADS)
         processors = device().get_attribute(driver.device_attribute.MULTIPROCESSOR_COUNT)
         # One block a multiprocessor, so that all are resident at once; several sources divide them.
-        self.blocks = min(blocks or max(1, processors // count), processors, threads)
+        self.blocks = min(blocks or max(1, processors // count), processors, self._threads)
         self.teams = min(count, processors // self.blocks)
         rows = lay_out(graph) if walks is None else walks.rows
         # What the kernel takes as Links.

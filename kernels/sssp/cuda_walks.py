@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from saitan.cuda.buffers import Buffers, pointer
+from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.graph import Graph
 from saitan.sssp.cuda_chains import OverCore
@@ -14,7 +15,7 @@ from saitan.sssp.cuda_graph import BLOCK, grid
 from saitan.sssp.cuda_resident import Resident
 from saitan.sssp.walks import Walks
 
-WARP = 32
+WARP, WARPS = 32, constants("sssp", "walks.cu")["WARPS"]
 
 # Structs of walks.cu.
 WALKS = "PPPPPPQ"
@@ -44,6 +45,7 @@ class Walked(OverCore):
         self._unreached = function("sssp", "walks", f"unreached_{suffix}", "IP")
         self._enter = function("sssp", "walks", f"enter_{suffix}", f"{WALKS}iPPPP")
         self._settle = function("sssp", "walks", f"settle_{suffix}", "IPPP")
+        self._join = function("sssp", "walks", f"join_{suffix}", f"{WALKS}IPP")
         self._descend = function("sssp", "walks", f"descend_{suffix}", f"{WALKS}IIPP")
 
     @property
@@ -54,7 +56,7 @@ class Walked(OverCore):
         n, distances = self.graph.n, pointer(self.distances)
         self._unreached.prepared_async_call(grid(n), (BLOCK, 1, 1), None, n, distances)
         self._enter.prepared_async_call(
-            (1, 1), (WARP, 1, 1), None,
+            (1, 1), (2 * WARP, 1, 1), None,
             *self._walks, source, pointer(self.core.answers), distances, pointer(self._seeds), pointer(self._way),
         )  # fmt: skip
 
@@ -63,9 +65,14 @@ class Walked(OverCore):
         self._settle.prepared_async_call(
             grid(k), (BLOCK, 1, 1), None, k, pointer(self._kept), pointer(self.core.answers), distances
         )
-        for first, last in pairwise(self._ranges):
+        chains, *trees = pairwise(self._ranges)
+        if chains[1]:
+            self._join.prepared_async_call(
+                (chains[1], 1), (2 * WARP, 1, 1), None, *self._walks, chains[1], distances, pointer(self._way)
+            )
+        for first, last in trees:
             if first < last:
                 self._descend.prepared_async_call(
-                    grid(WARP * (last - first)), (BLOCK, 1, 1), None,
+                    (-(-(last - first) // WARPS), 1), (WARP * WARPS, 1, 1), None,
                     *self._walks, first, last, distances, pointer(self._way),
                 )  # fmt: skip

@@ -35,6 +35,8 @@
 // Threads of a block, and those of them that hop where the frontier is narrow: a barrier of fewer warps takes less
 // time.
 static constexpr uint32_t THREADS = 768, NARROW_THREADS = 512;
+// Where arcs may be chains, more registers a thread load more of a chain ahead.
+static constexpr uint32_t LINKED_THREADS = 512;
 // Entries that a block keeps beyond the average before it donates: small differences are not worth a message.
 static constexpr uint32_t SLACK = 16;
 
@@ -198,7 +200,7 @@ static __device__ void start(size_t all, D *distances, uint32_t count, Record *r
 }
 
 #define QUERIES(name, LINKED, D, W)                                                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1)                                                      \
+    extern "C" __global__ void __launch_bounds__(LINKED ? LINKED_THREADS : THREADS, 1)                            \
         name(const uint2 *__restrict__ rows, const __grid_constant__ Links links, const uint32_t *sources,        \
              const __grid_constant__ Left<D> left, uint32_t count, D *distances, Entry<D> *spill,                 \
              uint4 *donations, Message *counts, Record *records, Round *trace,                                    \

@@ -11,14 +11,15 @@ static constexpr uint32_t LINK = 0x80000000u;
 
 // The chains of a core, `links` and `lengths` of Walks; none where the kernel is not for them.
 struct Links {
-    const int2 *all;
+    const int4 *all;
     const float *lengths;
 };
 
-// The distance over a chain, added arc after arc; not to the end where it is not below `far`.
+// The distance over a chain, added arc after arc; not to the end, or not at all, where it is not below `far`.
 template <typename D> static __device__ D along(const Links &links, uint32_t number, D sum, D far) {
-    constexpr int AHEAD = 32 / sizeof(D);
-    const int2 link = links.all[number];
+    constexpr int AHEAD = sizeof(D) == 4 ? 24 : 16;  // as registers allow
+    const int4 link = links.all[number];
+    if (sum * D(__int_as_float(link.w)) + D(__int_as_float(link.z)) > far) return far;
     const int step = link.y < 0 ? -1 : 1;
     const float *at = links.lengths + link.x;
     float next[AHEAD];

@@ -42,7 +42,8 @@ class Walks(NamedTuple):
     rows      the core as layout.py lays it out; the target of a link has the bit LINK, and its number as the weight
     kept      int32 [k]: the core's vertices in the whole graph
     number    int32 [n]: the numbers of vertices in the core, NONE for others
-    links     int32 [links, 2]: where the link's lengths begin in `lengths`, and how many; backwards where negative
+    links     int32 [links, 4]: where the link's lengths begin in `lengths`, and how many; backwards where negative;
+              `least` and `part`, bits of float32: from a distance d the link leads to no less than part d + least
     paths     int32 [paths, 4]: the slot that the path hangs on, the number of vertices behind it, whether it is a
               chain, and nothing; chains first, then trees' paths by how many others are above them
     ranges    int64: where in `paths` each such part begins, and their number
@@ -139,7 +140,7 @@ def _core(graph: Graph, number: np.ndarray, ends: np.ndarray, begin: np.ndarray,
         heads.append(number[ends[there, 1 - side]])
         weights.append(np.minimum(totals[there], np.finfo(np.float32).max).astype(np.float32))
         first, count = (end + lengths.shape[1], begin - end) if side else (begin + 1, end - begin)
-        links.append(np.stack([first[there], count[there]], 1))
+        links.append(np.stack([first[there], count[there], *_bounds(totals[there], np.abs(count[there]))], 1))
     tails, heads, weights = (np.concatenate(part) for part in (tails, heads, weights))
     by_row = Graph.from_arcs(int((number >= 0).sum()), tails, heads, np.arange(len(tails), dtype=np.uint32))
     arc = by_row.weights
@@ -147,6 +148,14 @@ def _core(graph: Graph, number: np.ndarray, ends: np.ndarray, begin: np.ndarray,
     targets = core.targets.view(np.uint32) | np.where(is_link, LINK, np.uint32(0))
     values = np.where(is_link, arc - np.uint32(direct), core.weights.view(np.uint32))
     return core, laid_out(core.offsets, targets, values), np.concatenate(links).astype(np.int32)
+
+
+def _bounds(totals: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`least` and `part` of links, as bits: int32 [links] each; totals: their lengths, counts: arcs."""
+    # Every addition loses at most 2^-24 of its sum; so do three more, which make this bound, and the rounding of both.
+    part = np.maximum(1 - (counts + 6) * 2.0**-24, 0)
+    least = np.minimum(part * totals, np.finfo(np.float32).max)
+    return tuple(bound.astype(np.float32).view(np.int32) for bound in (least, part))
 
 
 @njit(cache=True)

@@ -1,6 +1,7 @@
 """Real weights: long chains and hanging trees taken out of a graph, distances by walks along them, to the bit."""
 
 import heapq
+import itertools
 
 import numpy as np
 import pytest
@@ -34,34 +35,61 @@ def long_graphs(draw):
 
 
 def walk(x, lengths, at, vertices, to, count, step, distances):
-    """As walks.cu walks: one float32 addition after another."""
+    """As walks.cu walks, in steps: one float32 addition after another, up to a distance that is not larger."""
     for i in range(count):
         v = vertices[to + i * step]
-        x = distances[v] = min(np.float32(x + lengths[at + i * step]), distances[v])
+        x = np.float32(x + lengths[at + i * step])
+        if x >= distances[v]:
+            return x
+        distances[v] = x
+        yield
     return x
 
 
-def answer(walks, source):
-    """float32 [n], by a model of walks.cu, with Dijkstra's search of the rows of the core."""
+def walked_together(random, *walks):
+    """What two walks return that make their steps in any order, and how many steps the longer one has made."""
+    last, made, left = [None, None], [0, 0], {0, 1}
+    while left:
+        side = int(random.choice(list(left)))
+        try:
+            next(walks[side])
+            made[side] += 1
+        except StopIteration as stopped:
+            last[side] = stopped.value
+            left.remove(side)
+    return last, max(made)
+
+
+def answer(walks, source, random):
+    """float32 [n], by a model of walks.cu, with Dijkstra's search of the rows of the core; steps one after another."""
     ahead, back = walks.lengths.reshape(2, -1)
     distances = np.full(len(walks.slot), np.inf, np.float32)
     distances[source] = 0
-    x, v, seeds = np.float32(0), source, []
+    x, v, seeds, steps = np.float32(0), source, [], 0
     while (at := walks.slot[v]) != NONE:
         first, count, is_chain, _ = walks.paths[walks.path[at]]
-        up = walk(x, back, at, walks.vertices, at - 1, at - first, -1, distances)
+        end = first + count + is_chain
+        (up, there), made = walked_together(
+            random,
+            walk(x, back, at, walks.vertices, at - 1, at - first, -1, distances),
+            walk(x, ahead, at + 1, walks.vertices, at + 1, end - at, 1, distances),
+        )
+        steps += made
         if is_chain:
-            end = first + count + 1
-            there = walk(x, ahead, at + 1, walks.vertices, at + 1, end - at, 1, distances)
             seeds.append((there, walks.number[walks.vertices[end]]))
         x, v = up, walks.vertices[first]
     distances[walks.kept] = searched(walks, [*seeds, (x, walks.number[v])])
-    for first, count, is_chain, _ in walks.paths:
-        walk(distances[walks.vertices[first]], ahead, first + 1, walks.vertices, first + 1, count, 1, distances)
-        if is_chain:
-            end = first + count + 1
-            walk(distances[walks.vertices[end]], back, end, walks.vertices, end - 1, count, -1, distances)
-    return distances
+    for first, last in itertools.pairwise(walks.ranges):
+        longest = 0
+        for start, count, is_chain, _ in walks.paths[first:last]:
+            end = start + count + 1
+            top = distances[walks.vertices[start]]
+            down = walk(top, ahead, start + 1, walks.vertices, start + 1, count, 1, distances)
+            x = distances[walks.vertices[end]] if is_chain else np.inf
+            up = walk(x, back, end, walks.vertices, end - 1, count if is_chain else 0, -1, distances)
+            longest = max(longest, walked_together(random, down, up)[1])
+        steps += longest
+    return distances, steps
 
 
 def searched(walks, seeds):
@@ -84,10 +112,14 @@ def searched(walks, seeds):
             if not target & int(LINK):
                 reached(np.float32(x + np.uint32(value).view(np.float32)), target)
                 continue
-            at, count = walks.links[value]
+            at, count = walks.links[value, :2]
+            least, part = walks.links[value, 2:].view(np.float32)
             along, step = x, 1 if count > 0 else -1
             for i in range(abs(count)):
                 along = np.float32(along + walks.lengths[at + i * step])
+            # What hop.cuh passes over is no shorter.
+            bound = np.float32(np.float32(x * part) + least)
+            assert bound <= along and (count > 10_000 or bound >= 0.999 * (x + least))
             reached(along, target & ~int(LINK))
     return distances[: walks.core.n]
 
@@ -100,8 +132,9 @@ def check(graph, sources):
     part = np.searchsorted(walks.ranges, np.arange(len(walks.paths)), side="right")
     on = walks.slot[walks.vertices[walks.paths[:, 0]]]
     assert (part[walks.path[on[on != NONE]]] < part[on != NONE]).all()
+    random = np.random.default_rng(graph.n)
     for source in sources:
-        distances = answer(walks, int(source))
+        distances, _ = answer(walks, int(source), random)
         check_distances(graph, int(source), distances)
         tight_tree(graph, int(source), distances)
         assert sssp.differs(sssp.reference(graph, int(source)), {"distances": distances}) is None
@@ -157,6 +190,20 @@ def test_a_path_is_one_vertex_and_two_walks():
     graph = real(edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1)), np.random.default_rng(1))
     walks = check(graph, range(0, n, 17))
     assert walks.core.n == 1 and walks.core.m == 0 and len(walks.paths) == 2
+
+
+@pytest.mark.parametrize("closed, most", [(False, 1), (True, 1.5)], ids=["path", "ring"])
+def test_from_the_middle_of_a_path_or_a_ring_nothing_is_walked_twice(closed, most):
+    n = 600
+    ends = np.arange(n - 1 + closed)
+    graph = edges(n, ends, (ends + 1) % n, np.ones(len(ends)))
+    graph = Graph(graph.offsets, graph.targets, np.random.default_rng(2).random(graph.m).astype(np.float32))
+    walks = walked(graph)
+    for source in (0, 1, n // 4, n // 2, n - 1):
+        distances, steps = answer(walks, source, np.random.default_rng(source))
+        check_distances(graph, source, distances)
+        longer = max(source, n - source)
+        assert steps <= (longer if not closed else min(most * n, longer + n // 2)) + 5
 
 
 def test_a_chain_beside_an_arc_stays_a_link_each_way():

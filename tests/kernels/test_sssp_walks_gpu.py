@@ -49,6 +49,16 @@ def test_long_chains_between_few_vertices():
         assert counters["searched"] < 200
 
 
+def test_two_complete_graphs_joined_by_a_path():
+    k, length = 40, 20_000
+    tails, heads = np.triu_indices(k, 1)
+    path = np.r_[0, 2 * k : 2 * k + length, k]
+    tails, heads = np.r_[tails, k + tails, path[:-1]], np.r_[heads, k + heads, path[1:]]
+    graph = real(edges(2 * k + length, tails, heads, np.ones(len(tails))), np.random.default_rng(4))
+    for counters in check(graph, [0, 3, k, 2 * k, 2 * k + 7_000, 2 * k + length - 1]):
+        assert counters["searched"] == 2 * k
+
+
 @pytest.mark.usefixtures("always")
 def test_a_long_path_widens():
     n = 400
