@@ -1,7 +1,8 @@
 """Run a step on several ranks: start the launcher, and end with one line where a rank fails or is killed.
 
 The launcher (Open MPI's mpirun, Slurm's srun) starts, joins and ends the ranks; what it says of a rank that was killed
-becomes the step's last line.
+becomes the step's last line. A rank that ends well before it has joined the others is none to the launcher, and they
+would wait for it without end: so the ranks of this host are watched.
 
     python -m saitan.workflow.launch mpirun -n 2 python -m saitan.workflow.measure ... --log file
 """
@@ -9,12 +10,17 @@ becomes the step's last line.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import platform
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -23,6 +29,12 @@ from saitan.workflow.step import BEGAN, DONE, ERROR, STOPPED, say, say_to_log
 
 # Seconds that a launcher has to end its ranks before it is killed with them.
 TIMEOUT = 5
+# Seconds between two looks at the ranks, and for which one may be gone before the others: those that leave MPI do so
+# together.
+LOOK, GRACE = 1, 8
+# Where Open MPI tells a rank its number, how many there are, and how many of them on its host.
+_RANK, _SIZE, _TOGETHER = (f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_SIZE"))
+_PR_SET_PDEATHSIG = 1
 # How the launchers' own words name a rank, and what is said of it.
 _OF_A_RANK = (
     (
@@ -54,10 +66,11 @@ def launch(command: list[str], log: Path) -> int:
             f"{ERROR}{command[0]} is not installed or not on PATH: `launcher` must name a program that starts ranks",
         )
         return 1
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True) as made:
+    started = partial(subprocess.Popen, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    with started(command, preexec_fn=_end_with_this_process()) as made:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(made, log))
-        said = made.communicate()[1]
+        said, why = _watched(made)
     written = log.read_text(errors="replace").splitlines()
     if made.returncode == 0 and DONE in written:
         print(said, end="", file=sys.stderr)
@@ -71,8 +84,33 @@ def launch(command: list[str], log: Path) -> int:
     else:
         if said:
             say_to_log(log, said.rstrip())
-        say(log, ERROR + reason(said, made.returncode))
+        say(log, ERROR + (why or reason(said, made.returncode)))
     return 1
+
+
+def _end_with_this_process() -> Callable[[], None] | None:
+    """What a child calls so that it gets SIGTERM when this process ends, killed or not; None where there is no such."""
+    if not sys.platform.startswith("linux"):
+        return None
+    call = ctypes.CDLL(None).prctl
+    return lambda: call(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _watched(made: subprocess.Popen) -> tuple[str, str]:
+    """What a launcher said until it ended, and why all were ended here: a rank had ended before the others; or ""."""
+    seen: set[int] = set()
+    complete = time.monotonic()
+    while True:
+        try:
+            return made.communicate(timeout=LOOK)[1], ""
+        except subprocess.TimeoutExpired:
+            there, expected = _ranks(made.pid)
+            seen |= there | expected
+        if not there or there == seen:
+            complete = time.monotonic()
+        elif time.monotonic() - complete > GRACE:
+            _end_session(made.pid)
+            return made.communicate()[1], f"rank {min(seen - there)} on {platform.node()} ended before the others"
 
 
 def reason(said: str, status: int) -> str:
@@ -91,12 +129,35 @@ def reason(said: str, status: int) -> str:
     return f"the launcher ended with status {status}: {lines[0] if lines else 'it said nothing'}"
 
 
-def _end_session(session: int) -> None:
-    """Kill what a launcher left of its session on this host: where it was killed itself, its ranks go on without it."""
+def _processes(session: int) -> Iterator[int]:
+    """What a launcher left of its session on this host, itself too."""
     for process in psutil.pids():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if os.getsid(process) == session:
-                os.kill(process, signal.SIGKILL)
+                yield process
+
+
+def _ranks(session: int) -> tuple[set[int], set[int]]:
+    """Numbers of the ranks of a session that are there, and of all that are known to be started on this host.
+
+    A rank is there as long as anything is that it started.
+    """
+    there, expected = set(), set()
+    for process in _processes(session):
+        with contextlib.suppress(psutil.Error):
+            told = psutil.Process(process).environ()
+            if process != session and _RANK in told:
+                there.add(int(told[_RANK]))
+                if told[_SIZE] == told[_TOGETHER]:
+                    expected.update(range(int(told[_SIZE])))
+    return there, expected
+
+
+def _end_session(session: int) -> None:
+    """Kill all of it: where a launcher was killed, its ranks go on without it."""
+    for process in _processes(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _stop(made: subprocess.Popen, log: Path) -> None:

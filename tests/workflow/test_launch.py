@@ -1,9 +1,11 @@
 """What starts a step's ranks: how it ended is the last line of the step's log. Commands stand in for a launcher."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -97,6 +99,39 @@ def test_ranks_of_a_launcher_that_is_killed_end_with_it(tmp_path):
     assert (status, said) == (1, "error: the launcher was killed (signal 9)")
     psutil.wait_procs([psutil.Process(int(rank))] if psutil.pid_exists(int(rank)) else [], timeout=10)
     assert not psutil.pid_exists(int(rank)) or psutil.Process(int(rank)).status() == psutil.STATUS_ZOMBIE
+
+
+def ranks_of(size, *sleeping):
+    """Code of a launcher of ranks on this host, of `size` in all: each has a number and sleeps for some seconds."""
+    told = f"{{**os.environ, 'OMPI_COMM_WORLD_SIZE': '{size}', 'OMPI_COMM_WORLD_LOCAL_SIZE': '{len(sleeping)}'}}"
+    rank = f"subprocess.Popen(['sleep', s], env={told} | {{'OMPI_COMM_WORLD_RANK': r}}, stderr=subprocess.DEVNULL)"
+    return f"import os, subprocess; made = [{rank} for r, s in {sleeping}]; [m.wait() for m in made]"
+
+
+@pytest.mark.parametrize("seconds", ["0", "0.6"])
+def test_a_rank_that_ends_well_before_it_joined_the_others_is_named(tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr("saitan.workflow.launch.LOOK", 0.1)
+    monkeypatch.setattr("saitan.workflow.launch.GRACE", 0.5)
+    begin = time.monotonic()
+    status, [said] = started(tmp_path, ranks_of(3, ("0", "60"), ("1", seconds), ("2", "60")))
+    assert status == 1 and said == f"error: rank 1 on {platform.node()} ended before the others"
+    assert time.monotonic() - begin < 20
+
+
+def test_ranks_of_other_hosts_are_not_missed_nor_are_those_that_leave_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("saitan.workflow.launch.LOOK", 0.1)
+    monkeypatch.setattr("saitan.workflow.launch.GRACE", 0.5)
+    code = ranks_of(4, ("2", "1.2"), ("3", "1"))
+    assert started(tmp_path, f"{code}; print('done', file=log)") == (0, ["done"])
+
+
+def test_a_launcher_ends_when_what_started_it_is_killed(tmp_path):
+    step = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    command = [sys.executable, "-m", "saitan.workflow.launch", sys.executable, "-c", step, "--log", str(tmp_path / "a")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as made:
+        launcher = psutil.Process(int(made.stdout.readline()))
+        made.kill()
+    assert not psutil.wait_procs([launcher], timeout=10)[1]
 
 
 def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
