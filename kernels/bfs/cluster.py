@@ -72,7 +72,8 @@ class Part:
 class ClusterLevels:
     """A search over the blocks of all processes (search.Levels); `spent` is of this process.
 
-    phases: name -> an entry a level, of this process. A subclass computes and exchanges; it sets `inspected` in either.
+    phases: name -> an entry a level, of this process. A subclass computes and exchanges, and sets `inspected` in
+    either; or it makes a level at once.
     """
 
     # Whether communication begins before computation ends, so that no barrier stands between them.
@@ -91,6 +92,9 @@ class ClusterLevels:
         """Agree on what was found, send parents. Returns each own slice's new vertices and arcs."""
         raise NotImplementedError
 
+    def get_ready(self) -> None:
+        """What comes before a search, off the clock."""
+
     def free(self) -> None:
         """Give back what no collector does."""
 
@@ -102,14 +106,19 @@ class ClusterLevels:
         self.arcs = int(self.world.total(np.array([own]))[0])
         return Found(1, self.arcs)
 
-    def step(self, direction: str, level: int) -> Found:
-        begin, before = time.perf_counter(), (self.spent.moving, self.spent.waiting, self.spent.sent)
+    def make(self, direction: str, level: int) -> tuple[int, int, int]:
+        """A level, added to `spent`. Returns its vertices, their arcs, and arcs looked at, of all ranks."""
         self.compute(direction)
         if not self.overlaps:
             self.world.wait()
         found = self.exchange(level)
         own = np.array([*np.sum(found, axis=0), self.inspected], np.int64)
-        vertices, self.arcs, inspected = (int(value) for value in self.world.total(own))
+        vertices, arcs, inspected = self.world.total(own).tolist()
+        return vertices, arcs, inspected
+
+    def step(self, direction: str, level: int) -> Found:
+        begin, before = time.perf_counter(), (self.spent.moving, self.spent.waiting, self.spent.sent)
+        vertices, self.arcs, inspected = self.make(direction, level)
         seconds = time.perf_counter() - begin
         moving, waiting, sent = (
             self.spent.moving - before[0],
@@ -187,6 +196,7 @@ class ClusterSolver(Blockwise):
         """Answer one root, on all ranks; phases has direction, frontier, inspected, seconds, and what took them."""
         root = checked_vertex("root", root, self.source.n)
         self._check_root(root)
+        self.levels.get_ready()
         self.world.wait()
         before = self.spent.moving, self.spent.waiting, self.spent.sent
         begin = time.perf_counter()

@@ -5,7 +5,7 @@ hybrid on one device (cuda_step.py). What leaves it takes one of these ways:
 
     host  as in the paper: bitmaps and parents through page-locked memory and MPI
     peer  between ranks of one host: the members' bitmaps and parents are read where they lie, over NVLink or PCIe, by
-          the kernels that need them; MPI is only the barrier (cuda_cluster_peers.py)
+          the kernels that need them, and the devices wait for one another (cuda_cluster_peers.py)
     nccl  the same messages as through the host, from device to device
 
 `overlapped` is host with the bitmap of the first part under way while the device makes the second block, as in the
@@ -21,7 +21,7 @@ from saitan.arc_parts import ArcParts
 from saitan.bfs.cluster import ClusterLevels, ClusterSolver, Part
 from saitan.bfs.cluster_blocks import Block
 from saitan.bfs.cuda_cluster_part import DevicePart, forecast_steps, steps_of
-from saitan.bfs.cuda_cluster_peers import PeerLevels
+from saitan.bfs.cuda_cluster_peers import MEETING, PeerLevels
 from saitan.bfs.cuda_step import RECORD
 from saitan.bfs.search import TOP_DOWN
 from saitan.cuda import device
@@ -112,21 +112,24 @@ class Cluster(ClusterSolver):
 
     def made_levels(self) -> ClusterLevels:
         held, made = self.blocks_held, self.partition
-        forecast = forecast_steps(held, made) + len(self.parts) * (DevicePart.forecast(made) + self._size)
+        forecast = forecast_steps(held, made) + len(self.parts) * DevicePart.forecast(made) + self._reached
         what = f"a rank's part of graph {self.source.name}"
         self.buffers = self.ranks.together_do(lambda: Buffers(forecast, what))
         self._mapped = self._map()
         self._nccl = self._joined()
-        own = self._mapped.own if self._mapped else pointer(self.buffers.empty(self._size * len(self.parts), np.uint8))
+        own = self._mapped.own if self._mapped else pointer(self.buffers.empty(self._reached, np.uint8))
         addresses = self._mapped.addresses if self._mapped else [own] * self.ranks.size
         for number, part in self.parts.items():
             members = [addresses[r] + self._size * made.place(r, number) for r in made.members(number)]
             part.attach(
                 self.buffers, members, [a + self._found_at for a in members], self._direct, self._nccl.get(number)
             )
-        kind = PeerLevels if self._direct else DeviceLevels
-        levels = self.ranks.together_do(lambda: kind(held, self.parts, self.world, self.spent, self.buffers))
-        levels.overlaps = not self._direct and not self._nccl and self._exchange != "host"
+        of_all = (held, self.parts, self.world, self.spent, self.buffers)
+        if self._direct:
+            meeting_at = self._size * len(self.parts)
+            return self.ranks.together_do(lambda: PeerLevels(*of_all, addresses, meeting_at))
+        levels = self.ranks.together_do(lambda: DeviceLevels(*of_all))
+        levels.overlaps = not self._nccl and self._exchange != "host"
         return levels
 
     @property
@@ -148,6 +151,11 @@ class Cluster(ClusterSolver):
         """Bytes of both."""
         return self._found_at + -(-4 * self.partition.part // 256) * 256
 
+    @property
+    def _reached(self) -> int:
+        """Bytes of a rank that all others reach: those of its parts, then where the ranks meet."""
+        return self._size * len(self.parts) + MEETING
+
     def _map(self) -> PeerMemory | None:
         """The members' bitmaps and parents, mapped; None where they go through the host."""
         together = min(self.ranks.each(self.ranks.together)) == self.ranks.size
@@ -157,7 +165,7 @@ class Cluster(ClusterSolver):
         if not together:
             raise Unavailable("ranks of several hosts cannot map one another's memory: exchange=host")
         try:
-            return PeerMemory(self._size * len(self.parts), self.ranks)
+            return PeerMemory(self._reached, self.ranks)
         except Unavailable:
             if wanted:
                 raise

@@ -48,7 +48,7 @@ class DevicePart(Part):
         self.answer = [buffers.empty(made.slice, np.int32) for _ in range(2)]
         self._slices = [pointer(array) for array in self.answer]
         self._degrees = pointer(buffers.upload(self.degrees.astype(np.uint64)))
-        self._record_at, self._level_at = pointer(buffers.empty(1, EXCHANGED)), pointer(buffers.empty(1, np.int32))
+        self.record_at, self._level_at = pointer(buffers.empty(1, EXCHANGED)), pointer(buffers.empty(1, np.int32))
         self.record = driver.pagelocked_empty(1, EXCHANGED)
         self._gathered = pointer(buffers.empty((made.parts, made.words), np.uint32))
         copies = [self._gathered + 4 * made.words * member for member in range(made.parts)]
@@ -110,7 +110,7 @@ class DevicePart(Part):
 
     def merge(self) -> None:
         """Queue making the next frontier of the members' bitmaps, and what is counted of it to 0."""
-        driver.memset_d32_async(self._record_at, 0, EXCHANGED.itemsize // 4, self.stream)
+        driver.memset_d32_async(self.record_at, 0, EXCHANGED.itemsize // 4, self.stream)
         made, copies = self.partition, self._gathered if self.peers else 0
         sets = (self._sets, copies, self.visited, self.frontier, self._level_at)
         launch(self._merge, blocks(made.words), made.words, made.parts, *sets, stream=self.stream)
@@ -120,10 +120,9 @@ class DevicePart(Part):
         self.merge()
         made = self.partition
         sizes = (made.words, made.slice_words, self.members.place, made.parts)
-        answer = (self._level_at, *self._slices, self._degrees, self._record_at)
+        answer = (self._level_at, *self._slices, self._degrees, self.record_at)
         grid = blocks(made.slice_words)
         launch(self._take, grid, *sizes, self._gathered, self._theirs, *answer, stream=self.stream)
-        self.read()
 
     def gather(self, stream: driver.Stream) -> None:
         """All members' bitmaps to the device, by NCCL or by the host."""
@@ -160,7 +159,7 @@ class DevicePart(Part):
             spent.sent += 4 * int(counts.sum() - counts[place])
         else:
             self._swap_by_host(starts, counts, comes)
-        answer = (level, *self._slices, self._degrees, self._record_at)
+        answer = (level, *self._slices, self._degrees, self.record_at)
         launch(self._unpack, self._grid, *sizes, self._sums_at[AWAITED], self._in_at, *answer)
 
     def _swap_by_host(self, starts: np.ndarray, counts: np.ndarray, comes: np.ndarray) -> None:
@@ -176,7 +175,7 @@ class DevicePart(Part):
 
     def read(self) -> None:
         """Queue reading what was counted into `record`."""
-        driver.memcpy_dtoh_async(self.record, self._record_at, self.stream)
+        driver.memcpy_dtoh_async(self.record, self.record_at, self.stream)
 
 
 def steps_of(held: list[Block], parts: dict[int, Any], buffers: Buffers) -> list[DeviceStep]:
@@ -193,7 +192,7 @@ def steps_of(held: list[Block], parts: dict[int, Any], buffers: Buffers) -> list
     for block in held:
         row = parts[block.row]
         first = block.column * row.partition.part
-        made.append(DeviceStep(there(block.forward), there(block.backward), buffers, first, row.stream))
+        made.append(DeviceStep(there(block.forward), there(block.backward), buffers, first, row.stream, of_many=True))
     return made
 
 
@@ -201,4 +200,5 @@ def forecast_steps(held: list[Block], partition: Partition) -> int:
     """Bytes on the device of the steps."""
     rows: dict[int, HostRows] = {id(r): r for block in held for r in (block.forward, block.backward)}
     scratch = sum(DeviceStep.scratch(partition.part, partition.part, len(block.forward.ends)) for block in held)
+    scratch += 4 * partition.words * len(held)
     return scratch + sum(Rows.bytes_of(partition.part, len(r.ends)) for r in rows.values())

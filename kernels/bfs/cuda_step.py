@@ -78,11 +78,18 @@ class DeviceStep:
 
     forward: the tails' rows, heads numbered from 0; backward: the heads' rows of tails, the same object where the block
     is symmetric; both on the host or both on the device. first_tail: number of tail 0, which parents are counted from.
-    stream: on which all is queued, the default one for None.
+    stream: on which all is queued, the default one for None. of_many: whether it is one of several blocks, in which
+    many heads have no tail: these are not looked for.
     """
 
     def __init__(
-        self, forward: Graph | Rows, backward: Graph | Rows, buffers: Buffers, first_tail: int = 0, stream=None
+        self,
+        forward: Graph | Rows,
+        backward: Graph | Rows,
+        buffers: Buffers,
+        first_tail: int = 0,
+        stream=None,
+        of_many: bool = False,
     ) -> None:
         if isinstance(forward, Graph):
             uploaded = Rows.upload(forward, buffers)
@@ -95,6 +102,8 @@ class DeviceStep:
         # Addresses and calls are bound beforehand: what the host does between two kernels is part of every level.
         self._record_at = pointer(self.record)
         self._large_at = pointer(buffers.empty(self._width, np.uint32))
+        left_out = pointer(buffers.empty(self._width, np.uint32)) if of_many else 0
+        self._left_out_at = left_out or self._large_at
         self._vertices_at = pointer(buffers.empty(forward.n, np.int32))
         self._arcs_at = pointer(buffers.empty(max(1, forward.m), np.uint64))
         self._out, self._in = ((pointer(r.offsets), pointer(r.ends)) for r in (self.forward, self.backward))
@@ -105,7 +114,8 @@ class DeviceStep:
         self._by_warp = self._call(f"bottom_up_warp_{into}", "iiPPPPPPPiP")
         self._by_thread = self._call(f"bottom_up_thread_{into}", "iiPPPPPPPiP")
         self._commit = self._call(f"commit_{out}", "iPPPPiP")
-        self._call(f"mark_large_{into}", "iPP")(blocks(backward.n), backward.n, self._in[0], self._large_at)
+        marks = (self._in[0], self._large_at, left_out)
+        self._call(f"mark_large_{into}", "iPPP")(blocks(backward.n), backward.n, *marks)
 
     def _call(self, name: str, arguments: str):
         """Queues a kernel of level.cu: grid, then its arguments."""
@@ -136,9 +146,9 @@ class DeviceStep:
 
     def bottom_up(self, frontier: int, visited: int, following: int, parents: int, first: int, last: int) -> None:
         """For words [first, last) of the heads, which are written whole."""
-        sets = (self._large_at, frontier, visited, following, parents)
-        for kernel in (self._by_warp, self._by_thread):
-            kernel(blocks(last - first), first, last, *self._in, *sets, self.first_tail, self._record_at)
+        sets = (frontier, visited, following, parents)
+        for kernel, which in ((self._by_warp, self._large_at), (self._by_thread, self._left_out_at)):
+            kernel(blocks(last - first), first, last, *self._in, which, *sets, self.first_tail, self._record_at)
 
     def commit(self, following: int, visited: int, levels: int, level: int) -> None:
         """Mark the heads that a level found, all words."""

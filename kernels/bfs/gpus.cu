@@ -17,12 +17,11 @@
 // come together, which `absorb` puts into the next frontier, and after the last one the boxes' levels and parents go to
 // the vertices' owners, where `settle` takes them.
 #include "grid.cuh"
+#include "links.cuh"
 #include "rows.cuh"
 
 static constexpr int THREADS = 1024, RESIDENT = 1;
-// Of the other GPUs' memory a word in so many bytes is touched beforehand, so that every link is used. A GPU that has more
-// pieces than MANY in a level gathers what it finds.
-static constexpr Count TOUCHED = 4096;
+// A GPU that has more pieces than MANY in a level gathers what it finds.
 static constexpr uint32_t MANY = 64;
 
 // Mirrored in cuda_gpus.py. arrived: blocks of this GPU at barriers of its own; target: blocks of all at the others.
@@ -73,27 +72,10 @@ struct World {
 // Words w to w + 3, w a multiple of four.
 static __device__ uint4 &four(uint32_t *set, uint32_t w) { return reinterpret_cast<uint4 *>(set)[w / 4]; }
 
-// Wait until all blocks of all GPUs have come. target: of thread 0. False, in every thread, where others do not come before
-// the deadline. What any thread wrote before, on any GPU, is seen by all afterwards.
+// Wait until all blocks of all GPUs have come: see meet_all. target: of thread 0.
 static __device__ bool world_barrier(World world, uint32_t &target, unsigned long long deadline) {
-    __syncthreads();
-    bool came = true;
     target += gridDim.x * world.together;
-    if (threadIdx.x < world.gpus)
-        asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(&world.counts(threadIdx.x)->arrived) : "memory");
-    if (threadIdx.x == 0) {
-        const uint32_t *arrived = &world.counts(world.me)->arrived;
-        uint32_t seen;
-        for (uint32_t tries = 1;; tries++) {
-            asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
-            if (int32_t(seen - target) >= 0) break;
-            if (tries % 256 == 0 && now_ns() > deadline) {
-                came = false;
-                break;
-            }
-        }
-    }
-    return __syncthreads_and(came);
+    return meet_all(world.me, world.gpus, [&](uint32_t gpu) { return &world.counts(gpu)->arrived; }, target, deadline);
 }
 
 // Add up three counts over the block: the first two go to all GPUs, by the threads that tell them of the block's coming,
@@ -113,22 +95,13 @@ static __device__ void add(World world, uint32_t slot, Count found, Count leavin
     if (threadIdx.x == 0 && sums[2]) atomicAdd(&control->inspected, sums[2]);
 }
 
-// Wake the links, which rest some time after their last use, by reading a word in TOUCHED bytes of every other GPU's memory,
-// and leave together.
+// Wake the links, and leave together.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
     meet(uint32_t me, uint32_t gpus, uint32_t segment, char *const *shared, Count set_bytes, uint32_t together,
          Count bytes, uint32_t target, uint32_t timeout_ms) {
     const World world = {me, gpus, segment, shared, set_bytes, together};
     const unsigned long long deadline = now_ns() + timeout_ms * 1000000ull;
-    uint32_t word, all = 0;
-    for (uint32_t gpu = 0; gpu < gpus; gpu++)
-        for (Count at = (blockIdx.x * THREADS + threadIdx.x) * TOUCHED; gpu != me && at < bytes;
-             at += gridDim.x * THREADS * TOUCHED) {
-            asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(word) : "l"(shared[gpu] + at));
-            all |= word;
-        }
-    // The words must have come.
-    __syncthreads_or(all);
+    wake_links(me, gpus, shared, bytes);
     world_barrier(world, target, deadline);
 }
 

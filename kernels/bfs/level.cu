@@ -10,21 +10,13 @@
 // `contract` keeps the heads that are new, by exact atomic updates of the next bitmap.
 //
 // Bottom-up: of large in-degree (the bitmap `large`) a warp a vertex, lanes across its tails, until a vote finds a hit;
-// of small in-degree a thread a vertex, unvisited ones packed in the block by a prefix sum first. Every thread owns a
-// word of the next bitmap, so that nothing is atomic.
+// of small in-degree (not in `left_out`) a thread a vertex, unvisited ones packed in the block by a prefix sum first. Every
+// thread owns a word of the next bitmap, so that nothing is atomic.
 //
 // 1. Hirakushi, Takahashi: hybrid BFS on a GPU cluster, Figs 4 and 6.
 // 2. Merrill, Garland, Grimshaw: Scalable GPU graph traversal. PPoPP 2012.
 #include "block.cuh"
-
-// What the kernels of a level count; mirrored in cuda_step.py.
-struct Record {
-    Count arcs;       // written by `expand`
-    Count listed;     // vertices in the array of the frontier
-    Count found;      // vertices of the next frontier
-    Count leaving;    // arcs that leave those
-    Count inspected;  // arcs looked at bottom-up
-};
+#include "record.cuh"
 
 static __device__ bool in_set(const uint32_t *set, int v) { return set[v >> 5] >> (v & 31) & 1; }
 
@@ -155,11 +147,11 @@ static __device__ void bottom_up_warp(int first, int last, const O *offsets, con
 // Paper H, Fig 6. Adds to the words that bottom_up_warp wrote.
 template <typename O>
 static __device__ void bottom_up_thread(int first, int last, const O *offsets, const int *sources,
-                                        const uint32_t *large, const uint32_t *frontier, const uint32_t *visited,
+                                        const uint32_t *left_out, const uint32_t *frontier, const uint32_t *visited,
                                         uint32_t *following, int *parents, int first_tail, Record *record) {
     __shared__ int packed[THREADS * 32];
     int w = first + blockIdx.x * THREADS + threadIdx.x;
-    uint32_t bits = w < last ? ~visited[w] & ~large[w] : 0, total;
+    uint32_t bits = w < last ? ~visited[w] & ~left_out[w] : 0, total;
     uint32_t mine = block_scan(__popc(bits), total), upto = mine + __popc(bits);
     for (uint32_t place = mine; bits; bits &= bits - 1) packed[place++] = w * 32 + __ffs(bits) - 1;
     __syncthreads();
@@ -210,12 +202,15 @@ static __device__ void commit(int words, const uint32_t *following, uint32_t *vi
     }
 }
 
-// The vertices of at least 32 arcs, a warp's width.
+// The vertices of at least 32 arcs, a warp's width; left_out: null, or those and the ones without an arc.
 template <typename O>
-static __device__ void mark_large(int n, const O *offsets, uint32_t *large) {
+static __device__ void mark_large(int n, const O *offsets, uint32_t *large, uint32_t *left_out) {
     uint32_t v = blockIdx.x * THREADS + threadIdx.x;
-    uint32_t word = __ballot_sync(EVERY, v < n && offsets[v + 1] - offsets[v] >= 32);
-    if (v < n && v % 32 == 0) large[v / 32] = word;
+    O arcs = v < n ? offsets[v + 1] - offsets[v] : 0;
+    uint32_t many = __ballot_sync(EVERY, arcs >= 32), none = __ballot_sync(EVERY, arcs == 0);
+    if (v >= n || v % 32) return;
+    large[v / 32] = many;
+    if (left_out) left_out[v / 32] = many | none;
 }
 
 #define KERNELS(O, SUFFIX)                                                                                            \
@@ -230,9 +225,10 @@ static __device__ void mark_large(int n, const O *offsets, uint32_t *large) {
                        record);                                                                                       \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS) bottom_up_thread_##SUFFIX(                                  \
-        int first, int last, const O *offsets, const int *sources, const uint32_t *large, const uint32_t *frontier,   \
-        const uint32_t *visited, uint32_t *following, int *parents, int first_tail, Record *record) {                 \
-        bottom_up_thread(first, last, offsets, sources, large, frontier, visited, following, parents, first_tail,     \
+        int first, int last, const O *offsets, const int *sources, const uint32_t *left_out,                          \
+        const uint32_t *frontier, const uint32_t *visited, uint32_t *following, int *parents, int first_tail,         \
+        Record *record) {                                                                                             \
+        bottom_up_thread(first, last, offsets, sources, left_out, frontier, visited, following, parents, first_tail,  \
                          record);                                                                                     \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                             \
@@ -241,8 +237,8 @@ static __device__ void mark_large(int n, const O *offsets, uint32_t *large) {
         commit(words, following, visited, levels, offsets, level, record);                                            \
     }                                                                                                                 \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                             \
-        mark_large_##SUFFIX(int n, const O *offsets, uint32_t *large) {                                               \
-        mark_large(n, offsets, large);                                                                                \
+        mark_large_##SUFFIX(int n, const O *offsets, uint32_t *large, uint32_t *left_out) {                           \
+        mark_large(n, offsets, large, left_out);                                                                      \
     }
 
 KERNELS(uint32_t, u4)

@@ -1,6 +1,6 @@
 """Run under a launcher by test_apsp_ranks.py: all pairs by slabs that several ranks share, against SciPy.
 
-mpirun -n 2 python apsp_ranks.py 2
+mpirun -n 2 python apsp_ranks.py 2 cpu
 """
 
 import sys
@@ -18,7 +18,7 @@ from saitan.sssp import unreachable
 
 def answered(graph, variant, wanted, joined):
     instance = apsp.instance({"graph": graph}, answer="slabs")
-    solver = apsp.prepare(instance, variant, "cpu")
+    solver = apsp.prepare(instance, variant, sys.argv[2])
     [query] = apsp.queries(instance, 1, 1)
     digests = []
     for _ in range(2):
@@ -58,7 +58,7 @@ def main():
         for variant in ("fast", "batched"):
             answered(graph, variant, wanted, joined)
         instance = apsp.instance({"graph": graph}, answer="reductions")
-        solver = apsp.prepare(instance, "fast", "cpu")
+        solver = apsp.prepare(instance, "fast", sys.argv[2])
         [query] = apsp.queries(instance, 1, 1)
         solver.run(query)
         solver.validate()
