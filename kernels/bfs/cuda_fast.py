@@ -35,7 +35,7 @@ COUNTS = [("inspected", np.uint64), ("begun", np.uint64), ("searched", np.uint64
 CONTROL = np.dtype(
     [(name, np.uint32) for name in ("arrived", "late", "levels", "switches")]
     + COUNTS
-    + [("found", np.uint64, 3), ("leaving", np.uint64, 3), ("pieces", np.uint32, 3), ("unused", np.uint32)]
+    + [("found", np.uint64, 3), ("leaving", np.uint64, 3), ("pieces", np.uint32, 3), ("held", np.uint32, 3)]
 )
 LEVEL = np.dtype([("ns", np.uint64), ("inspected", np.uint64), ("frontier", np.uint32), ("bottom_up", np.uint32)])
 

@@ -6,9 +6,11 @@
 // is found, as the next level reads the bitmap. A bottom-up level gives a warp a word of the bitmap, a lane a vertex
 // (`bottom_up`): the first entry of every row lies in an array of its own and is nearly always the parent; other
 // entries are read only where it is not. Words are owned, so that nothing is atomic. Words are dealt out one by one, as
-// neighbouring ones hold vertices of like degree.
+// neighbouring ones hold vertices of like degree. Long rows without a parent at their head are held back, in pieces, and
+// looked through by all warps afterwards (`find_in_pieces`).
 //
-// Between levels: one barrier of all blocks bottom-up, two top-down (the first level's row needs no list). Every block
+// Between levels: one barrier of all blocks bottom-up, two where rows were held back, and top-down (the first level's row
+// needs no list). Every block
 // takes the same decisions from the same counts. Counts have three slots: one is written, one is read by slow blocks,
 // one is cleared for the next level.
 //
@@ -28,7 +30,7 @@ struct Control {
     uint32_t levels, switches;
     Count inspected, begun, searched;
     Count found[3], leaving[3];
-    uint32_t pieces[3], unused;
+    uint32_t pieces[3], held[3];
 };
 struct Level {
     Count ns, inspected;  // when it began, since the clock's start; arcs looked at in all levels before
@@ -51,11 +53,11 @@ static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong
 template <typename O>
 static __device__ Count bottom_up(Place at, uint32_t words, Rows<O> in, const int *__restrict__ first,
                                   const uint32_t *frontier, uint32_t *visited, uint32_t *following, int2 *answer,
-                                  int level, Count &inspected) {
+                                  int level, Held held, Count &inspected) {
     Count found = 0;
     for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
         uint32_t w = base + at.lane * at.warps, open = w < words ? ~visited[w] : 0;
-        uint32_t got = find_parents(at, base, open, in, first, frontier, answer, level, inspected);
+        uint32_t got = find_parents(at, base, open, in, first, frontier, answer, level, held, inspected);
         if (w < words) {
             following[w] = got;
             if (got) visited[w] = ~open | got;
@@ -88,7 +90,7 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
         control->late = control->levels = control->switches = 0;
         control->inspected = 0;
         control->begun = begun;
-        for (int i = 0; i < 3; i++) control->found[i] = control->leaving[i] = control->pieces[i] = 0;
+        for (int i = 0; i < 3; i++) control->found[i] = control->leaving[i] = control->pieces[i] = control->held[i] = 0;
     }
     if (!grid_barrier(&control->arrived, target, deadline)) goto late;
     {
@@ -101,7 +103,7 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             up = up ? double(frontiers) * beta * double(m) >= double(k) * k
                     : frontiers > max(k / CROWD, HANDFUL) && out.offsets[frontiers] * alpha > m;
             if (thread == 0) {
-                control->found[next] = control->leaving[next] = control->pieces[next] = 0;
+                control->found[next] = control->leaving[next] = control->pieces[next] = control->held[next] = 0;
                 if (level <= traced) trace[level - 1] = {now_ns(), control->inspected, uint32_t(frontiers), 0};
             }
             Count arcs = 0;
@@ -123,7 +125,9 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             up = up || arcs * alpha > m;
             Count found, inspected = 0;
             if (up) {
-                found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, inspected);
+                // A list of the frontier is not needed any more.
+                Held held = {pieces, &control->held[slot]};
+                found = bottom_up(at, words, in, first, frontier, visited, following, answer, level, held, inspected);
             } else {
                 auto write = [=](int head, uint32_t bit, uint32_t tail) {
                     atomicOr(&following[head >> 5], bit);
@@ -136,6 +140,12 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             add(found, &control->found[slot], inspected, &control->inspected, room);
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
             if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+            if (uint32_t held = up ? *(volatile uint32_t *)&control->held[slot] : 0) {
+                inspected = 0;
+                found = find_in_pieces(at, in, pieces, held, frontier, visited, following, answer, level, inspected);
+                add(found, &control->found[slot], inspected, &control->inspected, room);
+                if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+            }
             frontiers = *(volatile Count *)&control->found[slot];
             uint32_t *taken = frontier;
             frontier = following;

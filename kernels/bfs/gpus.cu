@@ -115,7 +115,7 @@ static __device__ Count bottom_up(Place at, World world, Rows<O> in, const int *
     for (uint32_t base = at.warp; base < words; base += at.warps * 32) {
         uint32_t w = base + at.lane * at.warps;
         uint32_t open = w < words ? ~(visited[before + w] | frontier[before + w]) : 0;
-        uint32_t got = find_parents(at, base, open, in, first, frontier, answer, level, inspected);
+        uint32_t got = find_parents(at, base, open, in, first, frontier, answer, level, {}, inspected);
         if (w < words) {
             visited[before + w] = ~open | got;
             if (got)

@@ -6,6 +6,14 @@ using Count = unsigned long long;
 
 // Entries that a lane reads by itself before the warp helps; words whose first entries a warp has under way at once.
 static constexpr int OWN = 16, BATCH = 4;
+// Entries beyond which a warp holds its rows back for all warps; entries of a piece that one head in four lies among.
+static constexpr uint32_t HOLD = 512, CLOSE = 4 * PIECE;
+
+// Rows that are held back, in pieces; null where a warp looks through long rows by itself.
+struct Held {
+    Piece *pieces;
+    uint32_t *count;
+};
 
 template <typename O>
 struct Rows {
@@ -38,6 +46,22 @@ static __device__ Count list_pieces(Place at, uint32_t words, const O *__restric
     return leaving;
 }
 
+// Mark a head a lane visited, with one atomic for all of a word, as many rows may end in the same few words. Returns
+// whether the lane's is new. All lanes call it.
+static __device__ bool mark_together(uint32_t lane, bool open, int head, uint32_t *visited) {
+    bool fresh = false;
+    for (uint32_t left = __ballot_sync(EVERY, open); left;) {
+        int leader = __ffs(left) - 1, word = __shfl_sync(EVERY, head >> 5, leader);
+        bool with = open && head >> 5 == word;
+        uint32_t bit = 1u << (head & 31), bits = __reduce_or_sync(EVERY, with ? bit : 0);
+        uint32_t before = lane == leader ? atomicOr(&visited[word], bits) : 0;
+        before = __shfl_sync(EVERY, before, leader);
+        fresh = fresh || (with && !(before & bit));
+        left &= ~__ballot_sync(EVERY, with);
+    }
+    return fresh;
+}
+
 // Mark the heads of `count` pieces visited; write(head, its bit, tail) for each that was not. Returns how many. root: where
 // `pieces` is null, as then the only ones are those of its row.
 template <typename O, typename Write>
@@ -62,10 +86,18 @@ static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint
         }
 #pragma unroll
         for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
+        // Rows ascend. Heads of a whole piece that lie close together share words.
+        int low = __shfl_sync(EVERY, head[0], 0), high = __shfl_sync(EVERY, head[PIECE / 32 - 1], 31);
+        bool close = high >= 0 && uint32_t(high - low) < CLOSE;
 #pragma unroll
         for (int i = 0; i < PIECE / 32; i++) {
             uint32_t bit = 1u << (head[i] & 31);
-            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
+            bool open = !(word[i] & bit);
+            if (close)
+                open = mark_together(at.lane, open, head[i], visited);
+            else
+                open = open && !(atomicOr(&visited[head[i] >> 5], bit) & bit);
+            if (!open) continue;
             write(head[i], bit, piece.tail);
             found++;
         }
@@ -74,10 +106,12 @@ static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint
 }
 
 // Parents of at most 32 vertices whose first entries are not in the frontier, a lane each. missed: where they stand in the
-// warp's words (see find_parents), 32 times the word plus the bit; what is found is added to got[word]. All lanes call it.
+// warp's words (see find_parents), 32 times the word plus the bit; what is found is added to got[word]. Where more than
+// HOLD entries are left to the warp, they go to `held`. All lanes call it.
 template <typename O>
 static __device__ void scan(Place at, uint32_t base, const uint16_t *missed, uint32_t count, Rows<O> in,
-                            const uint32_t *frontier, int2 *answer, int level, uint32_t *got, Count &inspected) {
+                            const uint32_t *frontier, int2 *answer, int level, Held held, uint32_t *got,
+                            Count &inspected) {
     bool mine = at.lane < count;
     uint32_t which = mine ? missed[at.lane] : 0, v = (base + which / 32 * at.warps) * 32 + which % 32;
     O next = mine ? in.offsets[v] + 1 : 0, end = mine ? in.offsets[v + 1] : 0;
@@ -98,7 +132,15 @@ static __device__ void scan(Place at, uint32_t base, const uint16_t *missed, uin
         next = parent < 0 ? next + 4 : end;
         more = __any_sync(EVERY, next < end);
     }
-    for (uint32_t longer = __ballot_sync(EVERY, next < end); longer; longer &= longer - 1) {
+    uint32_t longer = __ballot_sync(EVERY, next < end);
+    if (longer && held.pieces) {
+        O rest = next < end ? end - next : 0;
+        if (warp_sum(rest) > HOLD) {
+            append_pieces(at.lane, v, next, rest, held.pieces, held.count);
+            longer = 0;
+        }
+    }
+    for (; longer; longer &= longer - 1) {
         int whose = __ffs(longer) - 1;
         O low = __shfl_sync(EVERY, next, whose), high = __shfl_sync(EVERY, end, whose);
         for (; low < high; low += 32) {
@@ -118,14 +160,47 @@ static __device__ void scan(Place at, uint32_t base, const uint16_t *missed, uin
     }
 }
 
+// Parents of the vertices whose rows `count` pieces are of, where an entry is in the frontier: added to `following` and
+// `visited`. Returns how many there are.
+template <typename O>
+static __device__ Count find_in_pieces(Place at, Rows<O> in, const Piece *pieces, uint32_t count,
+                                       const uint32_t *frontier, uint32_t *visited, uint32_t *following, int2 *answer,
+                                       int level, Count &inspected) {
+    Count found = 0;
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece = pieces[p];
+        uint32_t w = piece.tail >> 5, bit = 1u << (piece.tail & 31);
+        // Another piece of the row may have it.
+        if (__any_sync(EVERY, __ldcg(&following[w]) & bit)) continue;
+        int entry[PIECE / 32], parent = -1;
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            uint32_t place = 32 * i + at.lane;
+            entry[i] = place < piece.count ? __ldg(&in.ends[piece.first + place]) : -1;
+        }
+#pragma unroll
+        for (int i = 0; i < PIECE / 32; i++) {
+            inspected += entry[i] >= 0;
+            if (entry[i] >= 0 && in_set(frontier, entry[i])) parent = entry[i];
+        }
+        uint32_t hits = __ballot_sync(EVERY, parent >= 0);
+        if (hits && at.lane == __ffs(hits) - 1 && !(atomicOr(&following[w], bit) & bit)) {
+            atomicOr(&visited[w], bit);
+            answer[piece.tail] = {level, parent};
+            found++;
+        }
+    }
+    return found;
+}
+
 // Parents for the open vertices of a warp's words, which are at.warps apart from `base` on, a lane's own being `open`.
 // Returns what was found of the lane's own word. first: of every vertex the first entry of its row. Where that one is
-// not in the frontier, the vertex waits until there is one for every lane, as a row is a chain of loads. Blocks have at
-// most 1,024 threads.
+// not in the frontier, the vertex waits until there is one for every lane, as a row is a chain of loads. held: as in
+// `scan`. Blocks have at most 1,024 threads.
 template <typename O>
 static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, Rows<O> in,
                                         const int *__restrict__ first, const uint32_t *frontier, int2 *answer,
-                                        int level, Count &inspected) {
+                                        int level, Held held, Count &inspected) {
     __shared__ uint16_t waiting[32][32 * (BATCH + 1)];
     __shared__ uint32_t words[32][32];
     uint16_t *missed = waiting[threadIdx.x / 32];
@@ -158,11 +233,11 @@ static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, 
         }
         __syncwarp();
         for (; count >= 32; count -= 32) {
-            scan(at, base, missed + count - 32, 32, in, frontier, answer, level, got, inspected);
+            scan(at, base, missed + count - 32, 32, in, frontier, answer, level, held, got, inspected);
             __syncwarp();
         }
     }
-    if (count) scan(at, base, missed, count, in, frontier, answer, level, got, inspected);
+    if (count) scan(at, base, missed, count, in, frontier, answer, level, held, got, inspected);
     __syncwarp();
     return got[at.lane];
 }

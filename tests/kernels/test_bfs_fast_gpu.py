@@ -4,7 +4,18 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from bfs_cases import GRAPHS, directed, expander, kronecker, path, poison, random_directed, star, undirected
+from bfs_cases import (
+    GRAPHS,
+    directed,
+    expander,
+    kronecker,
+    layered,
+    path,
+    poison,
+    random_directed,
+    star,
+    undirected,
+)
 
 from saitan import bfs
 from saitan.generators import GENERATORS
@@ -160,6 +171,46 @@ def test_pieces_of_long_rows(wide, monkeypatch):
         ]
         assert hubs.tolist() == [(v, count, first) for _, v, count, first in sorted(wanted)]
         buffers.free()
+
+
+def bipartite(left, right, arcs, seed):
+    """Arcs both ways between few vertices and many; all of them where arcs is 0."""
+    rng = np.random.default_rng(seed)
+    if arcs:
+        ends = np.stack([rng.integers(0, left, arcs), rng.integers(left, left + right, arcs)], 1)
+    else:
+        ends = np.stack(np.meshgrid(np.arange(left), left + np.arange(right)), -1).reshape(-1, 2)
+    return undirected(left + right, ends)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_long_rows_that_hold_no_parent_are_shared_by_all_warps(wide, monkeypatch):
+    """Bottom-up levels whose open vertices are hubs far from the frontier, and levels whose rows end in the same words."""
+    from saitan.bfs import cuda_step
+
+    if wide:
+        monkeypatch.setattr(cuda_step, "WIDE_ARCS", 100)
+    graphs = [
+        bipartite(8, 20_000, 0, 1),
+        bipartite(16, 50_000, 200_000, 2),
+        bipartite(300, 3000, 400_000, 3),
+        layered(7, 700),
+        layered(40, 300),
+        kronecker(13),
+    ]
+    for graph in graphs:
+        with closing(bfs.prepare(graph, "fast", "cuda")) as solver:
+            for root in [0, graph.n - 1, *bfs.queries(graph, 3, 1)]:
+                solver.run(root)
+                poison(solver)
+                run = solver.run(root)
+                solver.validate()
+                assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
+                assert run.phases["inspected"].sum() == run.counters["inspected"]
+                if graph is graphs[0] and root == 0:
+                    # The root's row is half as long as all others together, so bottom-up at once: the other hubs in vain.
+                    assert run.phases["direction"][0] == "bottom-up"
+                    assert run.phases["inspected"][0] >= 7 * 20_000
 
 
 def test_without_room_the_layout_is_made_on_the_host(monkeypatch):
