@@ -185,7 +185,7 @@ def bipartite(left, right, arcs, seed):
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_long_rows_that_hold_no_parent_are_shared_by_all_warps(wide, monkeypatch):
-    """Bottom-up levels whose open vertices are hubs far from the frontier, and levels whose rows end in the same words."""
+    """Bottom-up levels whose open vertices are hubs far from the frontier; levels whose rows end in the same words."""
     from saitan.bfs import cuda_step
 
     if wide:
@@ -200,7 +200,7 @@ def test_long_rows_that_hold_no_parent_are_shared_by_all_warps(wide, monkeypatch
     ]
     for graph in graphs:
         with closing(bfs.prepare(graph, "fast", "cuda")) as solver:
-            for root in [0, graph.n - 1, *bfs.queries(graph, 3, 1)]:
+            for root in [0, *bfs.queries(graph, 3, 1)]:
                 solver.run(root)
                 poison(solver)
                 run = solver.run(root)
@@ -208,7 +208,7 @@ def test_long_rows_that_hold_no_parent_are_shared_by_all_warps(wide, monkeypatch
                 assert bfs.differs(bfs.reference(graph, root), solver.answer()) is None
                 assert run.phases["inspected"].sum() == run.counters["inspected"]
                 if graph is graphs[0] and root == 0:
-                    # The root's row is half as long as all others together, so bottom-up at once: the other hubs in vain.
+                    # Bottom-up at once, as the root's row is long: that of the other hubs in vain.
                     assert run.phases["direction"][0] == "bottom-up"
                     assert run.phases["inspected"][0] >= 7 * 20_000
 
