@@ -40,9 +40,11 @@ from saitan.bfs.layout import Layout
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 
 # To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m), and bottom-up only where a few
-# vertices say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, and ROW a vertex,
-# whose row several threads read in the order in which it was found.
-ALPHA, BETA, PAYS, ROW = 20.0, 14.0, 2.0, 120.0
+# rows say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, and ROW a vertex,
+# whose row several threads read in the order in which it was found, or ROW_ALONE where there is one thread.
+ALPHA, BETA, PAYS, ROW, ROW_ALONE = 20.0, 14.0, 2.0, 120.0, 8.0
+# One thread puts a list of k / CROWD vertices and more in order first, so that it reads their rows in order.
+CROWD = 32.0
 # A level that starts at fewer arcs is the leader's alone: opening a step to the others takes longer.
 ALONE = 1 << 12
 # Arcs of a graph up to which one thread makes the whole search: starting the others costs more.
@@ -69,7 +71,7 @@ def _take(control, threads):
 
 
 @njit(cache=True, nogil=True)
-def _lead(s, root, alpha, beta, pays, row, alone, threads):
+def _lead(s, root, alpha, beta, pays, row, crowd, alone, threads):
     """All levels from a root of the layout, and the answer. Returns the levels there are."""
     offsets, control, visited = s.out_offsets, s.control, s.sets[0]
     k, m = len(s.first), offsets[-1]
@@ -94,7 +96,7 @@ def _lead(s, root, alpha, beta, pays, row, alone, threads):
         else:
             arcs = count * (m / k)
             up = arcs * beta >= k
-        needs = -1.0
+        needs, ordered = -1.0, False
         while True:
             if up and not marked:
                 _share(s, CLEAR)
@@ -105,12 +107,16 @@ def _lead(s, root, alpha, beta, pays, row, alone, threads):
                 if needs < 0:
                     needs = pull_needs(s, frontier)
                 up = needs <= worth
-            if up or listed:
+            if up or (listed and (ordered or count * crowd < k)):
                 break
+            if not marked:
+                _share(s, CLEAR)
+                _share(s, MARK)
+                marked = True
             control[LEAVING] = 0
             _share(s, LIST)
             _take(control, threads)
-            listed, arcs = True, float(control[LEAVING])
+            listed, ordered, arcs = True, True, float(control[LEAVING])
             up = arcs * alpha > m
         traced = level <= len(s.trace)
         if traced:
@@ -135,7 +141,7 @@ def _together(s, root, alpha, beta, pays, row, alone, threads):
     levels = np.zeros(1, np.int64)
     for _ in prange(threads):
         if team.comes(s.control) == 0:
-            levels[0] = _lead(s, root, alpha, beta, pays, row, alone, threads)
+            levels[0] = _lead(s, root, alpha, beta, pays, row, 0.0, alone, threads)
             team.ended(s.control)
         else:
             step = team.entered(s.control, 0)
@@ -170,5 +176,5 @@ class Levels:
         threads = get_num_threads()
         team.reset(self._search.control)
         if threads == 1 or len(self._search.out_ends) <= SMALL:
-            return _lead(self._search, start, ALPHA, BETA, PAYS, 0.0, math.inf, 1)
+            return _lead(self._search, start, ALPHA, BETA, PAYS, ROW_ALONE, CROWD, math.inf, 1)
         return _together(self._search, start, ALPHA, BETA, PAYS, ROW, float(ALONE), threads)

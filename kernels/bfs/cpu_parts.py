@@ -23,7 +23,7 @@ SHARE = 1024  # most arcs of a row that are taken at once
 WORDS, RESTORED = 32, 4096  # what a ticket stands for: words of a bitmap that is looked at, entries of the answer
 BATCH = 256  # vertices that a thread lists at once
 TRACED = 4096  # levels
-SAMPLED, LOOKED = 128, 64  # vertices that say what a level needs; of their rows at most so many arcs are looked at
+SAMPLED, LOOKED = 128, 64  # arcs whose rows say what a level needs; of a row at most so many are looked at
 
 # What a step does, and places of its counts behind the team's.
 PULL, EXPAND, RESTORE, CLEAR, MARK, LIST = range(6)
@@ -270,16 +270,22 @@ def work(s):
 
 @njit(cache=True, nogil=True)
 def pull_needs(s, frontier):
-    """About how many arcs a bottom-up level would look at; vertices are sampled from all degrees alike."""
-    offsets, ends, visited, k, looked = s.into_offsets, s.into_ends, s.sets[0], len(s.first), 0
-    step = max(1, k // SAMPLED)
-    for v in range(step // 2, k, step):
+    """About how many arcs a bottom-up level would look at, from arcs that are evenly spaced among all.
+
+    A row is drawn as often as it has arcs, and says for each of them which part of the row a search would look at. With
+    vertices drawn alike, one long row would stand for thousands of short ones.
+    """
+    offsets, ends, visited, needed = s.into_offsets, s.into_ends, s.sets[0], 0.0
+    part = offsets[-1] / SAMPLED
+    for sample in range(SAMPLED):
+        v = np.searchsorted(offsets, np.int64((sample + 0.5) * part), side="right") - 1
         if visited[v >> 5] >> np.uint32(v & 31) & 1:
             continue
-        end = offsets[v + 1]
-        for i in range(offsets[v], min(end, offsets[v] + LOOKED)):
+        first, last = offsets[v], offsets[v + 1]
+        looked = last - first
+        for i in range(first, min(last, first + LOOKED)):
             if frontier[ends[i] >> 5] >> np.uint32(ends[i] & 31) & 1:
-                end = i + 1
+                looked = i + 1 - first
                 break
-        looked += end - offsets[v]
-    return float(looked) * step
+        needed += looked / (last - first)
+    return needed * part

@@ -1,5 +1,7 @@
 """Fast BFS on the CPU: its layout, its levels and their parts, and the trial that chooses its engine."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 from bfs_cases import (
@@ -148,14 +150,14 @@ def test_fast_looks_at_little_beyond_what_it_reaches(make, monkeypatch):
 
 @pytest.mark.parametrize("row", [None, 0.0, 20.0])
 def test_fast_goes_bottom_up_where_it_looks_at_less(row, monkeypatch):
-    """By one thread, and by all with a price of a row. All vertices are sampled, as there are few."""
+    """By one thread, and by all with a price of a row."""
     from saitan.bfs import cpu_levels, layout
 
     if row is not None:
         monkeypatch.setattr(cpu_levels, "SMALL", 0)
         monkeypatch.setattr(cpu_levels, "ROW", row)
-        row *= get_num_threads() > 1
-
+    if row is None or get_num_threads() == 1:
+        row = cpu_levels.ROW_ALONE
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
     takes(monkeypatch, Levels)
     ways = set()
@@ -169,34 +171,89 @@ def test_fast_goes_bottom_up_where_it_looks_at_less(row, monkeypatch):
             for level, way in enumerate(trace):
                 count, arcs = (levels == level).sum(), made.forward.degrees[levels == level].sum()
                 needs = pulled(made.backward, (levels >= 0) & (levels <= level), levels == level)
-                up = up and 14 * count * m >= k * k and needs <= 2 * count * m / k + (row or 0) * count
-                up = up or (20 * arcs > m and needs <= 2 * arcs + (row or 0) * count)
+                up = up and 14 * count * m >= k * k and needs <= 2 * count * m / k + row * count
+                up = up or (20 * arcs > m and needs <= 2 * arcs + row * count)
                 assert way == (BOTTOM_UP if up else TOP_DOWN)
                 ways.add((way, 20 * arcs > m))
     assert len(ways) == 4
 
 
-def pulled(rows, visited, frontier):
-    """Arcs that a bottom-up level looks at; all of a row of which the first 64 lead elsewhere."""
-    total = 0
+def looked_at(rows, visited, frontier):
+    """Arcs of every row that a bottom-up level looks at; all of a row of which the first 64 lead elsewhere."""
+    looked = np.where(visited, 0, rows.degrees)
     for v in np.flatnonzero(~visited):
         hits = np.flatnonzero(frontier[rows.targets[rows.offsets[v] : rows.offsets[v + 1]]])
-        total += hits[0] + 1 if len(hits) and hits[0] < 64 else rows.degrees[v]
-    return total
+        if len(hits) and hits[0] < 64:
+            looked[v] = hits[0] + 1
+    return looked
+
+
+def pulled(rows, visited, frontier):
+    """What 128 arcs, each in the middle of an equal part of all, say of their sum."""
+    drawn = rows.sources[((np.arange(128) + 0.5) * (rows.m / 128)).astype(np.int64)]
+    return sum(looked_at(rows, visited, frontier)[drawn] / rows.degrees[drawn]) * (rows.m / 128)
+
+
+def needs(made, visited, frontier):
+    """Of bottom-up, as the search counts it."""
+    search = Search.over(made, made.forward.n)
+    for bits, flags in ((search.sets[0], visited), (search.sets[1], frontier)):
+        padded = np.zeros(32 * len(bits), np.uint8)
+        padded[: len(flags)] = flags
+        bits[:] = np.packbits(padded, bitorder="little").view(np.uint32)
+    return pull_needs(search, search.sets[1])
 
 
 @pytest.mark.parametrize("share", [0, 0.02, 0.3])
 def test_what_a_bottom_up_level_looks_at(share):
+    """To the arc where there are as many as are drawn: 100 enter one vertex, the others any."""
     rng = np.random.default_rng(7)
-    for graph in [lollipop(100, 20)] + 30 * [layered(2, 120)]:
-        made = Layout.of(graph, reverse(graph))
-        search = Search.over(made, graph.n)
+    for _ in range(30):
+        heads = np.append(np.zeros(100, np.int64), rng.permutation(np.arange(1, 90))[:28])
+        graph = directed(220, np.stack([np.append(np.arange(100, 200), rng.integers(90, 100, 28)), heads], 1))
         visited, frontier = rng.random(graph.n) < 0.3, rng.random(graph.n) < share
-        for bits, flags in ((search.sets[0], visited), (search.sets[1], frontier)):
-            padded = np.zeros(32 * len(bits), np.uint8)
-            padded[: graph.n] = flags
-            bits[:] = np.packbits(padded, bitorder="little").view(np.uint32)
-        assert pull_needs(search, search.sets[1]) == pulled(made.backward, visited, frontier)
+        made = Layout.of(graph, reverse(graph))
+        visited, frontier = visited[made.old], frontier[made.old]
+        exact = looked_at(made.backward, visited, frontier).sum()
+        assert needs(made, visited, frontier) == pytest.approx(exact)
+
+
+def test_long_rows_do_not_stand_for_short_ones():
+    """Rows of 200 arcs, few of them left, beside many short ones that find their parent at once."""
+    rng = np.random.default_rng(2)
+    hubs, leaves = 1000, 50_000
+    graph = undirected(hubs + leaves, rng.integers((0, hubs), (hubs, hubs + leaves), (200_000, 2)))
+    made = Layout.of(graph, reverse(graph))
+    # One of them would be drawn if 128 vertices were, evenly spaced.
+    left = np.arange(190, 205)
+    visited = made.old < hubs
+    frontier = visited.copy()
+    visited[left], frontier[left] = False, False
+    exact = looked_at(made.backward, visited, frontier).sum()
+    assert exact < made.forward.m / 7
+    assert needs(made, visited, frontier) == pytest.approx(exact, rel=0.25)
+
+
+@pytest.mark.parametrize("crowd", [0.5, 2.0])
+def test_one_thread_reads_many_rows_in_order(crowd, monkeypatch):
+    """Of 200 vertices on level 2 of 260, which ten others found."""
+    from saitan.bfs import cpu_levels, layout
+
+    monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
+    monkeypatch.setattr(cpu_levels, "CROWD", crowd)
+    monkeypatch.setattr(cpu_levels, "ALPHA", 1e-9)
+    takes(monkeypatch, Levels)
+    hubs, found = np.arange(1, 11), np.random.default_rng(1).permutation(np.arange(11, 211))
+    ends = [
+        np.stack([0 * hubs, hubs], 1),
+        np.stack([hubs.repeat(20), found], 1),
+        np.stack([found, 211 + found % 49], 1),
+    ]
+    with closing(bfs.prepare(directed(260, np.concatenate(ends)), "fast", "cpu")) as solver:
+        run = solver.run(0)
+        assert run.phases["frontier"].tolist() == [1, 10, 200, 49]
+        rows = solver._engine._search.shares[0, :200]
+        assert len(set(rows.tolist())) == 200 and (rows == np.sort(rows)).all() == (crowd > 1)
 
 
 @pytest.mark.parametrize("share", [0, 0.02, 0.4, 1])
