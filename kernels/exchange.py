@@ -141,7 +141,7 @@ class Exchange:
 
 def _before(counts: np.ndarray) -> np.ndarray:
     """Where each member's entries begin."""
-    return np.concatenate([[0], np.cumsum(counts)[:-1]])
+    return np.cumsum(counts) - counts
 
 
 def _pieces(array: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray:

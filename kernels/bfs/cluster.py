@@ -112,7 +112,7 @@ class ClusterLevels:
         if not self.overlaps:
             self.world.wait()
         found = self.exchange(level)
-        own = np.array([*np.sum(found, axis=0), self.inspected], np.int64)
+        own = np.array([sum(of_part[0] for of_part in found), sum(of_part[1] for of_part in found), self.inspected])
         vertices, arcs, inspected = self.world.total(own).tolist()
         return vertices, arcs, inspected
 
