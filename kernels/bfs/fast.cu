@@ -23,6 +23,8 @@ static constexpr int THREADS = 1024, RESIDENT = 1;
 // A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted
 // where so many vertices can have that many: the first rows are the longest.
 static constexpr uint32_t CROWD = 256, HANDFUL = 32;
+// A level of more arcs than so many times the vertices has rows that end in the same words; a single row never has.
+static constexpr uint32_t CROWDED = 4;
 
 // Mirrored in cuda_fast.py.
 struct Control {
@@ -133,7 +135,10 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                     atomicOr(&following[head >> 5], bit);
                     answer[head] = {int(level), int(tail)};
                 };
-                found = expand(at, out, level == 1 ? nullptr : pieces, count, root, visited, write);
+                if (arcs > Count(k) * CROWDED)
+                    found = expand_together(at, out, pieces, count, visited, write);
+                else
+                    found = expand(at, out, level == 1 ? nullptr : pieces, count, root, visited, write);
                 if (thread == 0) inspected = arcs;
             }
             switches += up != before;

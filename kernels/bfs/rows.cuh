@@ -6,8 +6,8 @@ using Count = unsigned long long;
 
 // Entries that a lane reads by itself before the warp helps; words whose first entries a warp has under way at once.
 static constexpr int OWN = 16, BATCH = 4;
-// Entries beyond which a warp holds its rows back for all warps; entries of a piece that one head in four lies among.
-static constexpr uint32_t HOLD = 512, CLOSE = 4 * PIECE;
+// Entries beyond which a warp holds its rows back for all warps.
+static constexpr uint32_t HOLD = 512;
 
 // Rows that are held back, in pieces; null where a warp looks through long rows by itself.
 struct Held {
@@ -86,19 +86,30 @@ static __device__ Count expand(Place at, Rows<O> rows, const Piece *pieces, uint
         }
 #pragma unroll
         for (int i = 0; i < PIECE / 32; i++) word[i] = head[i] < 0 ? EVERY : visited[head[i] >> 5];
-        // Rows ascend. Heads of a whole piece that lie close together share words.
-        int low = __shfl_sync(EVERY, head[0], 0), high = __shfl_sync(EVERY, head[PIECE / 32 - 1], 31);
-        bool close = high >= 0 && uint32_t(high - low) < CLOSE;
 #pragma unroll
         for (int i = 0; i < PIECE / 32; i++) {
             uint32_t bit = 1u << (head[i] & 31);
-            bool open = !(word[i] & bit);
-            if (close)
-                open = mark_together(at.lane, open, head[i], visited);
-            else
-                open = open && !(atomicOr(&visited[head[i] >> 5], bit) & bit);
-            if (!open) continue;
+            if (word[i] & bit || atomicOr(&visited[head[i] >> 5], bit) & bit) continue;
             write(head[i], bit, piece.tail);
+            found++;
+        }
+    }
+    return found;
+}
+
+// The same where many rows end in the same words, in pieces.
+template <typename O, typename Write>
+static __device__ Count expand_together(Place at, Rows<O> rows, const Piece *pieces, uint32_t count, uint32_t *visited,
+                                        Write write) {
+    Count found = 0;
+    for (uint32_t p = at.warp; p < count; p += at.warps) {
+        Piece piece = pieces[p];
+#pragma unroll 1
+        for (uint32_t place = at.lane; place < at.lane + piece.count; place += 32) {
+            int head = place < piece.count ? __ldg(&rows.ends[piece.first + place]) : -1;
+            bool open = head >= 0 && !in_set(visited, head);
+            if (!mark_together(at.lane, open, head, visited)) continue;
+            write(head, 1u << (head & 31), piece.tail);
             found++;
         }
     }
