@@ -292,7 +292,9 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     failed = project.snakemake()
     assert "1 point, 1 failed, 1 out of date" in failed.stderr, failed.stderr
     (mirror / "mine.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 5\n")
-    assert project.planned()["measure"] == 1
+    # It may be older than what was made of the one before.
+    os.utime(mirror / "mine.gr", (1000, 1000))
+    assert project.planned().items() >= {"fetch": 1, "convert": 1, "measure": 1}.items()
     assert project.snakemake().returncode == 0
     # Once converted, the file itself need not be there, and nothing is measured again.
     project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees})

@@ -19,7 +19,7 @@ from saitan.workflow.graphs.streams import checksum
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
 
-# File name -> the file that was last planned with: its path, size, time of change and checksum.
+# File name -> the file that was last planned with: its path, size, times and checksum.
 KNOWN = Path(f"{RESULTS}/checksums.json")
 
 
@@ -50,7 +50,9 @@ def contents(
 def _checked(path: Path, before: dict[str, Any] | None) -> dict[str, Any]:
     """What is known of a file; its checksum is taken again where it is not the file of before."""
     status = path.stat()
-    now = {"path": str(path.resolve()), "size": status.st_size, "changed": status.st_mtime_ns}
+    # The time of modification can be set back, as tar and rsync do; that of the change of the inode cannot.
+    times = [status.st_mtime_ns, status.st_ctime_ns]
+    now = {"path": str(path.resolve()), "size": status.st_size, "changed": times}
     if before is not None and {key: before.get(key) for key in now} == now and before.get("sha256"):
         return before
     try:

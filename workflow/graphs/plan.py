@@ -24,12 +24,14 @@ NO_GRAPH = "no-graph"
 class GraphFiles:
     """The catalogues' side of a plan.
 
-    entries: the catalogue of graphs; arrays: that of arrays; config: the run's configuration.
+    entries: the catalogue of graphs; arrays: that of arrays; config: the run's configuration; contents: what the user's
+    own files hold (contents.py).
     """
 
     config: Config
     entries: Mapping[str, Downloaded | Generated]
     arrays: Mapping[str, Array]
+    contents: Mapping[str, str]
 
     @property
     def generated(self) -> list[str]:
@@ -82,9 +84,17 @@ class GraphFiles:
         source = self._source(file)
         return [] if source.sha256 else local_copies(source, self.config.mirror)
 
+    def content_of(self, file: str) -> str:
+        """The checksum of the user's own file that a download is a copy of; nothing for other downloads."""
+        return next((self.contents[name] for name in self._named(file) if name in self.contents), "")
+
     def _source(self, file: str) -> Source:
+        return next(iter(self._named(file).values()))
+
+    def _named(self, file: str) -> dict[str, Source]:
+        """The sources of this file, by the name of their graph or array."""
         sources = (*graph_sources(self.entries), *self.arrays.items())
-        return next(source for _, source in sources if source.filename == file)
+        return {name: source for name, source in sources if source.filename == file}
 
     def download_of_array(self, array: str) -> str:
         return f"{RESULTS}/downloads/{self.arrays[array].filename}"

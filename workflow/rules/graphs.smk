@@ -16,6 +16,8 @@ rule fetch:
     cache: True
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),
+        # Another file of the mirror's folder may be older than the copy.
+        content=lambda wc: plan.content_of(wc.file),
     shell:
         "python -m saitan.workflow.graphs.fetch {params.settings} --output {output:q} --log {log:q}"
 
