@@ -168,3 +168,53 @@ def test_parts_of_files_of_different_graphs_are_refused(tmp_path):
     (tmp_path / "4" / "edges.parquet").replace(tmp_path / "5" / "edges.parquet")
     with pytest.raises(Failure, match=r"5: vertices.parquet and edges.parquet are of different graphs"):
         list(FileArcs(tmp_path / "5").arcs(0, 1))
+
+
+def test_edges_of_another_graph_of_the_same_size_are_refused(tmp_path):
+    for seed in (1, 2):
+        write_graph(Graph.from_arcs(3, [0, 1], [1, 2], metadata={"seed": seed}), tmp_path / str(seed))
+    (tmp_path / "1" / "edges.parquet").replace(tmp_path / "2" / "edges.parquet")
+    for read in (read_graph, lambda folder: list(FileArcs(folder).arcs(0, 1))):
+        with pytest.raises(Failure, match=r"2: vertices.parquet and edges.parquet are of different graphs"):
+            read(tmp_path / "2")
+
+
+FOREIGN = "not a graph written by saitan: delete it and convert again"
+
+
+@pytest.mark.parametrize("rows", [1, 64 << 20])
+@pytest.mark.parametrize(
+    ("name", "column", "values", "message"),
+    [
+        ("edges", "target", [1, None], f"edges.parquet: {FOREIGN}"),
+        ("edges", "weight", [None, 1], f"edges.parquet: {FOREIGN}"),
+        ("vertices", "offset", [0, 1, None, 2], f"vertices.parquet: {FOREIGN}"),
+        ("vertices", "label", ["a", None, "c", None], f"vertices.parquet: {FOREIGN}"),
+        ("vertices", "x", [0.0, None, 1.0, None], f"vertices.parquet: {FOREIGN}"),
+        ("edges", "target", None, f"edges.parquet: {FOREIGN}"),
+        ("edges", "weight", None, f"edges.parquet: {FOREIGN}"),
+        ("vertices", "offset", None, f"vertices.parquet: {FOREIGN}"),
+        ("edges", "target", [1, 3], r": arc 1: target 3 is not in \[0, 3\)"),
+    ],
+)
+def test_columns_that_were_changed_later_are_refused(tmp_path, name, column, values, message, rows):
+    arrays = {"coordinates": np.zeros((3, 2)), "labels": ["a", "b", "c"]}
+    write_graph(Graph.from_arcs(3, [0, 1], [1, 2], [5, 6], **arrays), tmp_path)
+    path = tmp_path / f"{name}.parquet"
+    table = pq.read_table(path)
+    place, field = table.schema.get_field_index(column), table.schema.field(column)
+    table = table.remove_column(place)
+    if values is not None:
+        table = table.add_column(place, field, pa.array(values, field.type))
+    pq.write_table(table, path, row_group_size=rows)
+    with pytest.raises(Failure, match=message):
+        read_graph(tmp_path)
+
+
+@pytest.mark.parametrize("told", [b"{", b"[1]", b'{"vertices": 3}', b"\xff"])
+def test_metadata_that_say_nothing_of_the_graph_are_refused(tmp_path, told):
+    write_graph(Graph.from_arcs(3, [0, 1], [1, 2]), tmp_path)
+    path = tmp_path / "vertices.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"saitan": told}), path)
+    with pytest.raises(Failure, match=f"vertices.parquet: {FOREIGN}"):
+        read_graph(tmp_path)

@@ -1,6 +1,7 @@
 """Files that are no graphs are refused in one line that names file and line."""
 
 import bz2
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,31 @@ BAD = {
     "vertex 0": ("dimacs", DIMACS.format("a 0 1 1"), "line 5: vertex 0 is out of range: 1 to 3 is right"),
     "vertex beyond the last": ("dimacs", DIMACS.format("a 3 4 1"), "line 5: vertex 4 is out of range: 1 to 3 is right"),
     "vertex beyond int32": ("dimacs", DIMACS.format("a 3 9999999999 1"), "line 5: vertex 9999999999 is out of range"),
+    "a vertex of more digits than Python converts": (
+        "dimacs",
+        DIMACS.format(f"a 3 {'9' * 5000} 1"),
+        f"line 5: '{'9' * 57}...' is no vertex number: 1 to 3 is right",
+    ),
+    "a count of more digits than Python converts": (
+        "dimacs",
+        f"p sp 3 {'9' * 5000}\n",
+        f"line 1: 'p sp 3 {'9' * 50}...' comes where the header 'p sp VERTICES ARCS' should be",
+    ),
+    "entries of more digits than Python converts": (
+        "matrix-market",
+        f"%%MatrixMarket matrix coordinate real general\n3 3 {'9' * 5000}\n",
+        f"line 2: '3 3 {'9' * 53}...' comes where 'ROWS COLUMNS ENTRIES' should be",
+    ),
+    "SNAP, a count of more digits than Python converts": (
+        "snap",
+        f"# Edges: {'9' * 5000}\n0 1\n",
+        "line 1: 0 vertices and 999999999999999999 lines need about",
+    ),
+    "SNAP, a count with commas": (
+        "snap",
+        "# Nodes: 2,000 Edges: 1,003\n0\t1\n",
+        "line 2: the file ends after 1 lines 'FROM TO', the header (line 1) announces 1003: truncated?",
+    ),
     "negative weight": ("dimacs", DIMACS.format("a 3 1 -7"), "line 5: the weight -7 is negative: at least 0 is right"),
     "negative real weight": ("dimacs", DIMACS.format("a 3 1 -0.5"), "line 5: the weight -0.5 is negative"),
     "NaN weight": ("dimacs", DIMACS.format("a 3 1 nan"), "line 5: the weight is NaN: a number of at least 0 is right"),
@@ -281,3 +307,20 @@ def test_a_missing_file_is_an_os_error_with_its_name(tmp_path):
     with pytest.raises(FileNotFoundError) as error:
         read_graph_file(tmp_path / "absent.gr.gz", "dimacs")
     assert error.value.filename == str(tmp_path / "absent.gr.gz") or error.value.filename == tmp_path / "absent.gr.gz"
+
+
+@pytest.mark.timeout(60)  # opened for nobody, a pipe waits
+@pytest.mark.parametrize(("name", "format"), [("pipe", None), ("pipe.gz", "snap"), ("pipe.xz", None)])
+def test_a_pipe_is_not_read_twice(tmp_path, name, format):
+    path = tmp_path / name
+    os.mkfifo(path)
+    with pytest.raises(GraphError, match=f"{name}: a pipe can be read only once: name the format of plain text"):
+        saitan.read_graph(path, format)
+
+
+def test_a_pipe_whose_format_is_named_is_read():
+    end, other = os.pipe()
+    os.write(other, b"0 1\n1 2\n")
+    os.close(other)
+    assert saitan.read_graph(f"/dev/fd/{end}", "snap").m == 2
+    os.close(end)

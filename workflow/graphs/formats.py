@@ -1,7 +1,8 @@
 """The formats of graph files: what stands in their headers, and what the lines after it look like.
 
 DIMACS .gr and .co (9th implementation challenge), PACE 2016 .gr, SNAP edge lists, Matrix Market coordinate files.
-A header that announces more than memory holds is refused before anything of that size is made.
+A header that announces more than memory holds is refused before anything of that size is made. Counts have 18 digits at
+most: Python refuses to convert thousands of them.
 """
 
 from __future__ import annotations
@@ -55,18 +56,18 @@ Lines = Iterator[tuple[int, int, bytes]]
 
 
 def _dimacs_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n, m) = _problem_line(path, lines, rb"p\s+sp\s+(\d+)\s+(\d+)", "p sp VERTICES ARCS")
+    number, end, (n, m) = _problem_line(path, lines, rb"p\s+sp\s+(\d{1,18})\s+(\d{1,18})", "p sp VERTICES ARCS")
     columns = ("vertex", "vertex", "weight")
     return Layout("a FROM TO WEIGHT", columns, 1, n, m, number, comment=b"c", tag=b"a"), end
 
 
 def coordinates_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n,) = _problem_line(path, lines, rb"p\s+aux\s+sp\s+co\s+(\d+)", "p aux sp co VERTICES")
+    number, end, (n,) = _problem_line(path, lines, rb"p\s+aux\s+sp\s+co\s+(\d{1,18})", "p aux sp co VERTICES")
     return Layout("v VERTEX X Y", ("vertex", "degree", "degree"), 1, n, n, number, comment=b"c", tag=b"v"), end
 
 
 def _pace_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d+)\s+(\d+)", "p tw VERTICES EDGES")
+    number, end, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d{1,18})\s+(\d{1,18})", "p tw VERTICES EDGES")
     return Layout("FROM TO", ("vertex", "vertex"), 1, n, m, number, comment=b"c", undirected=True), end
 
 
@@ -86,8 +87,8 @@ def _snap_header(path: Path, lines: Lines) -> tuple[Layout, int]:
     for number, line_end, line in lines:
         if line.strip() and not line.startswith(b"#"):
             break
-        if match := re.search(rb"Edges:\s*(\d+)", line):
-            rows, counted_at = int(match[1]), number
+        if match := re.search(rb"Edges:\s*(\d[\d,]*)", line):
+            rows, counted_at = int(match[1].replace(b",", b"")[:18]), number
         end = line_end
     return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#"), end
 
@@ -108,7 +109,7 @@ def _matrix_market_header(path: Path, lines: Lines) -> tuple[Layout, int]:
     for number, end, line in lines:
         if not line.strip() or line.startswith(b"%"):
             continue
-        if not (match := re.fullmatch(rb"(\d+)\s+(\d+)\s+(\d+)", line.strip())):
+        if not (match := re.fullmatch(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", line.strip())):
             raise Failure(f"{path}: line {number}: {quoted(line)} comes where 'ROWS COLUMNS ENTRIES' should be")
         n, n_columns, m = map(int, match.groups())
         if n != n_columns:

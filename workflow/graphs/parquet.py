@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from saitan.arc_parts import BATCH, Arcs, tails_of
 from saitan.files import beside
-from saitan.graph import Graph
+from saitan.graph import Graph, GraphError
 from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
@@ -63,21 +63,24 @@ def read_graph(folder: Path) -> Graph:
     folder = Path(folder)
     metadata = read_metadata(folder)
     with _opened(folder / VERTICES) as vertices, _opened(folder / EDGES) as edges:
-        _check_counts(folder, vertices, edges, metadata)
-        names, weighted = vertices.schema_arrow.names, "weight" in edges.schema_arrow.names
+        _check_together(folder, vertices, edges, metadata)
+        names, paths = vertices.schema_arrow.names, (folder / VERTICES, folder / EDGES)
         coordinates = labels = None
         if "x" in names:
-            coordinates = np.column_stack([_column(vertices, axis)[:-1] for axis in "xy"])
+            coordinates = np.column_stack([_column(paths[0], vertices, axis, nulls=1)[:-1] for axis in "xy"])
         if "label" in names:
-            labels = _labels(vertices)
-        return Graph(
-            _column(vertices, "offset"),
-            _column(edges, "target"),
-            _column(edges, "weight") if weighted else None,
+            labels = _labels(paths[0], vertices)
+        arrays = (
+            _column(paths[0], vertices, "offset"),
+            _column(paths[1], edges, "target"),
+            _column(paths[1], edges, "weight") if metadata["weight"] else None,
             coordinates,
-            {key: value for key, value in metadata.items() if key not in _COUNTS},
-            labels,
         )
+        told = {key: value for key, value in metadata.items() if key not in _COUNTS}
+        try:
+            return Graph(*arrays, told, labels)
+        except GraphError as error:
+            raise Failure(f"{folder}: {error}") from error
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
@@ -89,9 +92,13 @@ def read_metadata(folder: Path) -> dict[str, Any]:
         found = pq.read_schema(path).metadata
     except pa.ArrowInvalid as error:
         raise _unreadable(path) from error
-    if not found or _KEY not in found:
-        raise _unreadable(path)
-    return json.loads(found[_KEY])
+    try:
+        told = json.loads(found[_KEY])
+        if set(_COUNTS) <= told.keys():
+            return told
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable(path) from error
+    raise _unreadable(path)
 
 
 @contextmanager
@@ -103,8 +110,10 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
         raise _unreadable(path) from error
 
 
-def _check_counts(folder: Path, vertices: pq.ParquetFile, edges: pq.ParquetFile, metadata: dict[str, Any]) -> None:
-    if (vertices.metadata.num_rows - 1, edges.metadata.num_rows) != (metadata["vertices"], metadata["arcs"]):
+def _check_together(folder: Path, vertices: pq.ParquetFile, edges: pq.ParquetFile, metadata: dict[str, Any]) -> None:
+    told = [(file.schema_arrow.metadata or {}).get(_KEY) for file in (vertices, edges)]
+    counts = vertices.metadata.num_rows - 1, edges.metadata.num_rows
+    if told[0] != told[1] or counts != (metadata["vertices"], metadata["arcs"]):
         raise Failure(f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again")
 
 
@@ -112,21 +121,28 @@ def _unreadable(path: Path) -> Failure:
     return Failure(f"{path}: not a graph written by saitan: delete it and convert again")
 
 
-def _column(file: pq.ParquetFile, name: str) -> np.ndarray:
+def _column(path: Path, file: pq.ParquetFile, name: str, nulls: int = 0) -> np.ndarray:
     """A writable array (Numba compiles a second time for read-only ones).
 
     One row group stays in the memory that PyArrow decoded it into; several are copied into one array, each in turn.
+    nulls: how many there must be. Raises Failure for another number, and where there is no such column.
     """
-    groups = file.metadata.num_row_groups
-    if groups == 1:
-        values = _values(file.read_row_group(0, columns=[name])[name])
-        return values if values.flags.writeable else values.copy()
+    if name not in file.schema_arrow.names:
+        raise _unreadable(path)
+    groups, done = file.metadata.num_row_groups, 0
     dtype = file.schema_arrow.field(name).type.to_pandas_dtype()
-    whole, done = np.empty(file.metadata.num_rows, dtype), 0
+    whole = np.empty(0 if groups == 1 else file.metadata.num_rows, dtype)
     for group in range(groups):
-        values = _values(file.read_row_group(group, columns=[name])[name])
-        whole[done : done + len(values)] = values
-        done += len(values)
+        column = file.read_row_group(group, columns=[name])[name]
+        values = _values(column)
+        nulls -= column.null_count
+        if groups == 1:
+            whole = values if values.flags.writeable else values.copy()
+        else:
+            whole[done : done + len(values)] = values
+            done += len(values)
+    if nulls:
+        raise _unreadable(path)
     return whole
 
 
@@ -137,10 +153,13 @@ def _values(column: pa.ChunkedArray) -> np.ndarray:
     return np.frombuffer(chunk.buffers()[1], dtype, count=len(chunk), offset=chunk.offset * dtype.itemsize)
 
 
-def _labels(file: pq.ParquetFile) -> np.ndarray:
+def _labels(path: Path, file: pq.ParquetFile) -> np.ndarray:
     if pa.types.is_integer(file.schema_arrow.field("label").type):
-        return _column(file, "label")[:-1]
-    return np.array(file.read(columns=["label"])["label"].to_pylist()[:-1], dtype=str)
+        return _column(path, file, "label", nulls=1)[:-1]
+    column = file.read(columns=["label"])["label"]
+    if column.null_count != 1:
+        raise _unreadable(path)
+    return np.array(column.to_pylist()[:-1], dtype=str)
 
 
 class FileArcs:
@@ -157,7 +176,7 @@ class FileArcs:
     def arcs(self, part: int, parts: int) -> Iterator[Arcs]:
         first, last = self.n * part // parts, self.n * (part + 1) // parts
         with _opened(self._folder / VERTICES) as vertices, _opened(self._folder / EDGES) as edges:
-            _check_counts(self._folder, vertices, edges, {"vertices": self.n, "arcs": self.m})
+            _check_together(self._folder, vertices, edges, {"vertices": self.n, "arcs": self.m})
             offsets = np.concatenate([values for _, values in _stretch(vertices, "offset", first, last + 1)])
             for low, targets in _stretch(edges, "target", int(offsets[0]), int(offsets[-1])):
                 yield tails_of(offsets, low, low + len(targets)) + np.int32(first), targets

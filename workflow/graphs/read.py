@@ -25,6 +25,8 @@ def read(path: Path, format: str | None = None) -> Graph:
             return read_graph(path)
         from saitan.workflow.graphs.readers import read_graph_file
 
+        if path.is_fifo() and (format is None or path.suffix in _COMPRESSED):
+            raise Failure(f"{path}: a pipe can be read only once: name the format of plain text, or give a file")
         if format is not None and format not in FORMATS:
             raise Failure(f"unknown format {format!r} (there are: {', '.join(FORMATS)})")
         graph = read_graph_file(path, format or _format_of(path))

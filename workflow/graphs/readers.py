@@ -285,6 +285,9 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
     if kind == "vertex":
         if not _INTEGER.fullmatch(word):
             return f"{quoted(word)} is not a vertex number: {layout.row!r} is expected"
+        # Python refuses to convert thousands of digits.
+        if len(word.lstrip(b"+-0")) > 18:
+            return f"{quoted(word)} is no vertex number: {layout.first} to {layout.last()} is right"
         if not layout.first <= int(word) <= layout.last():
             return f"vertex {word.decode()} is out of range: {layout.first} to {layout.last()} is right"
         return int(word)
