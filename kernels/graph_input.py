@@ -163,7 +163,11 @@ def vertex_labels(values: Any, n: int) -> np.ndarray:
     array = _array(values, "labels")
     if array.shape != (n,) or array.dtype.kind not in "iuU":
         raise GraphError(f"labels must be {n:,} whole numbers or texts, not {array.dtype} of shape {array.shape}")
-    return array if array.dtype.kind == "U" else np.ascontiguousarray(array, np.int64)
+    if array.dtype.kind == "U":
+        return array
+    if (vertex := _first(array, lambda label: label > np.iinfo(np.int64).max)) is not None:
+        raise GraphError(f"labels[{vertex}] is {array[vertex].item()}: at most 2^63 - 1 is right")
+    return np.ascontiguousarray(array, np.int64)
 
 
 def _check_reals(array: np.ndarray) -> None:

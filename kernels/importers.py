@@ -23,7 +23,8 @@ def from_scipy(matrix: Any) -> Graph:
     """The graph of a square scipy.sparse matrix or array: entry (i, j) is the weight of an arc from i to j.
 
     Every stored entry is an arc, zeros too (call `matrix.eliminate_zeros()` before where they mean no arc), and an
-    entry stored twice is two parallel arcs. A matrix of bool has no weights.
+    entry stored twice is two parallel arcs. A matrix of bool has no weights. What becomes of the matrix afterwards
+    (SciPy sorts indices in place) does not reach the graph.
     Raises GraphError for what is no such matrix, one of more rows than memory has room for, and for weights that are
     negative, not finite or too large.
     """
@@ -36,8 +37,9 @@ def from_scipy(matrix: Any) -> Graph:
     check_memory(matrix.shape[0], matrix.nnz, _COMPARED)
     if matrix.format == "csr":
         m = matrix.indptr[-1]  # the arrays may be longer
-        weights, metadata = _weights(matrix.data[:m])
-        graph = Graph(matrix.indptr, matrix.indices[:m], weights, metadata=metadata)
+        weights, metadata = _weights(_unshared(matrix.data[:m], np.uint32, np.float32))
+        targets = _unshared(matrix.indices[:m], np.int32)
+        graph = Graph(_unshared(matrix.indptr, np.int64), targets, weights, metadata=metadata)
     else:
         arcs = matrix.tocoo()
         weights, metadata = _weights(arcs.data)
@@ -109,6 +111,11 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
         tails, heads = codes[: len(frame)], codes[len(frame) :]
         n, labels = len(names), _labels(names)
     return _with_direction(Graph.from_arcs(n, tails, heads, weights, metadata=metadata, labels=labels))
+
+
+def _unshared(values: np.ndarray, *kept: Any) -> np.ndarray:
+    """A copy of an array of a type that a graph keeps as it is; others are copied by the conversion."""
+    return values.copy() if values.dtype in kept else values
 
 
 def _with_direction(graph: Graph) -> Graph:

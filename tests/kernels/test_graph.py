@@ -256,6 +256,10 @@ LAST = 2**20  # the first entry of the second block that is checked
         ((OFFSETS, TARGETS, None, [["a", "b"]] * 2), "coordinates must be numbers, not <U1"),
         ((OFFSETS, TARGETS, None, None, {}, [1]), "labels must be 2 whole numbers or texts, not int64 of shape (1,)"),
         ((OFFSETS, TARGETS, None, None, {}, [0.5, 1]), "labels must be 2 whole numbers or texts, not float64"),
+        (
+            (OFFSETS, TARGETS, None, None, {}, np.array([2**63 - 1, 2**63], np.uint64)),
+            "labels[1] is 9223372036854775808: at most 2^63 - 1 is right",
+        ),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(arrays, message):
@@ -374,7 +378,7 @@ PEAKS = {
     "mean_weight": ("graph.mean_weight", 0),
     "weak components": ("graph.components('weak')", 0),
     "strong components": ("graph.components('strong')", 0),
-    "to_scipy": ("graph.to_scipy()", 8),
+    "to_scipy": ("graph.to_scipy()", 12),
 }
 ARCS = 10_000_000
 SETUP = f"""

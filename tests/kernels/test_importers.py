@@ -220,3 +220,16 @@ def test_rows_beyond_memory_are_forecast(monkeypatch):
     # What is small is not asked about.
     monkeypatch.setattr(memory, "available_memory", lambda: 0)
     assert Graph.from_arcs(10**6, [0], [1]).n == 10**6
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint32])
+def test_what_scipy_does_in_place_does_not_reach_the_graph(dtype):
+    arrays = np.array([3, 2, 1], dtype), np.array([2, 0, 1], np.int32), np.array([0, 3, 3, 3])
+    matrix = sparse.csr_array(arrays, shape=(3, 3))
+    matrix.indptr = matrix.indptr.astype(np.int64)
+    graph = Graph.from_scipy(matrix)
+    before = listed(graph)
+    for changed in (matrix, graph.to_scipy()):
+        changed.sort_indices()
+        changed.data[:], changed.indices[:], changed.indptr[:] = 9, 1, 0
+        assert listed(graph) == before
