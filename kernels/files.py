@@ -16,12 +16,14 @@ from pathlib import Path
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it to `path` on success, remove it on any error.
 
-    What a killed process left of the same path is removed too. Raises OSError that names `path`, or a folder of it,
-    where that is a folder or cannot be written.
+    What a killed process left of the same path is removed too. A symbolic link is followed. Raises OSError that names
+    `path`, or a folder of it, where that is a folder, a device or a pipe, or cannot be written.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path) if Path(path).is_symlink() else path)
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a folder has this name", str(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "a device or a pipe has this name, a file is right", str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = _locked_part(path)

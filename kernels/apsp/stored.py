@@ -177,6 +177,7 @@ class Matrix:
     def _vertex(self, vertex: int) -> int:
         if not _whole(vertex):
             raise IndexError(f"a row is a whole number, rows are a slice of step 1, not {type(vertex).__name__}")
+        vertex = int(vertex)
         if 0 <= vertex < self._n:
             return vertex
         if -self._n <= vertex < 0:
@@ -184,7 +185,7 @@ class Matrix:
         raise IndexError(f"vertex {vertex} of a matrix of {self._n:,}")
 
     def _columns(self, rows: Any, columns: Any) -> np.ndarray:
-        if columns is None or columns is Ellipsis:
+        if columns is None or columns is Ellipsis or isinstance(columns, bool | np.bool_):
             raise IndexError(f"a column is a whole number, a slice or an array of them, not {columns}")
         return self[rows][..., columns]
 

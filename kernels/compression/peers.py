@@ -29,6 +29,8 @@ class Zfp(Host):
     def __init__(self, instance: Instance, *, rate: int = 16) -> None:
         if instance.dtype.kind != "f":
             raise Unavailable(f"zfpy compresses floats here, not {instance.dtype}")
+        if not instance.count:
+            raise Unavailable("zfpy compresses no array without values")
         super().__init__(instance, -1)
         self.rate = rate
 

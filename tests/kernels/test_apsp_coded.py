@@ -135,7 +135,7 @@ def test_indices(tmp_path):
     with apsp.open(tmp_path / "m") as m:
         assert len(m) == 40 and m[-1, -2] == matrix[-1, -2] and np.array_equal(m[3, 4:9], matrix[3, 4:9])
         assert np.array_equal(m[3:9, 4], matrix[3:9, 4]) and m[5:5].shape == (0, 40)
-        assert isinstance(m[np.int64(3), 2], np.uint32)
+        assert isinstance(m[np.int64(3), 2], np.uint32) and m[np.array(3), np.array(-1)] == matrix[3, -1]
         for wrong in (40, -41, (0, 40), (40, 0), (1, 2, 3), slice(0, 9, 2)):
             with pytest.raises(IndexError):
                 m[wrong]
@@ -267,7 +267,9 @@ def test_the_footer_is_what_the_description_says(tmp_path):
     assert list(footer["sections"]) == ["vertices", "rows", "ends", "starts"] and footer["about"]["checked"]
 
 
-@pytest.mark.parametrize("key", [[0, 1], np.array([0, 2]), "a", None, ..., 1.0, (True, False), (0, None), (1, ...)])
+@pytest.mark.parametrize(
+    "key", [[0, 1], np.array([0, 2]), "a", None, ..., 1.0, (True, False), (0, True), (0, None), (1, ...)]
+)
 def test_an_index_that_is_none_is_one_line(tmp_path, key):
     graph = Graph.from_arcs(3, [0, 1], [1, 2], [5, 7])
     apsp.compress(graph, tmp_path / "m", backend="cpu")

@@ -47,3 +47,5 @@ def test_zfp_has_the_ratio_of_its_rate_and_its_errors_shrink():
     assert errors[2] < 1e-7
     with pytest.raises(Unavailable, match="zfpy compresses floats here, not int32"):
         compression.solve(np.arange(5, dtype=np.int32), "zfpy", "cpu")
+    with pytest.raises(Unavailable, match="zfpy compresses no array without values"):
+        compression.solve(np.empty(0), "zfpy", "cpu")

@@ -124,3 +124,22 @@ def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
         other.write_text("other")
         one.write_text("one")
     assert (tmp_path / "a").read_text() == "one" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("disk/file")
+    for content in ("new", "newer"):
+        with beside(link) as part:
+            part.write_text(content)
+        assert link.is_symlink() and (tmp_path / "disk" / "file").read_text() == content
+    assert {path.name for path in tmp_path.rglob("*")} == {"disk", "file", "link"}
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="a device or a pipe has this name, a file is right") as refused, beside(pipe):
+        pass
+    assert refused.value.filename == str(pipe) and pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
