@@ -196,7 +196,7 @@ class Config(Model):
     backend: Literal["auto", "both", "cpu", "cuda"] = Field(
         "auto", description="auto: the GPU where there is one, otherwise the CPU; both: the CPU, and the GPU if any."
     )
-    mirror: str | None = Field(None, description="A folder or base address to take downloads from.")
+    mirror: str | None = Field(None, min_length=1, description="A folder or base address to take downloads from.")
     architectures: list[Architecture] | None = Field(
         None,
         description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
