@@ -19,7 +19,8 @@ Name = worded(
 Checksum = worded("[0-9a-f]{64}", "a SHA-256: 64 digits from 0 to 9 and a to f")
 Address = worded(r"https?://[^/\s]+/\S*[^/\s]", "the address of a file, http://... or https://...")
 FileName = worded(
-    r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", "the name of a file: letters, digits, '.', '_' and '-', no folder"
+    r"[A-Za-z0-9_-]([A-Za-z0-9._ -]{0,198}[A-Za-z0-9._-])?",
+    "the name of a file: letters, digits, '.', '_', '-' and spaces within, no folder",
 )
 
 
