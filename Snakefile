@@ -14,6 +14,7 @@ from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.points import RESULTS
 from saitan.workflow.terminal import Ending
 
+sys.excepthook = terminal.stopped_early
 min_version("9.6")
 
 root = Path(workflow.basedir)

@@ -103,6 +103,14 @@ def show(plan: Plan, workflow: Any) -> None:
         logger.addHandler(Progress(plan))
 
 
+def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """The process's excepthook: Ctrl-C before the first job, which Snakemake does not catch, is one line."""
+    if issubclass(kind, KeyboardInterrupt):
+        print("stopped before the first job", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
 def _restore_index() -> None:
     """Write the list of runs where it was removed: a call that has nothing to do ends without a word to `Ending`."""
     if Path(INDEX).exists() or not any(Path(RESULTS).glob("*/report.html")):

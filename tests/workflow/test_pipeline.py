@@ -271,11 +271,11 @@ def test_every_run_has_a_folder_of_its_own(project):
 
 def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     mirror = tmp_path_factory.mktemp("mirror")
-    (mirror / "mine.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 5\n")
+    (mirror / "my own.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 5\n")
     published = b"p sp 2 1\na 1 2 5\n"
     (mirror / "published.gr").write_bytes(published)
     entries = {
-        "mine": {"title": "Mine", "file": "mine.gr", "format": "dimacs", "sha256": None},
+        "mine": {"title": "Mine", "file": "my own.gr", "format": "dimacs", "sha256": None},
         "published": {
             "title": "Published",
             "url": "http://192.0.2.1/published.gr",
@@ -288,12 +288,12 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees}, mirror=str(mirror))
     assert project.snakemake().returncode == 0
     # A run that ends before it measures shows no number of the file's earlier content.
-    (mirror / "mine.gr").write_text("p sp 3 2\na 1 2 5\n")
+    (mirror / "my own.gr").write_text("p sp 3 2\na 1 2 5\n")
     failed = project.snakemake()
     assert "1 point, 1 failed, 1 out of date" in failed.stderr, failed.stderr
-    (mirror / "mine.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 5\n")
+    (mirror / "my own.gr").write_text("p sp 3 2\na 1 2 5\na 2 3 5\n")
     # It may be older than what was made of the one before.
-    os.utime(mirror / "mine.gr", (1000, 1000))
+    os.utime(mirror / "my own.gr", (1000, 1000))
     assert project.planned().items() >= {"fetch": 1, "convert": 1, "measure": 1}.items()
     assert project.snakemake().returncode == 0
     # Once converted, the file itself need not be there, and nothing is measured again.
@@ -309,6 +309,12 @@ def test_bad_config_is_one_line(project):
     done = project.snakemake()
     assert done.returncode != 0
     assert project.said(done) == ["config: experiments.tiny.viw: unknown key 'viw'; did you mean 'view'?"]
+
+
+def test_ctrl_c_before_the_first_job_is_one_line(project):
+    (project.folder / "stopped.smk").write_text('include: "Snakefile"\n\nraise KeyboardInterrupt\n')
+    done = project.snakemake("-n", "-s", "stopped.smk")
+    assert done.returncode != 0 and done.stderr.splitlines()[1:] == ["stopped before the first job"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
-from saitan.workflow.terminal import Ending, Progress, show
+from saitan.workflow.terminal import Ending, Progress, show, stopped_early
 
 
 @pytest.mark.parametrize("leads", [True, False])
@@ -141,3 +141,9 @@ def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing
     assert kept == (graph == "hidden") and not (tmp_path / made.summary).exists()
     said = capsys.readouterr().err.splitlines()
     assert (f"report: {made.report}" in said) != kept and any(" left out" in line for line in said)
+
+
+def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
+    for error, last in ((KeyError("a"), "KeyError: 'a'"), (KeyboardInterrupt(), "stopped before the first job")):
+        stopped_early(type(error), error, None)
+        assert capsys.readouterr().err.splitlines()[-1] == last
