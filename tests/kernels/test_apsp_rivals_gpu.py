@@ -126,12 +126,6 @@ def test_few_searches_are_timed_as_they_are(monkeypatch):
     assert [sources for _, sources in Takes.made] == [5000]
 
 
-def test_rings_are_not_searched_where_most_rows_follow():
-    n = 4600
-    ring = Graph.from_arcs(n, np.arange(n), (np.arange(n) + 1) % n, np.ones(n, np.uint32))
-    assert taken(ring) in (Swept, FloydWarshallBlocked)
-
-
 def test_dense_graphs_may_be_closed_by_few_arcs(monkeypatch):
     monkeypatch.setattr(rivals, "FewArcs", Takes(1e-7))
     dense, sparse = (random_graph(600, m, 1, 1000, np.uint32, 1) for m in (64 * 600, 63 * 600))
