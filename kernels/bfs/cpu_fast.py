@@ -1,8 +1,8 @@
-"""Fast on the CPU: levels on all threads (cpu_levels.py), or vertices from a queue on one.
+"""Fast on the CPU: levels on all threads (cpu_levels.py) or on one, or vertices from a queue on one.
 
 Small worlds take levels over vertices by falling degree. Roads have thousands of small levels, each less work than
 sharing it, and to begin by levels takes longer than to search a tiny graph. On a graph of few arcs, or of few arcs a
-vertex, a few searches by either way decide (trial.py).
+vertex, a few searches by each way decide (trial.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from saitan.bfs.trial import fastest
 from saitan.graph import Graph
 from saitan.problem import Run
 
-# Arcs of a small world up to which a queue is tried too: each search of more takes a while.
+# Arcs of a small world up to which one thread is tried too: each search of more takes a while.
 QUEUED = 1 << 24
 
 
@@ -84,7 +84,9 @@ class Fast(CpuSolver):
         # In the graph's order roads lie together; hubs are worth an order of their own.
         by_degree = not few or int(graph.degrees.max()) > LONGEST_ROW
         levels = Levels(Layout.of(graph, reverse(graph), by_degree), graph.n)
-        own: list[Engine] = [Queue(graph), levels] if few or graph.m <= QUEUED else [levels]
+        own: list[Engine] = [levels]
+        if few or graph.m <= QUEUED:
+            own = [Queue(graph), levels] + [levels.by_one()] * (levels.threads > 1)
         return fastest(graph, own, lambda engine, root: engine.run(root)[0])
 
     def run(self, root: int) -> Run:

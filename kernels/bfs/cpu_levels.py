@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from copy import copy
 
 import numpy as np
 from numba import get_num_threads, njit, prange
@@ -40,11 +41,12 @@ from saitan.bfs.layout import Layout
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
 
 # To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m), and bottom-up only where a few
-# rows say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, and ROW a vertex,
-# whose row several threads read in the order in which it was found, or ROW_ALONE where there is one thread.
-ALPHA, BETA, PAYS, ROW, ROW_ALONE = 20.0, 14.0, 2.0, 120.0, 8.0
-# One thread puts a list of k / CROWD vertices and more in order first, so that it reads their rows in order.
-CROWD = 32.0
+# rows say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, ROW a vertex of it,
+# FIND one that it finds, the last two times the threads, whose writes to the same cache lines wait for each other.
+ALPHA, BETA, PAYS, FIND, ROW = 20.0, 14.0, 2.0, 6.0, 8.0
+# A list of k / CROWD vertices and more is put in order first, so that their rows are read in order, unless they are so
+# few that sharing its steps takes longer, which grows with the threads while what each of them gains shrinks.
+CROWD, ORDERED = 32.0, 128
 # A level that starts at fewer arcs is the leader's alone: opening a step to the others takes longer.
 ALONE = 1 << 12
 # Arcs of a graph up to which one thread makes the whole search: starting the others costs more.
@@ -71,7 +73,7 @@ def _take(control, threads):
 
 
 @njit(cache=True, nogil=True)
-def _lead(s, root, alpha, beta, pays, row, crowd, alone, threads):
+def _lead(s, root, alpha, beta, pays, find, row, crowd, alone, threads):
     """All levels from a root of the layout, and the answer. Returns the levels there are."""
     offsets, control, visited = s.out_offsets, s.control, s.sets[0]
     k, m = len(s.first), offsets[-1]
@@ -96,7 +98,8 @@ def _lead(s, root, alpha, beta, pays, row, crowd, alone, threads):
         else:
             arcs = count * (m / k)
             up = arcs * beta >= k
-        needs, ordered = -1.0, False
+        needs, finds, ordered = -1.0, 0.0, False
+        crowded = count * crowd >= k and count >= ORDERED * threads * threads
         while True:
             if up and not marked:
                 _share(s, CLEAR)
@@ -105,9 +108,9 @@ def _lead(s, root, alpha, beta, pays, row, crowd, alone, threads):
             worth = pays * arcs + row * count
             if up and worth < m:
                 if needs < 0:
-                    needs = pull_needs(s, frontier)
-                up = needs <= worth
-            if up or (listed and (ordered or count * crowd < k)):
+                    needs, finds = pull_needs(s, frontier)
+                up = needs <= worth + find * finds
+            if up or (listed and (ordered or not crowded)):
                 break
             if not marked:
                 _share(s, CLEAR)
@@ -136,12 +139,12 @@ def _lead(s, root, alpha, beta, pays, row, crowd, alone, threads):
 
 
 @njit(parallel=True, cache=True)
-def _together(s, root, alpha, beta, pays, row, alone, threads):
+def _together(s, root, alpha, beta, pays, find, row, crowd, alone, threads):
     """The same by all threads, of which the first leads."""
     levels = np.zeros(1, np.int64)
     for _ in prange(threads):
         if team.comes(s.control) == 0:
-            levels[0] = _lead(s, root, alpha, beta, pays, row, 0.0, alone, threads)
+            levels[0] = _lead(s, root, alpha, beta, pays, find, row, crowd, alone, threads)
             team.ended(s.control)
         else:
             step = team.entered(s.control, 0)
@@ -156,8 +159,19 @@ class Levels:
     """Searches over a layout of a graph of n vertices. levels, parents: int32 [n], of the last one."""
 
     def __init__(self, layout: Layout, n: int) -> None:
-        self._search = Search.over(layout, n)
+        self._search, self._alone = Search.over(layout, n), len(layout.forward.targets) <= SMALL
         self.levels, self.parents, self.memory = self._search.levels, self._search.parents, self._search.nbytes
+
+    @property
+    def threads(self) -> int:
+        """How many search: one where arcs are few."""
+        return 1 if self._alone else get_num_threads()
+
+    def by_one(self) -> Levels:
+        """The same by one thread, in the same memory. Threads whose rows share most heads wait for each other."""
+        twin = copy(self)
+        twin._alone = True
+        return twin
 
     def run(self, root: int) -> tuple[float, dict[str, float], dict[str, np.ndarray]]:
         """Answer one root; returns seconds, counters and phases, those only of a search of up to TRACED levels."""
@@ -172,9 +186,10 @@ class Levels:
         return seconds, counters | {"switches": int(np.count_nonzero(np.diff(up)))}, phases
 
     def _from(self, start: int) -> int:
-        """Search from a vertex of the layout, by one thread where arcs are few; returns the levels there are."""
-        threads = get_num_threads()
+        """Search from a vertex of the layout; returns the levels there are."""
+        threads = self.threads
+        rule = (ALPHA, BETA, PAYS, FIND * threads, ROW * threads, CROWD)
         team.reset(self._search.control)
-        if threads == 1 or len(self._search.out_ends) <= SMALL:
-            return _lead(self._search, start, ALPHA, BETA, PAYS, ROW_ALONE, CROWD, math.inf, 1)
-        return _together(self._search, start, ALPHA, BETA, PAYS, ROW, float(ALONE), threads)
+        if threads == 1:
+            return _lead(self._search, start, *rule, math.inf, 1)
+        return _together(self._search, start, *rule, float(ALONE), threads)

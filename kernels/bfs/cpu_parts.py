@@ -270,12 +270,12 @@ def work(s):
 
 @njit(cache=True, nogil=True)
 def pull_needs(s, frontier):
-    """About how many arcs a bottom-up level would look at, from arcs that are evenly spaced among all.
+    """About how many arcs a bottom-up level would look at, and how many vertices it would find.
 
-    A row is drawn as often as it has arcs, and says for each of them which part of the row a search would look at. With
-    vertices drawn alike, one long row would stand for thousands of short ones.
+    Arcs that are evenly spaced among all say it: a row is drawn as often as it has arcs, and stands for as much less.
+    With vertices drawn alike, one long row would stand for thousands of short ones.
     """
-    offsets, ends, visited, needed = s.into_offsets, s.into_ends, s.sets[0], 0.0
+    offsets, ends, visited, needed, found = s.into_offsets, s.into_ends, s.sets[0], 0.0, 0.0
     part = offsets[-1] / SAMPLED
     for sample in range(SAMPLED):
         v = np.searchsorted(offsets, np.int64((sample + 0.5) * part), side="right") - 1
@@ -286,6 +286,7 @@ def pull_needs(s, frontier):
         for i in range(first, min(last, first + LOOKED)):
             if frontier[ends[i] >> 5] >> np.uint32(ends[i] & 31) & 1:
                 looked = i + 1 - first
+                found += part / (last - first)
                 break
-        needed += looked / (last - first)
-    return needed * part
+        needed += looked * part / (last - first)
+    return needed, found

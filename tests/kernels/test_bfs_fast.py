@@ -156,8 +156,8 @@ def test_fast_goes_bottom_up_where_it_looks_at_less(row, monkeypatch):
     if row is not None:
         monkeypatch.setattr(cpu_levels, "SMALL", 0)
         monkeypatch.setattr(cpu_levels, "ROW", row)
-    if row is None or get_num_threads() == 1:
-        row = cpu_levels.ROW_ALONE
+    threads = 1 if row is None else get_num_threads()
+    row, find = cpu_levels.ROW * threads, cpu_levels.FIND * threads
     monkeypatch.setattr(layout, "WIDE_DEGREE", 0)
     takes(monkeypatch, Levels)
     ways = set()
@@ -170,28 +170,30 @@ def test_fast_goes_bottom_up_where_it_looks_at_less(row, monkeypatch):
             up = False
             for level, way in enumerate(trace):
                 count, arcs = (levels == level).sum(), made.forward.degrees[levels == level].sum()
-                needs = pulled(made.backward, (levels >= 0) & (levels <= level), levels == level)
-                up = up and 14 * count * m >= k * k and needs <= 2 * count * m / k + row * count
-                up = up or (20 * arcs > m and needs <= 2 * arcs + row * count)
+                needs, finds = pulled(made.backward, (levels >= 0) & (levels <= level), levels == level)
+                worth = row * count + find * finds
+                up = up and 14 * count * m >= k * k and needs <= 2 * count * m / k + worth
+                up = up or (20 * arcs > m and needs <= 2 * arcs + worth)
                 assert way == (BOTTOM_UP if up else TOP_DOWN)
                 ways.add((way, 20 * arcs > m))
     assert len(ways) == 4
 
 
 def looked_at(rows, visited, frontier):
-    """Arcs of every row that a bottom-up level looks at; all of a row of which the first 64 lead elsewhere."""
-    looked = np.where(visited, 0, rows.degrees)
+    """Arcs of each row that a bottom-up level looks at, all where the first 64 lead elsewhere; whether it finds it."""
+    looked, found = np.where(visited, 0, rows.degrees), np.zeros(rows.n, bool)
     for v in np.flatnonzero(~visited):
         hits = np.flatnonzero(frontier[rows.targets[rows.offsets[v] : rows.offsets[v + 1]]])
         if len(hits) and hits[0] < 64:
-            looked[v] = hits[0] + 1
-    return looked
+            looked[v], found[v] = hits[0] + 1, True
+    return looked, found
 
 
 def pulled(rows, visited, frontier):
-    """What 128 arcs, each in the middle of an equal part of all, say of their sum."""
-    drawn = rows.sources[((np.arange(128) + 0.5) * (rows.m / 128)).astype(np.int64)]
-    return sum(looked_at(rows, visited, frontier)[drawn] / rows.degrees[drawn]) * (rows.m / 128)
+    """What 128 arcs, each in the middle of an equal part of all, say of the sums of both."""
+    part = rows.m / 128
+    drawn = rows.sources[((np.arange(128) + 0.5) * part).astype(np.int64)]
+    return [sum(values[drawn] * part / rows.degrees[drawn]) for values in looked_at(rows, visited, frontier)]
 
 
 def needs(made, visited, frontier):
@@ -205,8 +207,8 @@ def needs(made, visited, frontier):
 
 
 @pytest.mark.parametrize("share", [0, 0.02, 0.3])
-def test_what_a_bottom_up_level_looks_at(share):
-    """To the arc where there are as many as are drawn: 100 enter one vertex, the others any."""
+def test_what_a_bottom_up_level_looks_at_and_finds(share):
+    """Exactly where there are as many as are drawn: 100 enter one vertex, the others any."""
     rng = np.random.default_rng(7)
     for _ in range(30):
         heads = np.append(np.zeros(100, np.int64), rng.permutation(np.arange(1, 90))[:28])
@@ -214,7 +216,7 @@ def test_what_a_bottom_up_level_looks_at(share):
         visited, frontier = rng.random(graph.n) < 0.3, rng.random(graph.n) < share
         made = Layout.of(graph, reverse(graph))
         visited, frontier = visited[made.old], frontier[made.old]
-        exact = looked_at(made.backward, visited, frontier).sum()
+        exact = [values.sum() for values in looked_at(made.backward, visited, frontier)]
         assert needs(made, visited, frontier) == pytest.approx(exact)
 
 
@@ -229,8 +231,8 @@ def test_long_rows_do_not_stand_for_short_ones():
     visited = made.old < hubs
     frontier = visited.copy()
     visited[left], frontier[left] = False, False
-    exact = looked_at(made.backward, visited, frontier).sum()
-    assert exact < made.forward.m / 7
+    exact = [values.sum() for values in looked_at(made.backward, visited, frontier)]
+    assert exact[0] < made.forward.m / 7
     assert needs(made, visited, frontier) == pytest.approx(exact, rel=0.25)
 
 
@@ -405,6 +407,20 @@ def test_fast_takes_the_way_for_the_graph(kronecker, monkeypatch):
         assert "direction" in bfs.solve(kronecker, bfs.queries(kronecker, 1, 1)[0], "fast", "cpu").run.phases
     assert [[type(engine) for engine in engines] for engines in tried] == [[Queue, Levels], [Levels]]
     assert bfs.solve(path(9), 0, "fast", "cpu").run.phases == {} and len(tried) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fast_tries_levels_by_one_thread_where_there_are_several(threads, kronecker, monkeypatch):
+    from saitan.bfs import cpu_fast, cpu_levels
+
+    tried = []
+    monkeypatch.setattr(cpu_fast, "fastest", lambda _, engines, __: tried.extend(engines) or engines[-1])
+    monkeypatch.setattr(cpu_levels, "SMALL", 0)
+    monkeypatch.setattr(cpu_levels, "get_num_threads", lambda: threads)
+    solver = bfs.prepare(kronecker, "fast", "cpu")
+    assert [engine.threads for engine in tried if isinstance(engine, Levels)] == [threads, 1][:threads]
+    solver.run(bfs.queries(kronecker, 1, 1)[0])
+    solver.validate()
 
 
 def test_eight_arcs_a_vertex_are_a_small_world():
