@@ -104,7 +104,10 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
         n = 1 + int(max(tails.max(), heads.max())) if len(frame) else 0
         check_memory(n, len(frame), _COMPARED)
     else:
-        codes, names = pd.factorize(pd.concat([side.astype(object) for side in ends], ignore_index=True))
+        try:
+            codes, names = pd.factorize(pd.concat([side.astype(object) for side in ends], ignore_index=True))
+        except TypeError as error:
+            raise GraphError(f"numbers or names are vertices: {error}") from error
         if (codes < 0).any():
             side, row = divmod(int((codes < 0).argmax()), len(frame))
             raise GraphError(f"row {row}: the {('source', 'target')[side]} is missing")
@@ -145,7 +148,7 @@ def _labels(names: Any) -> np.ndarray | None:
 
     Raises GraphError where two names are the same as texts, such as 1 and "1".
     """
-    names = list(names)
+    names = [int(name) if isinstance(name, np.integer) else name for name in names]
     if all(type(name) is int and abs(name) < 2**63 for name in names):
         return None if names == list(range(len(names))) else np.array(names, np.int64)
     first: dict[str, Any] = {}

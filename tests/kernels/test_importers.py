@@ -119,7 +119,13 @@ def test_networkx_graphs_of_every_kind(kind, weighted):
 
 @pytest.mark.parametrize(
     ("nodes", "labels"),
-    [([0, 1, 2], None), ([2, 0, 1], [2, 0, 1]), ([5, 2**70], ["5", str(2**70)]), ([(0, 1), "a"], ["(0, 1)", "a"])],
+    [
+        ([0, 1, 2], None),
+        ([2, 0, 1], [2, 0, 1]),
+        (list(np.array([3, 1, 7])), [3, 1, 7]),
+        ([5, 2**70], ["5", str(2**70)]),
+        ([(0, 1), "a"], ["(0, 1)", "a"]),
+    ],
 )
 def test_networkx_nodes_become_labels(nodes, labels):
     theirs = nx.DiGraph()
@@ -175,6 +181,7 @@ def test_a_frame_with_names_for_vertices():
         ({"a": [1, np.nan], "b": [2, 0]}, ("a", "b"), "arc 1: source nan is not a whole number"),
         ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
+        ({"a": [[1], [2]], "b": ["x", "y"]}, ("a", "b"), "numbers or names are vertices: unhashable type: 'list'"),
         ({"a": [1], "b": [2**40]}, ("a", "b"), "arc 0: target 1099511627776 is not in [0, 2,147,483,647)"),
         ({"a": [1], "b": [2], "w": [-1]}, ("a", "b", "w"), "arc 0: the weight is -1: a whole number from 0"),
         ({"a": [1], "b": [2], "w": ["1"]}, ("a", "b", "w"), "weights must be numbers, not "),
