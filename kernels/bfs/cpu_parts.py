@@ -1,9 +1,10 @@
 """What threads do in the levels of cpu_levels.py: what a search reads and writes, and a thread's part of every step.
 
 A frontier is a list of shares of its rows, as threads found its vertices, or a bitmap; the one is made of the other
-where the direction changes. Top-down goes over the list; bottom-up by words of the bitmaps, each of one thread, so that
-nothing there is atomic. The first entry of a row is nearly always the parent: the first entries lie in an array of
-their own, so that a bottom-up level reads 4 bytes a vertex, not a cache line.
+where the direction changes, and both where a long list is put in order. Top-down goes over the list; bottom-up by words
+of the bitmaps, each of one thread, so that nothing there is atomic. The first entry of a row is nearly always the
+parent: the first entries lie in an array of their own, so that a bottom-up level reads 4 bytes a vertex, not a cache
+line.
 """
 
 from __future__ import annotations
