@@ -139,4 +139,4 @@ def read_plan(path: Path) -> ReportPlan:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise Failure(f"{path}: {key or 'plan'}: {first['msg']}") from None
+        raise Failure(f"{path}: {key or 'plan'}: {first['msg']}; remove it and run again") from None

@@ -69,7 +69,7 @@ def described(path: Path) -> dict[str, Any]:
     try:
         stored = (pq.read_schema(path).metadata or {}).get(METADATA)
     except (OSError, pa.ArrowInvalid) as error:
-        raise Failure(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+        raise Failure(f"{path}: cannot be read: {str(error).splitlines()[0]}; remove it and run again") from None
     if stored is None:
         raise Failure(f"{path}: was not written by this workflow; remove it and run again")
     return json.loads(stored)

@@ -74,7 +74,8 @@ def read_plan(path: Path) -> TablePlan:
     try:
         return TablePlan.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise Failure(f"{path}: {explain(error, TablePlan.model_json_schema())}") from None
+        reason = explain(error, TablePlan.model_json_schema())
+        raise Failure(f"{path}: {reason}; remove it and run again") from None
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
 
@@ -204,5 +205,22 @@ class Ending:
                 lines = [f"{plan.report} cannot be written: {error}"]
                 with contextlib.suppress(Failure):
                     lines = [*summary_lines(told, outcome(told, **since)), *lines]
-        for line in lines:
+        for line in [*lines, *_ahead(plan)]:
             print(line, file=sys.stderr)
+
+
+def _ahead(plan: Plan) -> list[str]:
+    """A line where files are dated in the future: Snakemake removes what it makes of them as older than its input."""
+    copies = [s.filename for graph in plan.graphs for s in sources_of(plan.entries[graph])]
+    files = [Path(copy) for name in copies for copy in plan.local_copies(name)]
+    for folder in (Path(plan.source("config/published.yaml")).parent, Path(RESULTS)):
+        files += folder.rglob("*")
+    ahead = {}
+    for file in files:
+        with contextlib.suppress(OSError):
+            if file.is_file() and (changed := file.stat().st_mtime) > time.time() + 60:
+                ahead[file] = changed
+    if not ahead:
+        return []
+    first, more = min(ahead), f" and {len(ahead) - 1:,} more" if len(ahead) > 1 else ""
+    return [f"beware: {first}{more}: dated in the future: nothing can be made of it before that, `touch` sets it right"]

@@ -208,6 +208,11 @@ def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):
     # What came from elsewhere was not known to the plan of its run either.
     KNOWN.unlink()
     assert known(None) == {}
+    with monkeypatch.context() as patched:
+        patched.setattr("saitan.workflow.graphs.contents.checksum", lambda path: pytest.fail("a pipe is read"))
+        os.mkfifo(another / "waiting")
+        (another / "waiting").replace(another / file.name)
+        assert known(another) == {}
     # A file that cannot be read, and a record that cannot, stop no plan.
     monkeypatch.setattr("saitan.workflow.graphs.contents.checksum", lambda path: (_ for _ in ()).throw(OSError()))
     for record in ("no JSON", "[]", '["hidden.gr"]', "7", '{"hidden.gr": 7}'):

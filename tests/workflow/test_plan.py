@@ -252,6 +252,7 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     (tmp_path / "USA-road-d.BAY.gr.gz").touch()
     (tmp_path / "USA-road-d.NY.gr.gz").touch()
+    (tmp_path / "USA-road-d.COL.gr.gz").mkdir()
     roads = {**EXPERIMENT, "graphs": ["USA-road-d.NY", "USA-road-d.BAY", "USA-road-d.COL"]}
     run = {"backend": "cpu", "experiments": {"tiny": roads}}
     made = from_file({**run, "mirror": str(tmp_path)})

@@ -1,4 +1,5 @@
 import logging
+import os
 import time
 from types import SimpleNamespace
 
@@ -147,3 +148,21 @@ def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
     for error, last in ((KeyError("a"), "KeyError: 'a'"), (KeyboardInterrupt(), "stopped before the first job")):
         stopped_early(type(error), error, None)
         assert capsys.readouterr().err.splitlines()[-1] == last
+
+
+def test_after_a_failed_run_files_of_the_future_are_named(tmp_path, monkeypatch, capsys):
+    made = plan()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    (tmp_path / "config/peers.yaml").write_text("{}\n")
+    graph = tmp_path / "results/graphs/grid/edges.parquet"
+    graph.parent.mkdir(parents=True)
+    graph.write_text("x")
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for file, ahead in ((graph, 0), (graph, 7200), (tmp_path / "config/peers.yaml", 7200)):
+        os.utime(file, (time.time() + ahead, time.time() + ahead))
+        Ending(made).failed()
+        said.append([line for line in capsys.readouterr().err.splitlines() if "dated in the future" in line])
+    edges, both = "results/graphs/grid/edges.parquet", "config/peers.yaml and 1 more"
+    assert [[line.split(": ")[1] for line in lines] for lines in said] == [[], [edges], [both]]

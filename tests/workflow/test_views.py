@@ -312,7 +312,7 @@ def test_checked_says_what_was_covered_and_what_was_a_sample(write_point):
 
 def test_a_file_of_another_kind_is_one_line(tmp_path):
     (tmp_path / "x.parquet").write_text("no Parquet")
-    with pytest.raises(Failure, match=r"x\.parquet: cannot be read"):
+    with pytest.raises(Failure, match=r"x\.parquet: cannot be read: .*; remove it and run again"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "x.parquet"])
     pd.DataFrame({"seconds": [1.0]}).to_parquet(tmp_path / "y.parquet")
     with pytest.raises(Failure, match=r"y\.parquet: was not written by this workflow"):

@@ -133,7 +133,7 @@ def fetch_options(source: Source, mirror: str | None) -> str:
 
 def local_copies(source: Source, mirror: str | None) -> list[str]:
     """The mirror's own file, where the mirror is a folder that has it."""
-    if mirror is None or "://" in mirror or not (Path(mirror) / source.filename).exists():
+    if mirror is None or "://" in mirror or not (Path(mirror) / source.filename).is_file():
         return []
     return [str(Path(mirror) / source.filename)]
 
@@ -173,7 +173,7 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
         raise ConfigError(f"mirror: {mirror}: Snakemake takes braces for wildcards: a folder without them is right")
     reasons = {}
     for name, source in sources:
-        if folder is not None and not (folder / source.filename).exists():
+        if folder is not None and not (folder / source.filename).is_file():
             reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}")
         elif mirror is None and source.url is None:
             reasons.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
