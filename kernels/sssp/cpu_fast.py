@@ -59,8 +59,12 @@ ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
 # then two, four, up to so many, until the cores are there again.
 THERE, MOST_ALONE = 0.75, 64
 SMALL = 200_000  # arcs up to which one thread answers the query, by near-far: starting the others costs more
-DELTA_IN_MEDIAN_WEIGHTS = 6  # near-far divides it by the arcs of a vertex
-SAMPLED = 1 << 20  # weights of the sample whose median is taken
+SPREAD = 32  # near-far's widths in a mean weight from which it does so too: most entries would wait beyond the window
+WALKED = 16_000  # arcs from which real weights' chains are walked: what is around a query costs more than a search
+# Near-far's width is so many times the weight below which so many arcs of a vertex lie on average. Where a vertex has
+# fewer than twice as many arcs it is so many times the median divided by the arcs of a vertex, which buckets do not.
+DELTA_IN_WEIGHTS, LIGHT_ARCS, DELTA_IN_MEDIAN_WEIGHTS = 1.5, 2, 6
+SAMPLED = 1 << 20  # weights of the sample
 
 # Places of `control` after the team's: what several threads write, in a cache line of its own; then the step's bucket,
 # how many blocks it has, and the steps made, of which the team counts those that were shared.
@@ -200,7 +204,7 @@ def _over_core(graph: Graph) -> OverChains | OverWalks | None:
     """A smaller graph to search, and what leads from it to all vertices; None where that takes no less time."""
     integers = graph.weights.dtype.kind == "u"
     # From the core to a vertex of a chain takes 50 ns, to search the vertex 15 ns and no other thread.
-    if (integers and graph.m <= SMALL) or (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
+    if graph.m <= (SMALL if integers else WALKED) or (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
         return None
     simple = simplified(graph)
     if integers:
@@ -208,6 +212,20 @@ def _over_core(graph: Graph) -> OverChains | OverWalks | None:
         return None if found is None else OverChains(found)
     walks = worth_walking(simple, levels)
     return None if walks is None or len(walks.links) else OverWalks(walks)
+
+
+def _widths(graph: Graph) -> tuple[float, float]:
+    """How far the bound of near-far rises at a time, and how wide a bucket is."""
+    sample = graph.weights[:: -(-graph.m // SAMPLED) or 1]
+    sample = np.sort(sample[sample > 0])
+    if not len(sample):
+        return 1.0, 1.0
+    degree = max(1, graph.m / graph.n)
+    if degree >= 2 * LIGHT_ARCS:
+        width = DELTA_IN_WEIGHTS * float(sample[int(len(sample) * LIGHT_ARCS / degree)])
+        return width, width
+    width = DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2])
+    return width / degree, width
 
 
 class Fast(CpuSolver):
@@ -223,14 +241,11 @@ class Fast(CpuSolver):
         self._prepare_s = time.perf_counter() - begin
         if self._over is not None:
             graph = self._over.core
+        near_far, buckets = _widths(graph)
+        self._searched, self._small = graph, graph.m <= SMALL or graph.mean_weight > SPREAD * near_far
         if delta is None:
-            # The median, because a few very large weights dominate the mean.
-            sample = np.sort(graph.weights[:: -(-graph.m // SAMPLED) or 1])
-            delta = (DELTA_IN_MEDIAN_WEIGHTS * float(sample[len(sample) // 2]) if graph.m else 0) or 1.0
-            if graph.m <= SMALL:
-                delta *= graph.n / max(graph.n, graph.m)
+            delta = near_far if self._small else buckets
         self.delta = float(delta)
-        self._searched, self._small = graph, graph.m <= SMALL
         # Queries that one thread answers from now on, and how many those were the last time.
         self._alone = self._pause = 0
         self._near_far: NearFar | None = None

@@ -78,11 +78,12 @@ def advance(offsets, targets, weights, row, delta, limit, lists, marks, counts, 
             head = head + 1 if head + 1 < n else 0
             length -= 1
             marks[u] &= ~NEAR
-            d, first, last = row[u], offsets[u], offsets[u + 1]
+            # Unsigned, because Numba looks at every signed index whether it counts from the end.
+            d, first, last = row[u], np.uint64(offsets[u]), np.uint64(offsets[u + 1])
             relaxed += last - first
             updated += 1
             for i in range(first, last):
-                candidate, v = d + weights[i], targets[i]
+                candidate, v = d + weights[i], np.uint32(targets[i])
                 if candidate < row[v]:
                     row[v] = candidate
                     if candidate < high:

@@ -42,6 +42,7 @@ def right(graph, source, **parameters):
 def test_equals_dijkstra(small, graph, delta):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_fast, "SMALL", small)  # by buckets, by near-far
+        patch.setattr(cpu_fast, "SPREAD", np.inf)
         right(graph, graph.n - 1, delta=delta)
 
 
@@ -146,18 +147,39 @@ def test_a_bucket_is_a_number_that_64_bits_hold(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("weights", "delta"),
-    [([1, 2, 3, 4, 100], 18), ([4, 2], 24), ([7], 42), ([0, 0, 0], 1), ([], 1), ([0.5, 0.25, 8], 3)],
+    ("n", "weights", "near_far", "buckets"),
+    [
+        (2, [4, 2], 24, 24),  # six medians
+        (2, [1, 2, 3, 4, 100], 18 / 2.5, 18),  # over the arcs a vertex, where there are fewer than four
+        (2, [0.5, 0.25, 8], 2, 3),
+        (1, [5, 1, 3, 2, 4, 8, 7, 6], 4.5, 4.5),  # 1.5 times the weight below which there are two
+        (1, [0, 0, 0, 0, 9, 9, 9, 9], 13.5, 13.5),
+        (2, [0, 0, 0], 1, 1),
+        (2, [], 1, 1),
+    ],
 )
-def test_the_width_of_a_bucket_is_six_median_weights(weights, delta, monkeypatch):
+def test_the_width_of_a_bucket_is_that_of_light_weights(n, weights, near_far, buckets, monkeypatch):
     dtype = np.float32 if 0.5 in weights else np.uint32
-    graph = Graph.from_arcs(2, [0] * len(weights), [1] * len(weights), np.array(weights, dtype))
-    # Near-far's is that over the arcs a vertex, where these are more than one.
-    assert sssp.prepare(graph, "fast", "cpu").delta == pytest.approx(delta * 2 / max(2, len(weights)))
-    monkeypatch.setattr(cpu_fast, "SMALL", 0)
+    graph = Graph.from_arcs(n, [0] * len(weights), [n - 1] * len(weights), np.array(weights, dtype))
+    assert sssp.prepare(graph, "fast", "cpu").delta == pytest.approx(near_far)
+    monkeypatch.setattr(cpu_fast, "SMALL", -1)
     solver = sssp.prepare(graph, "fast", "cpu")
-    assert solver.delta == delta and solver.run(0).counters["delta"] == delta
+    assert solver.delta == buckets and solver.run(0).counters["delta"] == buckets
     assert sssp.prepare(graph, "fast", "cpu", delta=3.5).run(0).counters["delta"] == 3.5
+
+
+@pytest.mark.parametrize("decades", [1, 9])
+def test_weights_of_many_decades_take_near_far_and_few_arcs_twice(decades, monkeypatch):
+    """Buckets wide enough for the window relax each arc several times; narrow ones move their entries for ever."""
+    monkeypatch.setattr(cpu_fast, "SMALL", 0)
+    random = np.random.default_rng(decades)
+    n, m = 3000, 48_000
+    weights = (10 ** random.uniform(0, decades, m)).astype(np.uint32)
+    graph = Graph.from_arcs(n, random.integers(0, n, m), random.integers(0, n, m), weights)
+    solver = Fast(graph)
+    assert (solver._near_far is not None) == (decades == 9)
+    assert solver.run(1).counters["relaxations"] < 1.5 * m
+    solver.validate()
 
 
 @settings(max_examples=30)
