@@ -176,6 +176,15 @@ class Plan(GraphFiles, CubinFiles):
         """How a kept answer is written."""
         return self.config.experiments[self.kept_point(wildcards).experiment].keep_as
 
+    def keep_code(self, wildcards: Any) -> str:
+        """A digest of the modules that make a kept answer and write it."""
+        point = self.kept_point(wildcards)
+        package = problem(point.problem)
+        form = getattr(package, "FORMS", {}).get(self.keep_as(wildcards))
+        made_by = form.writes if form else getattr(package.VARIANTS[point.variant], point.backend)
+        steps = ("saitan.workflow.keep", "saitan.workflow.answers", "saitan.workflow.instances")
+        return modules.digest(modules.closure([made_by.split(":")[0], *steps], "saitan.workflow", measured=True))
+
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {
             "problem": point.problem,
@@ -239,24 +248,26 @@ class Plan(GraphFiles, CubinFiles):
         return next((point for point in points if point.backend == backend), points[0])
 
     @cached_property
-    def _kept_by_folder(self) -> dict[str, Point]:
-        return {point.answers: point for point in self.points if self.config.experiments[point.experiment].keep}
+    def _kept_by_file(self) -> dict[str, Point]:
+        """The file of each answer that this run keeps -> the point that it is of, of several experiments the first."""
+        files: dict[str, Point] = {}
+        for point in self.points:
+            for file in self._kept_of(point):
+                files.setdefault(file, point)
+        return files
 
-    @cached_property
+    def _kept_of(self, point: Point) -> list[str]:
+        return [f"{point.answers}/{output}.parquet" for output in self.config.experiments[point.experiment].keep]
+
+    @property
     def kept(self) -> list[str]:
         """Every answer that this run keeps."""
-        return [
-            f"{point.answers}/{output}.parquet"
-            for point in self._kept_by_folder.values()
-            for output in self.config.experiments[point.experiment].keep
-        ]
+        return list(self._kept_by_file)
 
     def kept_point(self, wildcards: Any) -> Point:
-        return self._kept_by_folder[self._answers_folder(wildcards)]
-
-    @staticmethod
-    def _answers_folder(w: Any) -> str:
-        return f"{RESULTS}/answers/{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}"
+        w = wildcards
+        place = f"{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}/{w.output}"
+        return self._kept_by_file[f"{RESULTS}/answers/{place}.parquet"]
 
     # Queries
 
@@ -328,11 +339,8 @@ class Plan(GraphFiles, CubinFiles):
         files = [f"{self.run}/tables/{experiment}.parquet", f"{self.run}/tables/{experiment}.csv"]
         if described.figure:
             files += [f"{self.run}/figures/{experiment}.svg", f"{self.run}/figures/{experiment}.json"]
-        files += [path for path in self.kept if path.rpartition("/")[0] in self._folders_of(experiment)]
+        files += [file for point in self.points_of(experiment) for file in self._kept_of(point)]
         return files
-
-    def _folders_of(self, experiment: str) -> set[str]:
-        return {point.answers for point in self.points_of(experiment)}
 
     def say_skipped(self) -> None:
         """Name on stderr what is left out and why."""

@@ -1,6 +1,7 @@
 """Configurations and the plans made of them."""
 
 import copy
+from types import SimpleNamespace
 
 from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import CATALOGUE
@@ -67,3 +68,10 @@ def changed(before, after):
 
 
 KEPT = {**EXPERIMENT, "graphs": ["grid"], "variants": ["conventional"], "keep": ["distances"]}
+
+
+def wildcards(file):
+    """Those of the job that makes a kept answer."""
+    names = ("problem", "backend", "graph", "variant", "point", "drawn", "seed", "output")
+    *folders, draw, output = file.removeprefix("results/answers/").removesuffix(".parquet").split("/")
+    return SimpleNamespace(**dict(zip(names, [*folders, *draw.split("-"), output], strict=True)))

@@ -177,6 +177,10 @@ def test_new_problems_are_folders_and_yaml(with_toys):
     assert "Kept answers" in html and "<td>streams</td>" in html
     assert "Toy sums" in html and "Multiples of sums" in html and "needs a machine of another kind" in html
     assert "Nothing to be done" in with_toys.snakemake().stderr
+    # Another code keeps the answer anew.
+    with (with_toys.folder / "kernels/toy/cpu.py").open("a") as module:
+        module.write("\nCHANGED = True\n")
+    assert with_toys.planned()["keep"] == 1
 
 
 def test_wrong_answers_fail_their_jobs_and_no_other(with_toys):

@@ -2,12 +2,11 @@ import errno
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import EXPERIMENT, GPU, TROPICAL, WITHOUT, plan
+from plans import EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import problem
 from saitan.workflow.config import ConfigError
@@ -348,10 +347,7 @@ def test_a_slab_is_kept_with_the_identity_of_its_point():
     kept = {"variants": ["cluster", "hybrid"], "ranks": [2], "keep": ["levels"]}
     made = plan({**CLUSTER, **kept}, {"launcher": "mpirun"})
     for point in made.points:
-        names = ("problem", "backend", "graph", "variant", "point")
-        drawn, seed = point.drawn.split("-")
-        wildcards = SimpleNamespace(**{name: getattr(point, name) for name in names}, drawn=drawn, seed=seed)
-        told = json.loads(made.keep_settings(wildcards))
+        told = json.loads(made.keep_settings(wildcards(f"{point.answers}/levels.parquet")))
         assert told.get("identity") == (point.identity if point.ranks else None)
     assert [point.ranks for point in made.points] == [2, None]
 

@@ -1,9 +1,10 @@
 import json
 
 import pytest
-from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
+from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned, wildcards
 
 from saitan import problem
+from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.outline import outline
@@ -29,12 +30,8 @@ def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
     assert made.kept == [kept] == made.inputs_of(point)
     assert made.input_option(point) == f"--array {kept}" and kept in made.shown_of("kept")
 
-    class Wildcards:
-        problem, backend, graph, variant, point = "sssp", "cpu", "grid", "conventional", "default"
-        drawn, seed, output = "3", "4", "distances"
-
-    assert made.kept_point(Wildcards).experiment == "kept"
-    assert json.loads(made.keep_settings(Wildcards))["variant"] == "conventional"
+    assert made.kept_point(wildcards(kept)).experiment == "kept"
+    assert json.loads(made.keep_settings(wildcards(kept)))["variant"] == "conventional"
     # On two backends each reads its own.
     made = planned({"tiny": reads_arrays, "kept": KEPT}, {"backend": "both"}, machine=GPU)
     assert [made.inputs_of(p)[0].split("/")[3] for p in made.points_of("tiny")] == ["cpu", "cuda"]
@@ -58,6 +55,31 @@ def test_another_content_of_the_graph_of_a_kept_answer_is_another_identity_of_wh
     made = [make(config, WITHOUT, ENTRIES, contents={"road": content}) for content in "aba"]
     one, other, again = (plan.points_of("tiny")[0].identity for plan in made)
     assert one == again != other
+
+
+def test_two_experiments_keep_outputs_of_the_same_answer():
+    kept = {"title": "K", "problem": "apsp", "graphs": ["grid"], "variants": ["fast"], "queries": 1}
+    kept |= {"instance": {"answer": "reductions"}, "keep": ["reached"]}
+    both = planned({"one": kept, "two": {**kept, "keep": ["total", "reached"], "keep_as": "raw"}}).kept
+    assert sorted(file.rpartition("/")[2] for file in both) == ["reached.parquet", "total.parquet"]
+    made = planned({"one": kept, "two": {**kept, "keep": ["total"], "keep_as": "compressed"}})
+    assert [(made.keep_as(wildcards(file)), made.kept_point(wildcards(file)).experiment) for file in made.kept] == [
+        ("raw", "one"),
+        ("compressed", "two"),
+    ]
+    assert [made.shown_of(name)[-1] for name in ("one", "two")] == made.kept
+    with pytest.raises(ConfigError, match=r"^experiments\.two\.keep_as: compressed, and one keeps the same reached"):
+        planned({"one": kept, "two": {**kept, "keep_as": "compressed"}})
+
+
+@pytest.mark.parametrize("module", ["saitan.sssp.cpu", "saitan.csr", "saitan.workflow.answers"])
+def test_another_code_keeps_an_answer_anew(monkeypatch, module):
+    made = planned({"kept": KEPT})
+    (file,) = made.kept
+    before, found = made.keep_code(wildcards(file)), modules.source(module)
+    told = modules._code
+    monkeypatch.setattr(modules, "_code", lambda path: "changed" if path == found else told(path))
+    assert made.keep_code(wildcards(file)) != before
 
 
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):

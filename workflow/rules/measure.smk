@@ -71,6 +71,7 @@ rule keep:
     params:
         settings=lambda wc: plan.keep_settings(wc),
         keep_as=lambda wc: plan.keep_as(wc),
+        code=lambda wc: plan.keep_code(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
         cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),
