@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from saitan.workflow import slurm, terminal
-from saitan.workflow.modules import steps_code
+from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planning import check_default, plan_from

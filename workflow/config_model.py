@@ -219,11 +219,11 @@ def _lists(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return {} if values is None else values
     return {
-        key: [_number(one) for one in (value if isinstance(value, list) else [value])] for key, value in values.items()
+        key: [number(one) for one in (value if isinstance(value, list) else [value])] for key, value in values.items()
     }
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """The number that people mean by 1e-6, which is a text in YAML 1.1: it wants 1.0e-6."""
     meant = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
     return float(value) if meant else value

@@ -187,9 +187,9 @@ def kernels(name: str) -> list[Path]:
     return sorted((Path(saitan.__path__[0]) / name).glob("*.cu"))
 
 
-def text_digest(paths: Iterable[Path]) -> str:
+def text_digest(paths: Iterable[str | Path]) -> str:
     """One value for the contents of files."""
     total = hashlib.sha256()
     for path in paths:
-        total.update(hashlib.sha256(path.read_bytes()).digest())
+        total.update(hashlib.sha256(Path(path).read_bytes()).digest())
     return total.hexdigest()[:16]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from saitan.workflow.config import explain
-from saitan.workflow.config_model import Model
+from saitan.workflow.config_model import Model, number
 from saitan.workflow.numbers import readable
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_yaml
@@ -26,6 +26,11 @@ ANY = "any"
 SAME_SIZE = 0.02
 
 
+def _with_numbers(entry: Any) -> Any:
+    """An entry in which 1e-6 is a number, as it is in a run's YAML."""
+    return {key: number(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
+
+
 class Quantity(BaseModel):
     """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
 
@@ -35,6 +40,11 @@ class Quantity(BaseModel):
     quantity: str
     value: float
 
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers(cls, entry: Any) -> Any:
+        return _with_numbers(entry)
+
 
 class Printed(Model):
     """An experiment's numbers: those of its table, and points of its chart by the chart's columns.
@@ -43,9 +53,9 @@ class Printed(Model):
     """
 
     origin: str
-    instance: dict[str, bool | int | float | str] = Field(default={})
+    instance: Annotated[dict[str, bool | int | float | str], BeforeValidator(_with_numbers)] = Field(default={})
     quantities: tuple[Quantity, ...] = ()
-    points: tuple[dict[str, str | float], ...] = ()
+    points: tuple[Annotated[dict[str, str | float], BeforeValidator(_with_numbers)], ...] = ()
 
 
 class Published(Model):

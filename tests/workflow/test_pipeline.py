@@ -80,6 +80,13 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
     assert project.snakemake("tiny").returncode == 0 and removed.exists()
     assert {path for path, stamp in state(project).items() if before[path] != stamp} == {removed}
 
+    # Another file of printed numbers, older than the table.
+    printed = project.folder / "config/published.yaml"
+    printed.write_text(printed.read_text() + "# another\n")
+    os.utime(printed, (0, 0))
+    planned = project.planned()
+    assert planned["tabulate"] == 1 and "measure" not in planned
+
     # One more value in a sweep: one more point.
     before = state(project)
     more = {**SWEEP, "variants": {"adaptive": {"threshold_up": [10, 100, 1000]}, "conventional": {}}}

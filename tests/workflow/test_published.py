@@ -180,6 +180,17 @@ def test_a_malformed_file_is_one_line(tmp_path, text, says):
     assert "\n" not in str(caught.value)
 
 
+def test_numbers_without_a_point_are_numbers(tmp_path):
+    path = tmp_path / "published.yaml"
+    path.write_text(
+        "graphs: {}\nexperiments:\n  fig:\n    origin: O\n    instance: {basis: 1e1}\n"
+        "    quantities: [{quantity: ratio, bound: 1e-3, value: 2e0}]\n    points: [{bound: 1E-3, ratio: 2}]\n"
+    )
+    printed = read_published(path).experiments["fig"]
+    assert printed.quantities[0].model_dump() == {"quantity": "ratio", "bound": 0.001, "value": 2.0}
+    assert printed.points[0]["bound"] == 0.001 and printed.instance == {"basis": 10.0}
+
+
 @given(st.floats(0.5, 2))
 @example(0.98)
 @example(0.979)

@@ -48,6 +48,10 @@ rule tabulate:
     log:
         f"{plan.run}/logs/tabulate/{{experiment}}.log",
     params:
+        # Another file may be older than the table.
+        printed=lambda wc: text_digest(
+            [plan.source(f"config/{name}.yaml") for name in ("published", "ceilings")]
+        ),
         code=steps_code(),
     shell:
         "python -m saitan.workflow.tabulate --plan {input.plan:q} --log {log:q}"
@@ -104,6 +108,9 @@ rule report:
     log:
         f"{plan.run}/logs/report.log",
     params:
+        quoted=lambda wc: text_digest(
+            [plan.source(f"config/{name}.yaml") for name in ("peers", "ceilings")]
+        ),
         code=steps_code(),
         index=INDEX,
     shell:
