@@ -76,7 +76,12 @@ INSTANCE = {
     "by": Parameter(str, "tile", "what is infinite or zero as a whole", ("tile", "element"), "generated"),
     "tile": Parameter(int, 128, "edge of those tiles", data="generated", least=1),
     "dtype": Parameter(str, "float32", "of the entries", ("float32", "int32", "uint16")),
-    "semiring": Parameter(str, "min_plus", "the one to multiply over", ("min_plus", "max_plus")),
+    "semiring": Parameter(
+        str,
+        "min_plus",
+        "the one to multiply over; max_plus negates weights and random entries",
+        ("min_plus", "max_plus"),
+    ),
     "seed": Parameter(int, 1, "of the random entries", data="generated", least=0),
     "order": Parameter(str, "bfs", "of a graph's vertices", ("bfs", "file"), "given"),
 }
