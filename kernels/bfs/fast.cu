@@ -16,8 +16,8 @@
 //
 // 1. Beamer, Asanovic, Patterson: Direction-optimizing breadth-first search. SC 2012.
 // 2. Yasui, Fujisawa: Fast and scalable NUMA-based thread parallel breadth-first search (vertices by degree). HPCS 2015.
+#include "crowded.cuh"
 #include "grid.cuh"
-#include "rows.cuh"
 
 static constexpr int THREADS = 1024, RESIDENT = 1;
 // A frontier of more than one vertex in so many, and more than a few, goes bottom-up without its arcs being counted
