@@ -15,6 +15,13 @@ from tiny import ROOT
 from saitan.workflow.terminal import Ending, Progress, show, stopped_early
 
 
+def print_nothing(folder):
+    """The files of a folder's config/ that a report reads, without a number of the papers or of other people's."""
+    (folder / "config").mkdir()
+    (folder / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    (folder / "config/peers.yaml").write_text("{}\n")
+
+
 @pytest.mark.parametrize("leads", [True, False])
 def test_what_is_left_out_is_said_once_by_the_process_that_leads(leads, capsys):
     workflow = SimpleNamespace(is_main_process=leads, output_settings=SimpleNamespace(quiet=None))
@@ -89,8 +96,7 @@ def test_the_summary_of_an_earlier_run_is_not_shown_where_no_report_was_made(
     (tmp_path / made.summary).parent.mkdir(parents=True)
     (tmp_path / made.summary).write_text("its summary\n")
     (tmp_path / made.report).write_text("its page\n")
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    print_nothing(tmp_path)
     monkeypatch.chdir(tmp_path)
     Ending(made).succeeded((), **chosen)
     said = capsys.readouterr().err
@@ -100,9 +106,7 @@ def test_the_summary_of_an_earlier_run_is_not_shown_where_no_report_was_made(
 
 def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypatch, capsys):
     made = plan()
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
-    (tmp_path / "config/peers.yaml").write_text("{}\n")
+    print_nothing(tmp_path)
     log = tmp_path / "results/logs/generate/grid.log"
     log.parent.mkdir(parents=True)
     ending = Ending(made)
@@ -152,9 +156,7 @@ def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
 
 def test_after_a_failed_run_files_of_the_future_are_named(tmp_path, monkeypatch, capsys):
     made = plan()
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
-    (tmp_path / "config/peers.yaml").write_text("{}\n")
+    print_nothing(tmp_path)
     graph = tmp_path / "results/graphs/grid/edges.parquet"
     graph.parent.mkdir(parents=True)
     graph.write_text("x")
