@@ -145,13 +145,16 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             add(found, &control->found[slot], inspected, &control->inspected, room);
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
             if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-            if (uint32_t held = up ? *(volatile uint32_t *)&control->held[slot] : 0) {
+            // Both are read before either is waited for; `found` again where rows were held back.
+            const uint32_t held = *(volatile uint32_t *)&control->held[slot];
+            frontiers = *(volatile Count *)&control->found[slot];
+            if (held) {
                 inspected = 0;
                 found = find_in_pieces(at, in, pieces, held, frontier, visited, following, answer, level, inspected);
                 add(found, &control->found[slot], inspected, &control->inspected, room);
                 if (!grid_barrier(&control->arrived, target, deadline)) goto late;
+                frontiers = *(volatile Count *)&control->found[slot];
             }
-            frontiers = *(volatile Count *)&control->found[slot];
             uint32_t *taken = frontier;
             frontier = following;
             following = taken;
