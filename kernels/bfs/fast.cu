@@ -39,6 +39,15 @@ struct Level {
     uint32_t frontier, bottom_up;
 };
 
+struct Listed {
+    Count arcs;
+    uint32_t pieces;
+};
+struct Reached {
+    Count found;
+    uint32_t held;
+};
+
 // Add up two counts over the block, one atomic a block for each. All threads call it; `room` is shared.
 static __device__ void add(Count a, Count *to_a, Count b, Count *to_b, ulonglong2 *room) {
     a = warp_sum(a), b = warp_sum(b);
@@ -121,8 +130,9 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
                 leaving = warp_sum(leaving);
                 if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
                 if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-                arcs = *(volatile Count *)&control->leaving[slot];
-                count = *(volatile uint32_t *)&control->pieces[slot];
+                Listed listed = read_once(
+                    [=] { return Listed{__ldcg(&control->leaving[slot]), __ldcg(&control->pieces[slot])}; });
+                arcs = listed.arcs, count = listed.pieces;
             }
             up = up || arcs * alpha > m;
             Count found, inspected = 0;
@@ -144,17 +154,18 @@ static __device__ void search(uint32_t k, Count m, uint32_t root, Rows<O> out, R
             switches += up != before;
             add(found, &control->found[slot], inspected, &control->inspected, room);
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
+            auto reach = [=] { return Reached{__ldcg(&control->found[slot]), __ldcg(&control->held[slot])}; };
             if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-            // Both are read before either is waited for; `found` again where rows were held back.
-            const uint32_t held = *(volatile uint32_t *)&control->held[slot];
-            frontiers = *(volatile Count *)&control->found[slot];
-            if (held) {
+            Reached reached = read_once(reach);
+            if (reached.held) {
                 inspected = 0;
-                found = find_in_pieces(at, in, pieces, held, frontier, visited, following, answer, level, inspected);
+                found = find_in_pieces(at, in, pieces, reached.held, frontier, visited, following, answer, level,
+                                       inspected);
                 add(found, &control->found[slot], inspected, &control->inspected, room);
                 if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-                frontiers = *(volatile Count *)&control->found[slot];
+                reached = read_once(reach);
             }
+            frontiers = reached.found;
             uint32_t *taken = frontier;
             frontier = following;
             following = taken;

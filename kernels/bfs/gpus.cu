@@ -42,6 +42,10 @@ struct Shared {
     uint32_t arrived, unused[19];
 };
 
+struct Reached {
+    Count found, leaving;
+};
+
 // Where a launch begins: a level, its frontier's vertices and the arcs that leave them, whether the level before went
 // bottom-up. It ends after level `last`, or when there are no more vertices.
 struct Stage {
@@ -200,7 +204,7 @@ static __device__ void search(World world, Stage stage, uint32_t k, Count m, uin
             } else if (!up) {
                 arcs = list_pieces(at, words, out.offsets, reached + before, pieces, &control->pieces[slot]);
                 if (!grid_barrier(&control->arrived, came, deadline)) goto late;
-                count = *(volatile uint32_t *)&control->pieces[slot];
+                count = read_once([=] { return __ldcg(&control->pieces[slot]); });
             }
             Count found, leaving = 0, inspected = 0;
             if (up) {
@@ -234,8 +238,9 @@ static __device__ void search(World world, Stage stage, uint32_t k, Count m, uin
             if (at.lane == 0 && members && level <= traced) atomicAdd(&trace[level - 1].frontier, uint32_t(members));
             if (thread == 0 && level <= traced) trace[level - 1].bottom_up = up;
             if (!world_barrier(world, target, deadline)) goto late;
-            frontiers = *(volatile Count *)&counts->found[slot];
-            arcs_out = *(volatile Count *)&counts->leaving[slot];
+            Reached all_found =
+                read_once([=] { return Reached{__ldcg(&counts->found[slot]), __ldcg(&counts->leaving[slot])}; });
+            frontiers = all_found.found, arcs_out = all_found.leaving;
         }
         if (thread == 0) {
             control->levels = level - 1;

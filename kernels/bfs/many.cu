@@ -115,8 +115,8 @@ static __device__ void search(uint32_t k, Count m, Rows<O> out, Rows<O> in, cons
         for (int step = 16; step; step /= 2) leaving += __shfl_xor_sync(EVERY, leaving, step);
         if (at.lane == 0 && leaving) atomicAdd(&control->leaving[slot], leaving);
         if (!grid_barrier(&control->arrived, target, deadline)) goto late;
-        const bool all_up = *(volatile Count *)&control->leaving[slot] * alpha > m;
-        const uint32_t listed = all_up ? 0 : *(volatile uint32_t *)&control->pieces[slot];
+        const bool all_up = read_once([=] { return __ldcg(&control->leaving[slot]); }) * alpha > m;
+        const uint32_t listed = all_up ? 0 : read_once([=] { return __ldcg(&control->pieces[slot]); });
         if (threadIdx.x < S::WORDS && all_up) ways.down[threadIdx.x] = 0;
         __syncthreads();
         expand<SEARCHES>(at, out, pieces, listed, ways, visited, frontier, following, touched, inspected);

@@ -208,12 +208,13 @@ static __device__ uint32_t find_parents(Place at, uint32_t base, uint32_t open, 
             count += __popc(rest);
         }
         __syncwarp();
-        for (; count >= 32; count -= 32) {
-            scan(at, base, missed + count - 32, 32, in, frontier, answer, level, held, got, inspected);
+        for (uint32_t least = left ? 32 : 1; count >= least;) {
+            uint32_t some = min(count, 32u);
+            count -= some;
+            scan(at, base, missed + count, some, in, frontier, answer, level, held, got, inspected);
             __syncwarp();
         }
     }
-    if (count) scan(at, base, missed, count, in, frontier, answer, level, held, got, inspected);
     __syncwarp();
     return got[at.lane];
 }

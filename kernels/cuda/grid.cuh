@@ -26,3 +26,13 @@ static __device__ bool grid_barrier(uint32_t *arrived, uint32_t &target, unsigne
     if (threadIdx.x == 0) came = meet(arrived, target, deadline);
     return __syncthreads_and(came);
 }
+
+// What one thread of the block reads, in every thread. All threads call it, and meet between two calls. A word that all
+// warps of a grid read by themselves is given to one after the other: 1.5 us for 4,224 of them.
+template <typename Read>
+static __device__ auto read_once(Read read) {
+    __shared__ decltype(read()) said;
+    if (threadIdx.x == 0) said = read();
+    __syncthreads();
+    return said;
+}
