@@ -73,6 +73,22 @@ def plain_array(values: Any, name: str) -> np.ndarray:
     return np.asarray(values)
 
 
+class _Writable:
+    """What NumPy makes an array of that is not read-only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def as_compiled(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a view of it where it is read-only: Numba would compile every kernel anew for such arrays.
+
+    For kernels that only read it. Writing to the view ends the process where a file is mapped.
+    """
+    return array if array.flags.writeable else np.asarray(_Writable(array))
+
+
 def checked_vertex(name: str, value: Any, n: int) -> int:
     """A vertex number in [0, n) as an int. Raises ValueError naming the argument; floats and truth values are none."""
     try:

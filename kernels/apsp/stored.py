@@ -14,6 +14,7 @@ import numpy as np
 
 from saitan.apsp import packing
 from saitan.apsp.order import Order
+from saitan.calls import as_compiled
 from saitan.files import beside
 from saitan.problem import Invalid
 
@@ -69,7 +70,7 @@ def _whole(index: Any) -> bool:
 
 
 def _check(words: np.ndarray, number: int) -> int:
-    return int(packing.checksum(words, 0, len(words), number))
+    return int(packing.checksum(as_compiled(words), 0, len(words), number))
 
 
 def _as_words(array: np.ndarray) -> np.ndarray:
@@ -109,7 +110,7 @@ class Matrix:
             if self.nbytes < len(MAGIC) + TRAILER.itemsize:
                 raise self._foreign()
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._bytes = np.frombuffer(self._map, np.uint8)
+        self._bytes = as_compiled(np.frombuffer(self._map, np.uint8))
         footer = self._footer()
         self.shape, self.dtype = (footer["n"], footer["n"]), np.dtype(footer["dtype"])
         self.group, self.width, self.about = footer["group"], footer["width"], footer["about"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from saitan.calls import as_compiled
 from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
@@ -36,6 +37,7 @@ def compress(
     work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
     progress: called with the values done, now and then.
     """
+    values = as_compiled(values)
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
     head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
@@ -73,7 +75,7 @@ def parts(stream: np.ndarray) -> tuple[Head, np.ndarray, np.ndarray, np.ndarray]
     Raises StreamError.
     """
     head = parse(stream[:HEAD], len(stream))
-    stream = np.require(stream, requirements=["C", "A"])
+    stream = as_compiled(np.require(stream, requirements=["C", "A"]))
     if stream.ctypes.data % 8:
         stream = stream.copy()
     middle = HEAD + 8 * (head.sections + 1)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit, prange
 
 from saitan.blocks import chosen
+from saitan.calls import as_compiled
 from saitan.problem import Block, Run
 from saitan.tropical.attributes import attributes
 from saitan.tropical.instances import Instance
@@ -91,6 +92,11 @@ def _tiled(c, a, b, infinite, table_a, table_b, by_tile, by_row, by_element, zer
                 break
 
 
+def in_rows(matrix: np.ndarray, semiring: str) -> np.ndarray:
+    """An operand over (min, +) as the kernels read it."""
+    return as_compiled(np.ascontiguousarray(mirrored(matrix, semiring)))
+
+
 class Product(Validated):
     """The base of the CPU solvers: the operands over (min, +), and the answer."""
 
@@ -99,8 +105,8 @@ class Product(Validated):
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self.infinite = infinity(instance.a.dtype)
-        self.a = np.ascontiguousarray(mirrored(instance.a, instance.semiring))
-        self.b = self.a if instance.b is instance.a else np.ascontiguousarray(mirrored(instance.b, instance.semiring))
+        self.a = in_rows(instance.a, instance.semiring)
+        self.b = self.a if instance.b is instance.a else in_rows(instance.b, instance.semiring)
         self.c = np.empty((instance.shape[0], instance.shape[2]), instance.a.dtype)
         self.memory = self.c.nbytes
 

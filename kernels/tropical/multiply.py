@@ -45,9 +45,10 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
 
 
 def _on_cpu(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
+    from saitan.tropical.cpu import in_rows
     from saitan.tropical.cpu_fast import relax
 
-    x, y = (np.ascontiguousarray(mirrored(matrix, semiring)) for matrix in (a, b))
+    x, y = in_rows(a, semiring), in_rows(b, semiring)
     c = np.full((a.shape[0], b.shape[1]), infinity(a.dtype), a.dtype)
     relax(c, x, y, infinity(a.dtype))
     c = mirrored(c, semiring)

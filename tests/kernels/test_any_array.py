@@ -52,8 +52,6 @@ FORMS = {
     "nothing masked": np.ma.masked_array,
     "a buffer": lambda a: memoryview(np.ascontiguousarray(a)),
 }
-# Of the others Numba compiles kernels of their own, for a minute.
-COMPILED = sorted({*FORMS} - {"read-only", "unaligned"})
 form = st.sampled_from(sorted(FORMS)).map(FORMS.get)
 quick = settings(max_examples=25)
 
@@ -139,6 +137,7 @@ def test_products_of_arrays_of_any_kind(m, k, n, one, two, three, data):
 
 
 @quick
+# Of the others Numba compiles kernels of their own.
 @given(
     st.lists(st.integers(0, 5), max_size=3), st.sampled_from(sorted({*FORMS} - {"read-only", "unaligned"})), st.data()
 )

@@ -2,17 +2,27 @@
 
 import re
 
+import numba
 import numpy as np
 import pytest
 
 import saitan
 from saitan import apsp, bfs, compression, sssp, tropical
-from saitan.calls import plain_array
+from saitan.calls import as_compiled, plain_array
 from saitan.cuda import unusable
 from saitan.graph import Graph, GraphError
 from saitan.problem import Unavailable
 
 GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
+
+
+def test_an_array_that_is_read_only_is_compiled_for_no_more_than_its_like():
+    own = np.arange(6, dtype=np.uint16).reshape(2, 3)
+    given = own.copy()
+    given.flags.writeable = False
+    assert numba.typeof(given) != numba.typeof(own) == numba.typeof(as_compiled(given))
+    assert np.shares_memory(as_compiled(given), given) and np.array_equal(as_compiled(given), own)
+    assert as_compiled(own) is own and as_compiled(np.frombuffer(b"", np.uint8)).shape == (0,)
 
 
 @pytest.mark.parametrize("source", [1.0, 1.5, np.float64(1), True, np.True_, "1", None, [1]])
