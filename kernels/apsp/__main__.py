@@ -6,14 +6,12 @@ GRAPH is what `saitan.read_graph` takes: a file of another format, or a folder o
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import saitan
 from saitan import apsp
 from saitan.calls import checked_vertex
-from saitan.graph import GraphError
-from saitan.problem import Invalid, Unavailable
+from saitan.command import one_line, say
 from saitan.sssp import unreachable
 
 
@@ -38,12 +36,8 @@ def main() -> None:
     get.add_argument("target", type=int)
     get.set_defaults(run=_get)
     arguments = parser.parse_args()
-    try:
+    with one_line(arguments.file):
         arguments.run(arguments)
-    except (ValueError, IndexError, GraphError, Invalid, Unavailable) as error:
-        sys.exit(str(error))
-    except OSError as error:
-        sys.exit(f"{error.filename or arguments.file}: {error.strerror or error}")
 
 
 def _compress(arguments: argparse.Namespace) -> None:
@@ -52,21 +46,21 @@ def _compress(arguments: argparse.Namespace) -> None:
     graph = saitan.read_graph(arguments.graph)
     told = apsp.compress(graph, arguments.file, arguments.variant, arguments.backend, not arguments.unchecked)
     checked = "not checked" if arguments.unchecked else "every entry checked"
-    print(f"{told['entries']:,} entries in {told['bytes']:,} bytes, {told['ratio']:.4g}:1, {checked}")
-    print(f"{told['total_s']:.3g} s, of which distances {told['kernel_s']:.3g} and coding {told['coding_s']:.3g}")
+    say(f"{told['entries']:,} entries in {told['bytes']:,} bytes, {told['ratio']:.4g}:1, {checked}")
+    say(f"{told['total_s']:.3g} s, of which distances {told['kernel_s']:.3g} and coding {told['coding_s']:.3g}")
 
 
 def _info(arguments: argparse.Namespace) -> None:
     with apsp.open(arguments.file) as matrix:
         n, checked = len(matrix), "checked" if matrix.about["checked"] else "not checked"
-        print(f"{matrix.about['graph']}: {n:,} x {n:,} {matrix.dtype}, {matrix.nbytes:,} bytes, {checked}")
+        say(f"{matrix.about['graph']}: {n:,} x {n:,} {matrix.dtype}, {matrix.nbytes:,} bytes, {checked}")
 
 
 def _get(arguments: argparse.Namespace) -> None:
     with apsp.open(arguments.file) as matrix:
         source, target = (checked_vertex(end, getattr(arguments, end), len(matrix)) for end in ("source", "target"))
         found = matrix[source, target]
-        print("unreached" if found == unreachable(matrix.dtype) else found)
+        say("unreached" if found == unreachable(matrix.dtype) else str(found))
 
 
 if __name__ == "__main__":

@@ -106,11 +106,14 @@ def differs(reference: Any, answer: dict[str, np.ndarray]) -> None:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
-    this array.
+    Raises ValueError for a variant or parameter that is unknown, off or of floats only where the array has integers,
+    Unavailable where it cannot run here or not on this array.
     """
+    from saitan.compression.format import checked_bound
+
     chosen = known_variant(VARIANTS, variant)
-    check_parameters(variant, parameters, chosen.parameters)
+    given = check_parameters(variant, parameters, chosen.parameters)
+    checked_bound(instance.dtype, given.get("keep_bits", 52), given.get("bound"))
     return chosen.load(backend, variant)(instance, **parameters)
 
 
@@ -144,7 +147,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
     array      a NumPy array gives a NumPy array of uint8 [bytes]; one on the device, which has __cuda_array_interface__
                and is contiguous, a PyCUDA GPUArray
     keep_bits  mantissa bits of floats that are kept, rounded to nearest: every relative error is at most
-               2^-(keep_bits + 1), special values are exact; None for all, which is lossless
+               2^-(keep_bits + 1), special values are exact; None for all, which is lossless, as integers always are
     bound      in place of keep_bits, the largest absolute error of floats; NaNs, infinities and -0 are exact
     progress   called with the number of values done, now and then; on the CPU only
 

@@ -10,10 +10,12 @@ import argparse
 import io
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from saitan import compression
+from saitan.command import one_line, say
 from saitan.compression.data import TYPES
 from saitan.compression.format import HEAD, parse
 from saitan.files import beside
@@ -52,12 +54,11 @@ def main() -> None:
     parser.add_argument("--keep-bits", type=int, help="mantissa bits kept (all without it)")
     parser.add_argument("--bound", type=float, help="largest absolute error of floats, in place of --keep-bits")
     arguments = parser.parse_args()
-    try:
-        {"pack": pack, "unpack": unpack, "info": info}[arguments.action](arguments)
-    except ValueError as error:
-        sys.exit(f"{arguments.file}: {error}")
-    except OSError as error:
-        sys.exit(f"{error.filename or arguments.file}: {error.strerror or error}")
+    with one_line(arguments.file):
+        try:
+            {"pack": pack, "unpack": unpack, "info": info}[arguments.action](arguments)
+        except ValueError as error:
+            raise ValueError(f"{arguments.file}: {error}") from error
 
 
 def pack(arguments: argparse.Namespace) -> None:
@@ -82,7 +83,7 @@ def pack(arguments: argparse.Namespace) -> None:
         stream = compression.compress(array, arguments.keep_bits, arguments.bound, progress=progress)
     packed = front + stream.tobytes()
     target = _write(arguments.file.with_name(arguments.file.name + PACKED), packed)
-    print(f"{target}: {len(content):,} bytes to {len(packed):,}, ratio {len(content) / len(packed):.3f}")
+    say(f"{target}: {len(content):,} bytes to {len(packed):,}, ratio {len(content) / len(packed):.3f}")
 
 
 def _alike(array: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
@@ -100,35 +101,46 @@ def unpack(arguments: argparse.Namespace) -> None:
     """FILE.packed to FILE."""
     if arguments.file.suffix != PACKED:
         raise ValueError(f"the name does not end in {PACKED}")
-    front, stream = _split(arguments.file.read_bytes())
-    stream = np.frombuffer(stream, np.uint8)
+    with _opened(arguments.file) as file:
+        front, stream = _front(file), np.frombuffer(file.read(), np.uint8)
     count, parts = parse(stream[:HEAD], len(stream)).count, [front]
     with Progress(count) as progress:
         for start in range(0, count, PART):
             parts.append(compression.decompress(stream, start, min(start + PART, count)).tobytes())
             progress(min(start + PART, count))
-    print(_write(arguments.file.with_suffix(""), b"".join(parts)))
+    say(str(_write(arguments.file.with_suffix(""), b"".join(parts))))
 
 
 def info(arguments: argparse.Namespace) -> None:
     """What a packed file holds; reads its head only."""
-    front, stream = _split(arguments.file.read_bytes())
-    head = parse(np.frombuffer(stream[:HEAD], np.uint8), len(stream))
+    with _opened(arguments.file) as file:
+        front, first = _front(file), file.read(HEAD)
+        length = file.seek(0, io.SEEK_END) - len(front)
+    head = parse(np.frombuffer(first, np.uint8), length)
     shape = ", with the header of a .npy file" if front else ""
     kept = f", {head.kept} mantissa bits kept" if head.dtype.kind == "f" else ""
     kept = f", absolute error at most {head.bound:g}" if head.bound else kept
-    print(f"{head.count:,} values of {head.dtype}{kept}, {head.chunks:,} chunks, {len(stream):,} bytes{shape}")
+    say(f"{head.count:,} values of {head.dtype}{kept}, {head.chunks:,} chunks, {length:,} bytes{shape}")
 
 
-def _split(content: bytes) -> tuple[bytes, bytes]:
-    """The header of a .npy file, if there is one, and the stream."""
-    if not content.startswith(NPY):
-        return b"", content
-    file = io.BytesIO(content)
+def _opened(path: Path) -> BinaryIO:
+    """A file that can be read at any place; of a pipe its content."""
+    file = path.open("rb")
+    return file if file.seekable() else io.BytesIO(file.read())
+
+
+def _front(file: BinaryIO) -> bytes:
+    """The header of a .npy file, if there is one; the stream follows."""
+    begins = file.read(len(NPY)) == NPY
+    file.seek(0)
+    if not begins:
+        return b""
     version = _understood(np.lib.format.read_magic, file)
     head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     _understood(head, file)
-    return content[: file.tell()], content[file.tell() :]
+    size = file.tell()
+    file.seek(0)
+    return file.read(size)
 
 
 def _understood(read, *arguments, **named):

@@ -125,7 +125,11 @@ class Head:
 
 
 def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
-    """The bound, 0.0 for none. Raises ValueError for one that does not go with the type or with kept mantissa bits."""
+    """The bound, 0.0 for none. Raises ValueError where it or `kept`, the mantissa bits kept, does not go with the type,
+    and for both.
+    """
+    if kept != 52 and dtype.kind != "f":
+        raise ValueError(f"keep_bits goes with floats: {dtype} is kept to the bit")
     if bound is None:
         return 0.0
     if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound < np.inf:
