@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from saitan.graph_input import MAX_VERTICES
+from saitan.memory import check_room
 
 if TYPE_CHECKING:
     from saitan.graph import Graph
@@ -21,14 +24,18 @@ class Generator:
     """One generator, imported when it is first called.
 
     path      "module:function"
+    size      vertices and arcs that its parameters, by name, make at least
     required  parameter -> type; `seed` is one of every generator
     optional  the same, for parameters with a default
+    arc       bytes that an arc takes at least while it is made: both ends and the weight, and once more in its row
     """
 
     name: str
     path: str
+    size: Callable[..., tuple[int, int]]
     required: Mapping[str, type]
     optional: Mapping[str, type] = field(default_factory=dict)
+    arc: int = 20
 
     def check(self, parameters: Mapping[str, Any]) -> None:
         """Raise a ValueError of one line that names an unknown, missing or mistyped parameter."""
@@ -50,8 +57,9 @@ class Generator:
                 raise ValueError(f"generator {self.name}: parameter {parameter!r} is missing")
 
     def __call__(self, **parameters: Any) -> Graph:
-        """The graph. Raises ValueError for parameters that do not fit."""
+        """The graph. Raises ValueError for parameters that do not fit, Unavailable where memory does not hold it."""
         self.check(parameters)
+        self._check_memory(parameters)
         module, function = self.path.split(":")
         try:
             graph = getattr(importlib.import_module(module), function)(**parameters)
@@ -60,55 +68,110 @@ class Generator:
         settings = {key: value for key, value in parameters.items() if key != "seed"}
         return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
 
+    def _check_memory(self, parameters: Mapping[str, Any]) -> None:
+        """Counts beyond 32-bit vertices are left to the generator, which refuses them."""
+        n, m = self.size(**parameters)
+        if n <= MAX_VERTICES and m.bit_length() < 64:
+            check_room(_VERTEX * n + self.arc * m, f"generator {self.name}: {n:,} vertices and {m:,} arcs")
 
+
+# Bytes of a vertex: its offset.
+_VERTEX = 8
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _WEIGHTS = {"weight_low": int, "weight_high": int}
 
 _VERTICES = {"vertices": int}
-_FAMILIES: dict[str, dict[str, type]] = {
-    "torus": {"width": int, "height": int},
-    "path": _VERTICES,
-    "star": _VERTICES,
-    "tree": _VERTICES,
-    "comb": {"teeth": int, "length": int},
-    "ladder": {"rungs": int},
-    "grid3d": {"width": int, "height": int, "depth": int},
-    "regular": {**_VERTICES, "degree": int},
-    "preferential": {**_VERTICES, "edges": int},
-    "small_world": {**_VERTICES, "degree": int, "rewired": float},
-    "web": {**_VERTICES, "host": int, "tail": int},
-    "geometric": {**_VERTICES, "degree": float},
-    "bipartite": {"left": int, "right": int, "edges": int},
-    "islands": {**_VERTICES, "size": int},
-    "hub": {**_VERTICES, "arcs": int},
+
+
+def _counted(vertices: int, arcs: int, **_: Any) -> tuple[int, int]:
+    return vertices, arcs
+
+
+def _tree(vertices: int, **_: Any) -> tuple[int, int]:
+    return vertices, 2 * (vertices - 1)
+
+
+def _of_degree(vertices: int, degree: float, **_: Any) -> tuple[int, int]:
+    return vertices, vertices * int(min(degree, MAX_VERTICES))
+
+
+_FAMILIES: dict[str, tuple[Callable[..., tuple[int, int]], dict[str, type]]] = {
+    "torus": (lambda width, height, **_: (width * height, 4 * width * height), {"width": int, "height": int}),
+    "path": (_tree, _VERTICES),
+    "star": (_tree, _VERTICES),
+    "tree": (_tree, _VERTICES),
+    "comb": (lambda teeth, length, **_: _tree(teeth * (length + 1)), {"teeth": int, "length": int}),
+    "ladder": (lambda rungs, **_: (2 * rungs, 6 * rungs - 4), {"rungs": int}),
+    "grid3d": (
+        lambda width, height, depth, **_: _of_degree(width * height * depth, 2),
+        {"width": int, "height": int, "depth": int},
+    ),
+    "regular": (_of_degree, {**_VERTICES, "degree": int}),
+    "preferential": (lambda vertices, edges, **_: (vertices, vertices * edges), {**_VERTICES, "edges": int}),
+    "small_world": (_of_degree, {**_VERTICES, "degree": int, "rewired": float}),
+    "web": (lambda vertices, **_: _of_degree(vertices, 4), {**_VERTICES, "host": int, "tail": int}),
+    "geometric": (_of_degree, {**_VERTICES, "degree": float}),
+    "bipartite": (
+        lambda left, right, edges, **_: (left + right, 2 * edges),
+        {"left": int, "right": int, "edges": int},
+    ),
+    "islands": (lambda vertices, **_: _of_degree(vertices, 1), {**_VERTICES, "size": int}),
+    "hub": (_counted, {**_VERTICES, "arcs": int}),
 }
 
 GENERATORS: dict[str, Generator] = {
     generator.name: generator
     for generator in (
-        Generator("random", "saitan.generators.random:random", {"vertices": int, "arcs": int, **_WEIGHTS}),
+        Generator("random", "saitan.generators.random:random", _counted, {"vertices": int, "arcs": int, **_WEIGHTS}),
         Generator(
             "rmat",
             "saitan.generators.rmat:rmat",
+            _counted,
             {"vertices": int, "arcs": int, "a": float, "b": float, "c": float},
             _WEIGHTS,
+            arc=12,
         ),
         Generator(
-            "kronecker", "saitan.generators.kronecker:kronecker", {"scale": int}, {"edge_factor": int, **_WEIGHTS}
+            "kronecker",
+            "saitan.generators.kronecker:kronecker",
+            lambda scale, edge_factor=16, **_: _of_degree(1 << min(scale, 64), 2 * edge_factor),
+            {"scale": int},
+            {"edge_factor": int, **_WEIGHTS},
+            arc=12,
         ),
-        Generator("ring", "saitan.generators.regular:ring", {"vertices": int}, _WEIGHTS),
-        Generator("complete", "saitan.generators.regular:complete", {"vertices": int}, _WEIGHTS),
-        Generator("grid", "saitan.generators.regular:grid", {"width": int, "height": int, **_WEIGHTS}),
+        Generator(
+            "ring",
+            "saitan.generators.regular:ring",
+            lambda vertices, **_: _of_degree(vertices, 1),
+            {"vertices": int},
+            _WEIGHTS,
+            arc=8,
+        ),
+        Generator(
+            "complete",
+            "saitan.generators.regular:complete",
+            lambda vertices, **_: _of_degree(vertices, vertices - 1),
+            {"vertices": int},
+            _WEIGHTS,
+            arc=8,
+        ),
+        Generator(
+            "grid",
+            "saitan.generators.regular:grid",
+            lambda width, height, **_: _of_degree(width * height, 2),
+            {"width": int, "height": int, **_WEIGHTS},
+        ),
         Generator(
             "road_rail",
             "saitan.generators.road_rail:road_rail",
+            _counted,
             {"vertices": int, "arcs": int},
             {"main_only": bool},
         ),
-        Generator("street_map", "saitan.generators.street_map:street_map", {"vertices": int, "arcs": int}),
+        Generator("street_map", "saitan.generators.street_map:street_map", _counted, {"vertices": int, "arcs": int}),
         *(
-            Generator(name, f"saitan.generators.families:{name}", {**parameters, "weights": str})
-            for name, parameters in _FAMILIES.items()
+            Generator(name, f"saitan.generators.families:{name}", size, {**parameters, "weights": str})
+            for name, (size, parameters) in _FAMILIES.items()
         ),
     )
 }

@@ -1,6 +1,7 @@
 import inspect
 import subprocess
 import sys
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from saitan import memory
+from saitan.errors import Unavailable
 from saitan.generators import GENERATORS, draw
 
 SMALL = {
@@ -18,6 +21,32 @@ SMALL = {
     "ring": {"vertices": 9, "weight_low": 1, "weight_high": 9},
     "complete": {"vertices": 9, "weight_low": 1, "weight_high": 9},
     "grid": {"width": 7, "height": 5, "weight_low": 1, "weight_high": 9},
+}
+# Of every generator, large enough for arcs to count.
+LARGER = {
+    "random": {"vertices": 2000, "arcs": 40_000, "weight_low": 1, "weight_high": 9},
+    "rmat": {"vertices": 2000, "arcs": 40_000, "a": 0.5, "b": 0.2, "c": 0.2},
+    "kronecker": {"scale": 10},
+    "ring": {"vertices": 20_000},
+    "complete": {"vertices": 200},
+    "grid": {"width": 100, "height": 100, "weight_low": 1, "weight_high": 9},
+    "road_rail": {"vertices": 5000, "arcs": 16_000},
+    "street_map": {"vertices": 5000, "arcs": 12_900},
+    "torus": {"width": 100, "height": 100},
+    "path": {"vertices": 10_000},
+    "star": {"vertices": 10_000},
+    "tree": {"vertices": 10_000},
+    "comb": {"teeth": 100, "length": 100},
+    "ladder": {"rungs": 5000},
+    "grid3d": {"width": 20, "height": 20, "depth": 20},
+    "regular": {"vertices": 5000, "degree": 6},
+    "preferential": {"vertices": 5000, "edges": 3},
+    "small_world": {"vertices": 5000, "degree": 6, "rewired": 0.1},
+    "web": {"vertices": 5000, "host": 10, "tail": 5},
+    "geometric": {"vertices": 5000, "degree": 6.0},
+    "bipartite": {"left": 2000, "right": 2000, "edges": 20_000},
+    "islands": {"vertices": 10_000, "size": 6},
+    "hub": {"vertices": 2000, "arcs": 40_000},
 }
 SEEDS = st.integers(0, 2**32 - 1)
 KRONECKER_TARGETS = [3, 3, 15, 15, 7, 15, 0, 4]
@@ -88,6 +117,37 @@ def test_wrong_parameters_are_named(parameters, message):
 def test_values_out_of_range_are_named(name, changes, message):
     with pytest.raises(ValueError, match=message):
         GENERATORS[name](**{**SMALL[name], **changes}, seed=1)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_no_more_memory_is_asked_for_than_a_graph_takes(name, monkeypatch):
+    generator, parameters = GENERATORS[name], {**LARGER[name], "seed": 1}
+    if "weights" in generator.required:
+        parameters["weights"] = "unit"
+    generator(**parameters)
+    asked = []
+    monkeypatch.setattr("saitan.generators.check_room", lambda *asking: asked.append(asking))
+    tracemalloc.start()
+    graph = generator(**parameters)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    [(needed, what)] = asked
+    assert taken / (300 if name == "rmat" else 6) < needed <= taken  # rmat draws a million at once
+    # Grids and what is drawn have other borders, loops and neighbours than the least that is announced.
+    n, m = (int(words.split()[-2].replace(",", "")) for words in (what.partition(" and ")[0], what))
+    assert n == graph.n and m <= 2 * graph.m <= 6 * m
+
+
+def test_a_graph_larger_than_memory_is_refused_with_both_numbers(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 16 * 2**30)
+    with pytest.raises(Unavailable) as refused:
+        GENERATORS["complete"](vertices=1_000_000, seed=1)
+    assert str(refused.value) == (
+        "generator complete: 1,000,000 vertices and 999,999,000,000 arcs: 7,450.6 GiB of memory are needed, "
+        "16.0 GiB are available"
+    )
+    with pytest.raises(ValueError, match="scale must be 1 to 30"):
+        GENERATORS["kronecker"](scale=10**9, seed=1)
 
 
 @pytest.mark.parametrize("name", ["rmat", "kronecker"])

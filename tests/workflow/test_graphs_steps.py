@@ -333,10 +333,25 @@ def test_generate_refuses_what_memory_cannot_hold(tmp_path):
     done = run("generate", "--entry", entry, "--name", "big", "--output", tmp_path / "big")
     assert done.returncode == 1
     assert re.fullmatch(
-        r"error: big: \{'scale': 30, 'seed': 1\} need more than the [0-9]{1,4}\.[0-9] GiB of memory that are available",
+        r"error: big: generator kronecker: 1,073,741,824 vertices and 34,359,738,368 arcs: 392\.0 GiB of memory are "
+        r"needed, [0-9]{1,3}\.[0-9] GiB are available",
         done.stderr.splitlines()[-1],
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_generate_says_what_memory_there_was_where_more_is_taken_than_forecast(tmp_path, monkeypatch):
+    from saitan.workflow.graphs import generate as step
+
+    def refused(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(step, "keep_within_memory", lambda: 2**31)
+    monkeypatch.setattr(step, "load_numba", lambda: None)
+    monkeypatch.setattr(step, "generate", refused)
+    entry = '{"title": "big", "generator": "ring", "parameters": {"vertices": 9, "seed": 1}}'
+    with pytest.raises(Failure, match=r"big: \{'vertices': 9, 'seed': 1\} need more than the 2.0 GiB of memory that"):
+        step.main(SimpleNamespace(entry=entry, name="big", output=tmp_path / "big"))
 
 
 def test_generate_names_what_the_generator_cannot_use():

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from saitan.generators import GENERATORS
+from saitan.errors import Unavailable
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import finish
@@ -15,10 +16,10 @@ from saitan.workflow.step import Failure, load_numba, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
-    """The graph of an entry. Raises Failure for parameters that the generator cannot use."""
+    """The graph of an entry. Raises Failure for parameters that the generator cannot use here."""
     try:
         return finish(GENERATORS[entry.generator](**entry.parameters), entry, name)
-    except ValueError as error:
+    except (ValueError, Unavailable) as error:
         raise Failure(f"{name}: {error}") from error
 
 
