@@ -180,8 +180,11 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
     return reasons
 
 
-def made_before(name: str, entry: Downloaded) -> bool:
-    """Whether the converted files are there, made from the same address and content and with the same options."""
+def made_before(name: str, entry: Downloaded | Generated) -> bool:
+    """Whether a graph's files are there, made as the entry says: by generator and parameters, or of address and content.
+
+    Of both the options are the same.
+    """
     folder = Path(GraphFiles.graph_folder(name))
     if not all(Path(file).exists() for file in GraphFiles.graph_files(name)):
         return False
@@ -191,6 +194,11 @@ def made_before(name: str, entry: Downloaded) -> bool:
         found = read_metadata(folder)
     except (Failure, OSError):
         return False
-    wanted = {"origin": entry.address, "format": entry.format, "options": entry.options}
-    same = all(found.get(key, {}) == value for key, value in wanted.items())
-    return same and entry.sha256 in (None, found.get("checksum"))
+    if isinstance(entry, Generated):
+        given = {name: value for name, value in entry.parameters.items() if name != "seed"}
+        wanted = {"generator": entry.generator, "parameters": given, "seed": entry.parameters["seed"]}
+    else:
+        wanted = {"origin": entry.address, "format": entry.format}
+        if entry.sha256 is not None:
+            wanted["checksum"] = entry.sha256
+    return all(found.get(key, {}) == value for key, value in (wanted | {"options": entry.options}).items())
