@@ -90,6 +90,7 @@ class Parameter:
     choices   the values there are; () for any
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
+    instead_of            another parameter, which is not given beside this one
     """
 
     type: type
@@ -100,6 +101,7 @@ class Parameter:
     above: float | None = None
     least: float | None = None
     most: float | None = None
+    instead_of: str = ""
 
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.

@@ -216,6 +216,8 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
         if name not in known:
             has = f"it has: {', '.join(known)}" if known else "it has none"
             raise ConfigError(f"{key}.{name}: {owner} has no parameter {name!r} ({has})")
+        if (other := known[name].instead_of) in given:
+            raise ConfigError(f"{key}.{name}: it is given instead of {other}: leave one of them out")
         if not values:
             raise ConfigError(f"{key}.{name}: an empty list makes no point; give at least one value")
         for value in values:

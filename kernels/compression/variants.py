@@ -16,6 +16,8 @@ OUTPUTS = {
 HEADLINE = "compress_bytes_s"
 
 _KEEP = {"keep_bits": Parameter(int, 52, "mantissa bits kept, 52 for all: lossless", least=0, most=52)}
+_SAYS = "largest absolute error of a float, in place of keep_bits"
+_BOUND = Parameter(float, None, _SAYS, above=0, instead_of="keep_bits")
 
 VARIANTS = {
     "fpc": Variant(
@@ -55,7 +57,7 @@ VARIANTS = {
         "saitan.compression.cpu_fast:Fast",
         "saitan.compression.cuda_fast:Fast",
         ("encode", "decode", "encode_levels", "decode_levels", "data", "errors"),
-        {**_KEEP, "bound": Parameter(float, None, "largest absolute error of a float, in place of keep_bits", above=0)},
+        {**_KEEP, "bound": _BOUND},
         architecture="sm_80",
     ),
     "zfpy": Variant(
