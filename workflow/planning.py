@@ -17,6 +17,7 @@ from typing import Any
 from saitan.problem import Variant, problem
 from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
+from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.cubin_files import kernel_names
@@ -26,6 +27,8 @@ from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.points import Point, combinations, digest, pattern
+from saitan.workflow.published import read_published
+from saitan.workflow.quoted import read_quoted
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run
 
@@ -288,6 +291,10 @@ def plan_from(
         config = load(settings, entries, arrays)
         absent = absent_data(config, entries, arrays)
         known = contents(config, entries, arrays)
+        # What only tables and the report read: a mistake in it is said before anything is measured.
+        read_published(Path(f"{place}config/published.yaml"))
+        read_ceilings(Path(f"{place}config/ceilings.yaml"))
+        read_quoted(Path(f"{place}config/peers.yaml"))
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")

@@ -5,64 +5,20 @@ What is quoted (config/peers.yaml) was measured on one machine with a GPU, so it
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from saitan.workflow.bests import compared_by, doubt, in_order, plain
-from saitan.workflow.config import explain
-from saitan.workflow.config_model import Model
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.quantities import Headline
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_yaml
-
-
-class Value(BaseModel):
-    """A quoted number; its other keys are the graph or the problem's own parameters, all that an experiment names."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, str | float] = Field(init=False)
-
-    value: float = Field(gt=0)
-
-
-class Solver(Model):
-    """Other people's solver. title: what it is and how it was timed."""
-
-    title: str
-    problem: str
-    backend: Literal["cpu", "cuda"]
-    quantity: str
-    values: tuple[Value, ...]
-
-
-class Quoted(Model):
-    """Solvers by name, measured on one machine on one day."""
-
-    machine: str
-    measured: datetime.date
-    solvers: dict[str, Solver]
-
-    @property
-    def origin(self) -> str:
-        return f"measured on {self.machine}, {self.measured.isoformat()}"
-
-
-def read_quoted(path: Path) -> Quoted:
-    """The file's content. Raises Failure naming the line or key that is wrong."""
-    try:
-        return Quoted.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise Failure(f"{path}: {explain(error, Quoted.model_json_schema())}") from None
+from saitan.workflow.quoted import Quoted
 
 
 @dataclass(frozen=True)

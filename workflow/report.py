@@ -23,7 +23,8 @@ from saitan.workflow.bests import Best, bests
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
-from saitan.workflow.ranking import Quoted, Ranking, rankings, read_quoted
+from saitan.workflow.quoted import Quoted, read_quoted
+from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import (

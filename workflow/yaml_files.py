@@ -62,8 +62,11 @@ def _may_nest_deeply(text: str) -> bool:
 
 
 def read_yaml(path: Path) -> Any:
-    """The content of a file. Raises Failure naming the line where it is no YAML or has a key twice."""
-    content = path.read_bytes()
+    """The content of a file. Raises Failure where it cannot be read, and naming the line where it is no YAML."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,5 +1,6 @@
 import errno
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,6 +157,27 @@ def test_what_cannot_be_planned_ends_in_one_line(monkeypatch, settings, says):
     with pytest.raises(SystemExit) as caught:
         from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}, **settings})
     assert caught.value.code == says
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "says"),
+    [
+        ("published", "graphs: {}\nexperiments: {suzuki_fig7: {orign: a}}\n", "experiments.suzuki_fig7.orign: unknown"),
+        ("ceilings", "A GPU: {bytes: {rate: 0, says: a}}\n", "A GPU.bytes.rate: input should be greater than 0"),
+        ("peers", "machine: a\nmeasured: 2026-01-02\n", "solvers: field required"),
+        ("graphs", "a: b: c\n", "line 1: mapping values are not allowed"),
+    ],
+)
+def test_a_mistake_in_what_only_tables_read_is_one_line_before_the_run(name, wrong, says, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    file = tmp_path / f"config/{name}.yaml"
+    for content, line in ((wrong, says), (None, "No such file or directory")):
+        file.write_text(content) if content else file.unlink()
+        with pytest.raises(SystemExit) as caught:
+            plan_from(raw, root=tmp_path, jobs_machine=WITHOUT)
+        assert caught.value.code.startswith(f"config: config/{name}.yaml: {line}"), caught.value.code
 
 
 def from_file(raw, machine=WITHOUT, configfiles=("config/my-roads.v2.yaml",)):

@@ -5,7 +5,8 @@ from tiny import ROOT
 
 from saitan.problem import names, problem
 from saitan.workflow.config import QUANTITIES
-from saitan.workflow.ranking import Quoted, rankings, read_quoted
+from saitan.workflow.quoted import Quoted, read_quoted
+from saitan.workflow.ranking import rankings
 from saitan.workflow.step import Failure
 
 PEERS = ROOT / "config/peers.yaml"

@@ -9,7 +9,7 @@ from samples import seconds, write_samples
 from tiny import ROOT
 
 from saitan.workflow.index import entry
-from saitan.workflow.ranking import Quoted
+from saitan.workflow.quoted import Quoted
 from saitan.workflow.report import ReportPlan, main, read_plan, write_report
 from saitan.workflow.report_outcome import (
     OUT_OF_DATE,
