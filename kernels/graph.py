@@ -193,9 +193,14 @@ class Graph:
         return np.array_equal(turned[2][off[one]], weights[off[other]])
 
     def components(self, connection: Literal["weak", "strong"]) -> np.ndarray:
-        """The number of every vertex's weakly or strongly connected component, int32 [n]."""
+        """The number of every vertex's weakly or strongly connected component, int32 [n].
+
+        Raises GraphError for another connection.
+        """
         from saitan import components
 
+        if connection not in ("weak", "strong"):
+            raise GraphError(f"unknown connection {connection!r} (there are: weak, strong)")
         return getattr(components, connection)(self.offsets, self.targets)
 
     def to_scipy(self):

@@ -200,12 +200,17 @@ def _first(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray]) -> int 
     return None
 
 
+def unboxed(values: Any, what: str) -> np.ndarray:
+    """The values as an array; Python numbers beside each other, such as a column of pandas that lost its type, of the
+    type that holds them. Raises GraphError naming `what` for what is no array, and for masked entries.
+    """
+    array = _array(values, what)
+    return _array(array.tolist(), what) if array.dtype == object else array
+
+
 def _numbers(values: Any, what: str) -> np.ndarray:
     """A one-dimensional array of integers or real numbers, in the machine's byte order."""
-    array = _array(values, what)
-    if array.dtype == object:
-        # Python numbers beside each other, such as a column of pandas that lost its type.
-        array = _array(array.tolist(), what)
+    array = unboxed(values, what)
     if array.ndim != 1:
         raise GraphError(f"{what} must be one-dimensional, not of shape {array.shape}")
     if not len(array) and array.dtype.kind not in "iuf":

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from saitan.graph import Graph
-from saitan.graph_input import MAX_VERTICES, GraphError, arc_weights, check_memory, rounded_weights, vertices
+from saitan.graph_input import (
+    MAX_VERTICES,
+    GraphError,
+    arc_weights,
+    check_memory,
+    rounded_weights,
+    unboxed,
+    vertices,
+)
 
 # Bytes that a vertex takes while a graph is compared with itself turned round.
 _COMPARED = 32
@@ -91,11 +99,11 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
 
     if not isinstance(frame, pd.DataFrame):
         raise GraphError(f"a pandas.DataFrame is right, not {type(frame).__name__}")
-    for column in (source, target, weight):
-        if column is not None and column not in frame.columns:
+    for column in (source, target) if weight is None else (source, target, weight):
+        if column not in frame.columns:
             has = ", ".join(map(repr, frame.columns))
             raise GraphError(f"the frame has no column {column!r} (it has: {has})")
-        if column is not None and frame[column].ndim > 1:
+        if frame[column].ndim > 1:
             raise GraphError(f"the frame has several columns {column!r}")
     ends, labels = [frame[source], frame[target]], None
     weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
@@ -127,12 +135,12 @@ def _with_direction(graph: Graph) -> Graph:
 
 def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
     """The weights and what the metadata says of them; none for bool."""
-    array = np.asarray(values)
+    array = unboxed(values, "weights")
     if array.dtype == bool:
         return None, {}
     if array.dtype.kind in "iu":
         return arc_weights(array, len(array)), {}
-    rounded, inexact = rounded_weights(values)
+    rounded, inexact = rounded_weights(array)
     if inexact is None:
         return rounded, {}
     warnings.warn(

@@ -41,7 +41,7 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
-from saitan.calls import checked_graph, described
+from saitan.calls import checked_graph, described, weighted_graph
 from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 
@@ -253,9 +253,10 @@ def _solver(graph, sources, answer, variant, backend, parameters):
     from saitan.apsp.instances import Instance
 
     backend = backend_for(known_variant(VARIANTS, variant), backend)
-    chosen = range(checked_graph(graph).n) if sources is None else sources
-    if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= graph.n:
-        raise ValueError(f"sources must be a range of step 1 within [0, {graph.n:,}), not {_said(chosen)}")
+    n = weighted_graph(checked_graph(graph)).n
+    chosen = range(n) if sources is None else sources
+    if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= n:
+        raise ValueError(f"sources must be a range of step 1 within [0, {n:,}), not {_said(chosen)}")
     solver = prepare(Instance(graph, len(chosen), answer=answer), variant, backend, **parameters)
     try:
         yield solver, [chosen.start, len(chosen)], backend

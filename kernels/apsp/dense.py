@@ -99,10 +99,10 @@ def closed(a: np.ndarray, variant: str, backend: str) -> np.ndarray:
     from saitan import apsp
     from saitan.problem import backend_for, known_variant
 
+    backend = backend_for(known_variant(apsp.VARIANTS, variant), backend)
     if not len(a):
         return a.copy()
-    instance = apsp.instance({"matrix": a})
-    solver = apsp.prepare(instance, variant, backend_for(known_variant(apsp.VARIANTS, variant), backend))
+    solver = apsp.prepare(apsp.instance({"matrix": a}), variant, backend)
     try:
         solver.run([0, len(a)])
         return solver.answer()["distances"]

@@ -240,7 +240,7 @@ def solve_many(
     """
     from saitan.bfs.many import answer_all
 
-    if not hasattr(roots, "__len__"):
+    if not hasattr(roots, "__len__") or np.shape(roots) == ():
         raise ValueError(f"roots must be a list or an array of vertices, not {roots!r}")
     sizes = VARIANTS["fast-many"].parameters["searches"].choices
     searches = next(size for size in sizes if size >= min(len(roots), sizes[-1]))

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_graph, checked_vertex, described, weighted_graph
+from saitan.calls import checked_graph, checked_vertex, described, plain_array, weighted_graph
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
@@ -176,7 +176,7 @@ def solve(
     Unavailable where the variant cannot run here, or the graph has no weights or no vertices.
     """
     chosen = known_variant(VARIANTS, variant)
-    source = checked_vertex("source", source, checked_graph(graph).n)
+    source = checked_vertex("source", source, weighted_graph(checked_graph(graph)).n)
     with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(source)
         return Result(solver.answer()["distances"], solver.predecessors() if predecessors else None, run)
@@ -187,10 +187,14 @@ def path(predecessors: np.ndarray, target: int) -> np.ndarray:
 
     predecessors: int32 [n] as `solve` returns them. A target without predecessor is taken for the source, whose path is
     itself; the distances say whether it was reached. Raises ValueError for a target or a predecessor that is no vertex,
-    for predecessors that form a cycle, and for None, which `solve` returns where it was not asked for them.
+    for predecessors of another type or that form a cycle, and for None, which `solve` returns where it was not asked
+    for them.
     """
     if predecessors is None:
         raise ValueError("there are no predecessors: call solve with predecessors=True")
+    predecessors = plain_array(predecessors, "predecessors")
+    if predecessors.ndim != 1 or predecessors.dtype.kind not in "iu":
+        raise ValueError(f"predecessors are whole numbers [n], not {predecessors.dtype} {predecessors.shape}")
     route = [checked_vertex("target", target, len(predecessors))]
     while (before := int(predecessors[route[-1]])) >= 0:
         checked_vertex("predecessor", before, len(predecessors))

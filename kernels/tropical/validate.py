@@ -31,7 +31,8 @@ def product_rows(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
     for low in range(0, a.shape[1], step):
         part = b[low : low + step].astype(wide, copy=False)
         for row in range(a.shape[0]):
-            sums = a[row, low : low + step, None].astype(wide) + part
+            with np.errstate(over="ignore"):
+                sums = a[row, low : low + step, None].astype(wide) + part
             best(out[row], best.reduce(sums, axis=0, initial=wide(infinite)), out=out[row])
     return out.astype(a.dtype)
 

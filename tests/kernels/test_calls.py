@@ -40,12 +40,21 @@ def test_a_source_outside_the_graph_is_refused(source):
 
 def test_a_graph_without_vertices_or_weights_has_no_answer():
     empty = Graph.from_arcs(0, [], [], np.empty(0, np.uint32))
-    with pytest.raises(ValueError, match=r"^source 0 is not in \[0, 0\)$"):
-        sssp.solve(empty, 0)
-    with pytest.raises(Unavailable, match=r"^graph unnamed has no vertices$"):
-        sssp.prepare(empty, "fast", "cpu")
-    with pytest.raises(Unavailable, match=r"^graph unnamed has no weights: give it some "):
-        sssp.solve(Graph.from_arcs(1, [], []), 0, backend="cpu")
+    calls = (
+        lambda graph: sssp.solve(graph, 0),
+        lambda graph: sssp.prepare(graph, "fast", "cpu"),
+        apsp.solve,
+        apsp.reductions,
+        lambda graph: apsp.slabs(graph, print),
+        lambda graph: apsp.compress(graph, "none.coded"),
+    )
+    searches = (lambda graph: bfs.solve(graph, 0), lambda graph: bfs.solve_many(graph, [0]), bfs.closeness)
+    for call in (*calls, *searches):
+        with pytest.raises(Unavailable, match=r"^graph unnamed has no vertices$"):
+            call(empty)
+    for call in calls:
+        with pytest.raises(Unavailable, match=r"^graph unnamed has no weights: give it some "):
+            call(Graph.from_arcs(1, [], []))
 
 
 @pytest.mark.parametrize("kind", [int, np.int8, np.uint64, np.int64])
@@ -135,9 +144,26 @@ def test_a_predecessor_that_is_no_vertex_is_refused():
         sssp.path(None, 1)
 
 
-def test_roots_that_have_no_length_are_refused():
-    with pytest.raises(ValueError, match=r"^roots must be a list or an array of vertices, not 0$"):
-        bfs.solve_many(GRAPH, 0, "cpu")
+@pytest.mark.parametrize("predecessors", [5, "ab", [[-1, 0]], [-1.0, 0.0], [-1, None]])
+def test_predecessors_are_whole_numbers(predecessors):
+    with pytest.raises(ValueError, match=r"^predecessors are whole numbers \[n\], not "):
+        sssp.path(predecessors, 0)
+
+
+@pytest.mark.parametrize("roots", [0, np.array(0), "01", {0}, None])
+def test_roots_that_have_no_length_are_refused(roots):
+    with pytest.raises(ValueError, match=r"^roots must be a list or an array of vertices, not "):
+        bfs.solve_many(GRAPH, roots, "cpu")
+
+
+def test_a_connection_that_is_none_is_refused():
+    with pytest.raises(GraphError, match=r"^unknown connection 'full' \(there are: weak, strong\)$"):
+        GRAPH.components("full")
+
+
+def test_a_backend_is_checked_where_there_is_nothing_to_do():
+    with pytest.raises(ValueError, match="unknown backend 'gpu'"):
+        tropical.closure(np.empty((0, 0), np.float32), backend="gpu")
 
 
 def test_a_number_beyond_all_floats_is_not_finite():

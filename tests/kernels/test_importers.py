@@ -178,6 +178,8 @@ def test_a_frame_with_names_for_vertices():
     [
         ({"a": [1], "b": [2]}, ("a", "c"), "the frame has no column 'c' (it has: 'a', 'b')"),
         ({"a": [1], "b": [2]}, ("a", "b", "w"), "the frame has no column 'w' (it has: 'a', 'b')"),
+        ({"a": [1], "b": [2]}, ("a", None), "the frame has no column None (it has: 'a', 'b')"),
+        ({"a": [0, 1], "b": [1, 0], "w": [[1], [1, 2]]}, ("a", "b", "w"), "weights cannot become an array"),
         ({"a": [1, np.nan], "b": [2, 0]}, ("a", "b"), "arc 1: source nan is not a whole number"),
         ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
@@ -191,6 +193,20 @@ def test_frames_that_are_no_graphs(columns, names, message):
     with pytest.raises(GraphError) as error:
         Graph.from_pandas(pd.DataFrame(columns), *names)
     assert str(error.value).startswith(message)
+
+
+def test_weights_that_lost_their_type_are_what_they_hold():
+    for held, kept in (
+        ([1, 2**32 - 1], np.array([1, 2**32 - 1], np.uint32)),
+        ([1, 0.5], np.array([1, 0.5], np.float32)),
+        ([True, False], None),
+    ):
+        frame = pd.DataFrame({"source": [0, 1], "target": [1, 0], "w": pd.Series(held, dtype=object)})
+        weights = Graph.from_pandas(frame, weight="w").weights
+        assert (weights is None) == (kept is None)
+        if kept is not None:
+            assert weights.dtype == kept.dtype
+            assert_array_equal(weights, kept)
 
 
 def test_labels_follow_their_vertices():
