@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -132,7 +133,7 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
         raise ValueError(f"keep_bits goes with floats: {dtype} is kept to the bit")
     if bound is None:
         return 0.0
-    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound < np.inf:
+    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound <= sys.float_info.max:
         raise ValueError(f"bound must be greater than 0 and finite, not {bound!r}")
     if dtype.kind != "f":
         raise ValueError(f"bound goes with floats: {dtype} is kept to the bit")

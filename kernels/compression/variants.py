@@ -63,7 +63,8 @@ VARIANTS = {
     "zfpy": Variant(
         "zfp at a fixed rate, one-dimensional: the bits of cuZFP; one core",
         "saitan.compression.peers:Zfp",
-        parameters={"rate": Parameter(int, 16, "bits a value", least=1, most=64)},
+        # A block of four has a bit and an exponent of up to 11: of fewer bits zfp writes beyond its memory.
+        parameters={"rate": Parameter(int, 16, "bits a value", least=3, most=64)},
         peer=("zfpy", "compression"),
     ),
     "zstd": Variant(
