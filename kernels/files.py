@@ -16,7 +16,7 @@ from pathlib import Path
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it to `path` on success, remove it on any error.
 
-    What a killed process left of the same path is removed too. A symbolic link is followed. Raises OSError that names
+    It has the permissions that the umask gives. What a killed process left of the same path is removed too. A symbolic link is followed. Raises OSError that names
     `path`, or a folder of it, where that is a folder, a device or a pipe, or cannot be written.
     """
     path = Path(os.path.realpath(path) if Path(path).is_symlink() else path)
@@ -36,11 +36,18 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(_mode())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
         os.close(handle)
+
+
+def _mode() -> int:
+    """The permissions of a new file. To read the umask is to set it, here to the strictest for that moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _locked_part(path: Path) -> tuple[int, str]:

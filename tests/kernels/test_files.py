@@ -26,6 +26,18 @@ def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
         assert before.read() == "old"
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o002, 0o664), (0o022, 0o644)])
+def test_a_file_has_the_permissions_that_the_umask_gives(mask, mode, tmp_path):
+    before = os.umask(mask)
+    try:
+        with beside(tmp_path / "file") as part:
+            part.write_text("")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
 def test_an_error_leaves_what_was_there(tmp_path):
     place = tmp_path / "file"
     place.write_text("old")
