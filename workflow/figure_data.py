@@ -11,6 +11,7 @@ import pandas as pd
 
 from saitan.workflow.axes import words
 from saitan.workflow.config_model import Figure
+from saitan.workflow.numbers import as_text
 from saitan.workflow.published import PAPER
 from saitan.workflow.step import Failure
 
@@ -88,7 +89,7 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
     if numeric:
         data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
-    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {float(value):g}") if numeric else str)
+    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {as_text(float(value))}") if numeric else str)
     return data
 
 

@@ -72,7 +72,11 @@ def as_text(value: Any) -> str:
         return str(value)
     if isinstance(value, Integral) or (abs(value) < 1e15 and value == int(value)):
         return f"{int(value):,}"
-    return NONE if math.isnan(value) else f"{value:g}"
+    if math.isnan(value):
+        return NONE
+    # Two values of a sweep are two texts.
+    short = f"{value:g}"
+    return short if float(short) == value else str(float(value))
 
 
 def typeset(text: str) -> str:
