@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import sys
 import time
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.plan import INDEX, VEGA, Plan
@@ -113,13 +115,18 @@ def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -
 
 
 def _restore_index() -> None:
-    """Write the list of runs where it was removed: a call that has nothing to do ends without a word to `Ending`."""
-    if Path(INDEX).exists() or not any(Path(RESULTS).glob("*/report.html")):
+    """Write the list of runs where it was removed, or where a run was since.
+
+    A call that has nothing to do ends without a word to `Ending`.
+    """
+    index = Path(INDEX)
+    there = {quote(report.parent.name) for report in Path(RESULTS).glob("*/report.html")}
+    if there == (set(re.findall(r'href="([^"]+)/report\.html"', index.read_text(errors="replace"))) if index.is_file() else set()):
         return
     from saitan.workflow.index import write_index
 
     with contextlib.suppress(OSError):
-        write_index(Path(INDEX))
+        write_index(index)
 
 
 def _allow_pandas() -> None:

@@ -1,7 +1,9 @@
 import logging
 import os
+import re
 import time
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not loaded)
 import pytest
@@ -41,9 +43,24 @@ def test_the_list_of_runs_is_there_again_with_the_next_call(leads, there, tmp_pa
     assert index.exists() == (leads and there)
     if index.exists():
         assert 'href="other/report.html"' in index.read_text()
-        index.write_text("as it stands")
+        index.write_text('<a href="other/report.html">as it stands')
         show(plan(), workflow)
-        assert index.read_text() == "as it stands"
+        assert index.read_text() == '<a href="other/report.html">as it stands'
+
+
+@pytest.mark.parametrize("there", [{"a b"}, set()])
+@pytest.mark.parametrize("listed", [{"a b"}, set(), {"a b", "gone"}])
+def test_the_list_of_runs_names_those_that_are_there(listed, there, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in there:
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "report.html").write_text("")
+    index = tmp_path / "results/index.html"
+    index.parent.mkdir(exist_ok=True)
+    index.write_text(before := "".join(f'<a href="{quote(name)}/report.html">' for name in listed))
+    show(plan(), SimpleNamespace(is_main_process=True, output_settings=SimpleNamespace(quiet=None)))
+    assert set(re.findall('href="(.*)/report.html"', index.read_text())) == set(map(quote, there))
+    assert (index.read_text() == before) == (there == listed)
 
 
 @pytest.mark.parametrize("quiet", [None, {Quietness.PROGRESS}, {Quietness.RULES}])
