@@ -89,7 +89,7 @@ def test_paths_are_as_long_as_the_closure_says(digraph, call):
     closed = getattr(tropical, call)(a, semiring, backend="cpu")
     # Every arc of a path may be longer than a tight one by what its two ends are rounded.
     slack = 2 * len(a) * rounded(closing_additions(len(a))) if a.dtype == np.float32 else 0
-    for source in range(min(len(a), 6)):
+    for source in range(min(len(a), 2)):
         for target in range(len(a)):
             route = tropical.path(a, closed, source, target, semiring)
             if closed[source, target] == infinity(a.dtype, semiring):

@@ -73,7 +73,7 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
     assert processor_seconds() - before < 8
     archived = project.snakemake("--report", "archive.html")
     assert archived.returncode == 0, archived.stderr
-    assert "tiny.svg" in (project.folder / "archive.html").read_text()
+    assert '"name": "tiny.svg"' in (project.folder / "archive.html").read_text()
     # What is shown is made again where it was removed, and nothing is measured for it.
     for folder in ("tables", "figures"):
         shutil.rmtree(results / "tiny" / folder)
