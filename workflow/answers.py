@@ -9,7 +9,8 @@ writer was told about it.
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
 The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
 array. An answer in a form of its problem (Form of saitan.problem) lies in <output>.<form>, and its own file has no
-rows either: its metadata has the form as `written`, and the `problem`.
+rows either: its metadata has the form as `written`, and the `problem`. One that could not be had has in its place
+`unavailable`: why.
 """
 
 from __future__ import annotations
@@ -145,6 +146,12 @@ def write_form(
     _without_rows(folder / f"{output}.parquet", {**about, **facts, "problem": about["answer"]["problem"]})
 
 
+def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], reason: str) -> None:
+    """The files of outputs that there are none of."""
+    for output in outputs:
+        _without_rows(folder / f"{output}.parquet", {**about, "shape": [0], "dtype": "uint8", "unavailable": reason})
+
+
 def files_of(path: Path) -> list[Path]:
     """The files of a kept answer, its own first."""
     told = about_answer(path)
@@ -219,6 +226,8 @@ def about_answer(path: Path) -> dict[str, Any]:
 def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
     """A kept answer, or some neighbouring rows of it, as NumPy has it; reads only the row groups that hold them."""
     about = about_answer(path)
+    if "unavailable" in about:
+        raise Failure(f"{path} holds no answer: {about['unavailable']}")
     if "slabs" in about:
         return _read_slabs(path, about, rows)
     if "problem" in about:

@@ -1,22 +1,26 @@
-"""Keep an answer: run the first query once, untimed, check all of it, and write outputs block by block."""
+"""Keep an answer: run the first query once, untimed, check all of it, and write outputs block by block.
+
+Of a variant that turns out not to answer this instance, whose point is left out, the files say so and hold nothing.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from saitan.blocks import Digest, both
-from saitan.problem import Form, Invalid
+from saitan.problem import Form, Invalid, Unavailable
 from saitan.ranks import Ranks, current
-from saitan.workflow.answers import AnswerWriter, SlabWriter, write_form
+from saitan.workflow.answers import AnswerWriter, SlabWriter, write_form, write_unavailable
 from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import Failure, add_ranks, load_numba, run_step
+from saitan.workflow.step import Failure, add_ranks, load_numba, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -32,6 +36,20 @@ def keep(arguments: argparse.Namespace) -> None:
         "answer": settings,
         "provenance": provenance(settings["backend"], ranks),
     }
+    try:
+        _keep(package, instance, query, ranks, arguments, about)
+    except Unavailable as error:
+        if ranks.size > 1:
+            # The others may be waiting for this one.
+            raise
+        say(arguments.log, f"left out: {error}")
+        write_unavailable(arguments.folder, arguments.outputs, about, str(error))
+
+
+def _keep(
+    package: ModuleType, instance: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]
+) -> None:
+    settings = about["answer"]
     if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
         _keep_in_form(instance, settings, form, arguments, about)
         return

@@ -93,8 +93,7 @@ def kept(answers: Iterable[Path], ceilings: Ceilings) -> list[Kept]:
     """The kept answers that are there."""
     found = []
     for path in answers:
-        if path.exists():
-            told = about_answer(path)
+        if path.exists() and "unavailable" not in (told := about_answer(path)):
             files = files_of(path)
             parts = [about_answer(file) for file in files if file.suffix == ".parquet"]
             seconds = [part["seconds"] for part in parts if "seconds" in part]

@@ -1,5 +1,8 @@
 import itertools
+import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +15,11 @@ from hypothesis.extra import numpy as hnp
 from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
+from saitan.problem import Unavailable
+from saitan.ranks import Ranks
+from saitan.workflow.ceilings import Ceilings
+from saitan.workflow.keep import keep
+from saitan.workflow.report_facts import kept
 from saitan.workflow.step import Failure
 
 
@@ -97,6 +105,30 @@ def test_an_error_or_a_missing_output_leaves_nothing(tmp_path):
         sink(Block("d", 0, np.zeros(3)))
         sink(Block("other", 0, np.zeros(3)))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several, tmp_path, monkeypatch, capsys):
+    np.save(tmp_path / "field.npy", np.ones(9, np.float32))
+    (tmp_path / "queries.json").write_text("[0]")
+    point = {"problem": "compression", "backend": "cpu", "graph": "field", "variant": "c1"}
+    arguments = SimpleNamespace(settings=json.dumps(point | {"parameters": {}, "instance": {}}), graph=None, log=None)
+    vars(arguments).update(array=tmp_path / "field.npy", queries=tmp_path / "queries.json", folder=tmp_path / "kept")
+    vars(arguments).update(outputs=["values", "stream"], keep_as="raw")
+    monkeypatch.setattr("saitan.workflow.keep.current", lambda: Ranks(size=2 if several else 1))
+    monkeypatch.setattr("saitan.workflow.keep.provenance", lambda *_: {})
+    with pytest.raises(Unavailable) if several else nullcontext():
+        keep(arguments)
+    if several:
+        assert not (tmp_path / "kept").exists()
+        return
+    reason = "c1 compresses float64 only, not float32"
+    assert capsys.readouterr().err == f"left out: {reason}\n"
+    for output in ("values", "stream"):
+        file = tmp_path / f"kept/{output}.parquet"
+        with pytest.raises(Failure, match=f"values.parquet holds no answer: {reason}".replace("values", output)):
+            read_answer(file)
+        assert kept([file], Ceilings()) == []
 
 
 def test_a_foreign_file_is_no_answer(tmp_path):
