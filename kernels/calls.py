@@ -52,6 +52,31 @@ def checked_graph(graph: Any) -> Graph:
     raise ValueError(f"a saitan.graph.Graph is expected, not {kind.__name__}: {how}")
 
 
+# Fewer arcs are compared sooner than the sum over them is compiled.
+_MANY_ARCS = 1 << 20
+
+
+def checked_both_ways(graph: Graph, weighted: bool = True) -> Graph:
+    """The graph. Raises ValueError where it is undirected by its metadata, but some arc is there one way only, or where
+    `weighted`, with another weight: searches that follow a vertex's arcs backwards would be wrong without a word.
+    """
+    if graph.directed:
+        return graph
+    if graph.m < _MANY_ARCS:
+        right = (graph if weighted else graph.without_weights()).is_symmetric()
+    else:
+        from saitan.symmetry import difference
+
+        weights = graph.weights.view(np.uint32) if weighted and graph.weights is not None else np.empty(0, np.uint32)
+        right = difference(*map(as_compiled, (graph.offsets, graph.targets, weights))) == 0
+    if right:
+        return graph
+    raise ValueError(
+        f"graph {graph.name} is undirected by its metadata, but not every arc is there both ways: give both arcs of each "
+        "edge, with one weight, or leave out directed=False"
+    )
+
+
 def weighted_graph(graph: Graph) -> Graph:
     """The graph. Raises Unavailable for one without weights or vertices."""
     if graph.weights is None:

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
-from saitan.calls import checked_graph, checked_vertex, described
+from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
@@ -204,6 +204,10 @@ def _answering(task: str) -> dict[str, Variant]:
     return {name: variant for name, variant in VARIANTS.items() if task in variant.instance["task"]}
 
 
+def _checked(graph: Any) -> Graph:
+    return checked_both_ways(checked_graph(graph), weighted=False)
+
+
 @described(_answering("search"))
 def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto", **parameters: Any) -> Result:
     """Levels and parents of a search from one root along the arcs.
@@ -214,11 +218,11 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
     backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
     parameters  of the variant, below
 
-    Raises ValueError for what is no graph, a root that is no vertex or leads nowhere, an unknown variant or backend,
-    and a parameter that is off; Unavailable where the variant cannot run here.
+    Raises ValueError for what is no graph or undirected by its metadata alone, a root that is no vertex or leads
+    nowhere, an unknown variant or backend, and a parameter that is off; Unavailable where the variant cannot run here.
     """
     chosen = known_variant(_answering("search"), variant)
-    root = check_root(instance({"graph": checked_graph(graph)}), root)
+    root = check_root(instance({"graph": _checked(graph)}), root)
     with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()
@@ -245,7 +249,7 @@ def solve_many(
     sizes = VARIANTS["fast-many"].parameters["searches"].choices
     searches = next(size for size in sizes if size >= min(len(roots), sizes[-1]))
     chosen = backend_for(VARIANTS["fast-many"], backend)
-    asked = instance({"graph": checked_graph(graph)}, task="many")
+    asked = instance({"graph": _checked(graph)}, task="many")
     with closing(prepare(asked, "fast-many", chosen, searches=searches, parents=parents)) as solver:
         return ManyResult(*answer_all(solver, roots, searches))
 
@@ -258,7 +262,7 @@ def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", *
     included, and s is the sum of their levels; 0 where it reaches no other. Raises as `solve` does.
     """
     chosen = known_variant(_answering("closeness"), variant)
-    asked = instance({"graph": checked_graph(graph)}, task="closeness")
+    asked = instance({"graph": _checked(graph)}, task="closeness")
     with closing(prepare(asked, variant, backend_for(chosen, backend), **parameters)) as solver:
         solver.run(0)
         return solver.answer()["closeness"]

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_graph, checked_vertex, described, plain_array, weighted_graph
+from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described, plain_array, weighted_graph
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
@@ -172,12 +172,16 @@ def solve(
     predecessors  whether the tree is wanted too
     parameters    of the variant, below
 
-    Raises ValueError for what is no graph, no vertex of it, an unknown variant or backend, and a parameter that is off;
-    Unavailable where the variant cannot run here, or the graph has no weights or no vertices.
+    Raises ValueError for what is no graph (on a GPU, undirected by its metadata alone), no vertex of it, an unknown
+    variant or backend, and a parameter that is off; Unavailable where the variant cannot run here, or the graph has no
+    weights or no vertices.
     """
     chosen = known_variant(VARIANTS, variant)
     source = checked_vertex("source", source, weighted_graph(checked_graph(graph)).n)
-    with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
+    backend = backend_for(chosen, backend)
+    if backend == "cuda":
+        checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs
+    with closing(prepare(graph, variant, backend, **parameters)) as solver:
         run = solver.run(source)
         return Result(solver.answer()["distances"], solver.predecessors() if predecessors else None, run)
 

@@ -1,13 +1,14 @@
 """What the one call of a problem says about wrong arguments, and its help about the variants."""
 
 import re
+from collections import Counter
 
 import numba
 import numpy as np
 import pytest
 
 import saitan
-from saitan import apsp, bfs, compression, sssp, tropical
+from saitan import apsp, bfs, calls, compression, sssp, tropical
 from saitan.calls import as_compiled, plain_array
 from saitan.cuda import unusable
 from saitan.graph import Graph, GraphError
@@ -60,6 +61,37 @@ def test_a_graph_without_vertices_or_weights_has_no_answer():
 @pytest.mark.parametrize("kind", [int, np.int8, np.uint64, np.int64])
 def test_any_integer_is_a_source(kind):
     assert sssp.solve(GRAPH, kind(1), "conventional", "cpu").distances.tolist() == [2**32 - 1, 0, 4]
+
+
+@pytest.mark.parametrize("many", [0, 1 << 20], ids=["summed", "compared"])
+def test_a_graph_that_is_said_to_be_undirected_is(many, monkeypatch):
+    monkeypatch.setattr(calls, "_MANY_ARCS", many)
+    draw, found = np.random.default_rng(1), Counter()
+    for _ in range(400):
+        edges, turned, changed = draw.integers(0, 4), draw.choice([0, 0.9]), draw.choice([0, 0.3])
+        arcs = [tuple(draw.integers(0, (3, 3, 2)).tolist()) for _ in range(edges)]
+        arcs += [(v, u, w ^ int(draw.random() < changed)) for u, v, w in arcs if draw.random() < turned]
+        tails, heads, weights = zip(*arcs, strict=True) if arcs else ((), (), ())
+        graph = Graph.from_arcs(3, tails, heads, np.array(weights, np.float32), metadata={"directed": False})
+        assert calls.checked_both_ways(graph.with_metadata(directed=True))
+        for weighted in (True, False):
+            counted = Counter(arcs if weighted else [arc[:2] for arc in arcs])
+            symmetric = all(number == counted[v, u, *w] for (u, v, *w), number in counted.items())
+            found[weighted, symmetric] += 1
+            if symmetric:
+                assert calls.checked_both_ways(graph, weighted) is graph
+            else:
+                with pytest.raises(ValueError, match="^graph unnamed is undirected by its metadata, but not every arc"):
+                    calls.checked_both_ways(graph, weighted)
+    assert min(found.values()) > 90 and len(found) == 4
+
+
+def test_searches_of_a_graph_whose_edges_are_there_one_way_are_refused():
+    """Levels would be wrong: bottom-up looks along a vertex's own arcs."""
+    once = GRAPH.with_metadata(directed=False)
+    for call in (lambda: bfs.solve(once, 0), lambda: bfs.solve_many(once, [0]), lambda: bfs.closeness(once)):
+        with pytest.raises(ValueError, match="undirected by its metadata"):
+            call()
 
 
 def test_what_is_no_graph_is_told_how_to_become_one():
