@@ -47,15 +47,30 @@ def _hang_from_nearer(offsets, targets, weights, distances, limit, before):
                     atomic_min(before, t, v)
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True)
 def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before):
-    """One round: hang vertices outside the tree below vertices of the same distance that are in it (rooted)."""
-    for v in prange(len(distances)):
+    """Hang vertices outside the tree below vertices of the same distance that are in it (rooted), round by round.
+
+    Each vertex is looked at in the round after its own: what hangs below those of earlier rounds is in the tree.
+    """
+    queue, end = np.empty(len(distances), np.int32), 0
+    for v in range(len(distances)):
         if rooted[v] and distances[v] < limit:
+            queue[end] = v
+            end += 1
+    begin, round_end = 0, end
+    while begin < round_end:
+        for place in range(begin, round_end):
+            v = queue[place]
             for i in range(offsets[v], offsets[v + 1]):
                 t = targets[i]
                 if not rooted[t] and distances[v] == distances[t] and distances[v] + weights[i] == distances[t]:
-                    atomic_min(before, t, v)
+                    if before[t] == NONE:
+                        queue[end] = t
+                        end += 1
+                    before[t] = min(before[t], np.uint32(v))
+        rooted[queue[round_end:end]] = True
+        begin, round_end = round_end, end
 
 
 def check_distances(graph: Graph, source: int, distances: np.ndarray) -> None:
@@ -92,14 +107,11 @@ def tight_tree(graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
     reached = distances != limit
     rooted = before != NONE
     rooted[source] = True
-    while not (rooted | ~reached).all():
+    if (reached & ~rooted).any():
         _hang_from_equal(*arcs, rooted, before)
-        grown = before != NONE
-        grown[source] = True
-        if np.array_equal(grown, rooted):
-            vertex = int(np.flatnonzero(reached & ~rooted)[0])
-            raise Invalid(f"vertex {vertex} (distance {distances[vertex]}) has no tight path from the source {source}")
-        rooted = grown
+    if (loose := np.flatnonzero(reached & ~rooted)).size:
+        vertex = int(loose[0])
+        raise Invalid(f"vertex {vertex} (distance {distances[vertex]}) has no tight path from the source {source}")
     return before.view(np.int32)
 
 

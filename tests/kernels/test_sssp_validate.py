@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_sssp import graphs
 
 from saitan import sssp
+from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.problem import Invalid, Reference
 from saitan.sssp.peers import hops
@@ -231,6 +232,40 @@ def test_an_arc_that_relaxes_is_no_arc_of_the_tree():
     for distances, vertex in (([0, 5, 5], 1), ([0, 1, 2], 2), ([0, 1, 0], 2)):
         with pytest.raises(Invalid, match=rf"^vertex {vertex} .* has no tight path"):
             tight_tree(graph, 0, np.array(distances, np.uint32))
+
+
+def in_rounds(graph, distances):
+    """The tree of source 0: below the smallest nearer vertex, otherwise in rounds below the smallest of those before."""
+    before = np.full(graph.n, graph.n)
+    tails, heads, weights = graph.sources, graph.targets, graph.weights
+    reached = distances != sssp.unreachable(distances.dtype)
+    tight = reached[tails] & (distances[tails] + weights == distances[heads])
+    nearer = tight & (distances[tails] < distances[heads])
+    np.minimum.at(before, heads[nearer], tails[nearer])
+    rooted = before < graph.n
+    rooted[0] = True
+    while (reached & ~rooted).any():
+        equal = tight & rooted[tails] & ~rooted[heads]
+        np.minimum.at(before, heads[equal], tails[equal])
+        rooted |= before < graph.n
+    return np.where(before < graph.n, before, -1)
+
+
+def test_the_tree_grows_in_rounds_between_equal_distances():
+    draw = np.random.default_rng(1)
+    for _ in range(100):
+        n, m = draw.integers(1, 12), draw.integers(0, 40)
+        weights = (draw.random(m) < draw.choice([0, 0.2])).astype(np.uint32)
+        graph = Graph.from_arcs(n, draw.integers(0, n, m), draw.integers(0, n, m), weights)
+        distances = sssp.solve(graph, 0, "scipy", "cpu").distances
+        assert np.array_equal(tight_tree(graph, 0, distances), in_rounds(graph, distances))
+
+
+def test_the_tree_takes_time_linear_in_the_graph_where_all_weights_are_zero():
+    """A round over all vertices for every vertex of the path would take an hour."""
+    n = 1_000_000
+    graph = GENERATORS["ring"](vertices=n, seed=1, weight_low=0, weight_high=0)
+    assert np.array_equal(tight_tree(graph, 0, np.zeros(n, np.uint32)), np.arange(-1, n - 1))
 
 
 @given(case=answers(), data=st.data())
