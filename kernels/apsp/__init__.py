@@ -234,6 +234,7 @@ def compress(
 def open(path: str | os.PathLike[str]) -> Matrix:
     """A matrix that `compress` wrote: [s, t], [s] and [s0:s1] index it as NumPy does and read only what they need.
 
+    The file is mapped: another may take its name or remove it meanwhile, but cutting it short ends the process.
     Raises FileNotFoundError, ValueError for a file of another format, and Invalid, here or when an entry is read, for
     one that is damaged.
     """

@@ -69,6 +69,8 @@ def pack(arguments: argparse.Namespace) -> None:
         array = _understood(np.load, file, allow_pickle=False)
         if rest := len(content) - file.tell():
             raise ValueError(f"{rest:,} bytes follow the array: a .npy file of one array is right")
+        if arguments.type not in (None, array.dtype.name):
+            raise ValueError(f"a .npy file of {array.dtype}: --type {arguments.type} is of files that do not say it")
         front = content[: len(content) - array.nbytes]
         # As it lies in the file.
         array = _alike(array if array.flags.c_contiguous else array.T, arguments)
