@@ -376,7 +376,7 @@ def test_a_given_array_is_repeated_and_widened():
 
 
 @pytest.mark.parametrize(
-    ("variant", "name", "least", "most"), [("zfpy", "rate", 1, 64), ("zstd", "level", 1, 22), ("blosc2", "level", 1, 9)]
+    ("variant", "name", "least", "most"), [("zfpy", "rate", 3, 64), ("zstd", "level", 1, 22), ("blosc2", "level", 1, 9)]
 )
 def test_what_other_compressors_take_is_checked_before_they_are_called(variant, name, least, most):
     known = compression.VARIANTS[variant].parameters
