@@ -72,8 +72,8 @@ def checked_both_ways(graph: Graph, weighted: bool = True) -> Graph:
     if right:
         return graph
     raise ValueError(
-        f"graph {graph.name} is undirected by its metadata, but not every arc is there both ways: give both arcs of each "
-        "edge, with one weight, or leave out directed=False"
+        f"graph {graph.name} is undirected by its metadata, but not every arc is there both ways: give both arcs of"
+        " each edge, with one weight, or leave out directed=False"
     )
 
 

@@ -16,8 +16,9 @@ from pathlib import Path
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it to `path` on success, remove it on any error.
 
-    It has the permissions that the umask gives. What a killed process left of the same path is removed too. A symbolic link is followed. Raises OSError that names
-    `path`, or a folder of it, where that is a folder, a device or a pipe, or cannot be written.
+    It has the permissions that the umask gives. What a killed process left of the same path is removed too. A symbolic
+    link is followed. Raises OSError that names `path`, or a folder of it, where that is a folder, a device or a pipe,
+    or cannot be written.
     """
     path = Path(os.path.realpath(path) if Path(path).is_symlink() else path)
     if path.is_dir():

@@ -89,7 +89,9 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
     if numeric:
         data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
-    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {as_text(float(value))}") if numeric else str)
+    data["facet"] = data["facet"].map(
+        (lambda value: f"{words(figure.facet)} {as_text(float(value))}") if numeric else str
+    )
     return data
 
 

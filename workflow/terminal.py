@@ -121,7 +121,8 @@ def _restore_index() -> None:
     """
     index = Path(INDEX)
     there = {quote(report.parent.name) for report in Path(RESULTS).glob("*/report.html")}
-    if there == (set(re.findall(r'href="([^"]+)/report\.html"', index.read_text(errors="replace"))) if index.is_file() else set()):
+    listed = index.read_text(errors="replace") if index.is_file() else ""
+    if there == set(re.findall(r'href="([^"]+)/report\.html"', listed)):
         return
     from saitan.workflow.index import write_index
 

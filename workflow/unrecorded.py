@@ -1,7 +1,8 @@
 """Files that say they were made for another configuration, while Snakemake knows nothing of how they were made.
 
-Snakemake sees a changed parameter by its record in .snakemake. Without it (removed, or results/ copied alone) it goes by
-dates, and would call old numbers up to date: what is of another configuration is dated back, before all it is made of.
+Snakemake sees a changed parameter by its record in .snakemake. Without it (removed, or results/ copied alone) it goes
+by dates, and would call old numbers up to date: what is of another configuration is dated back, before all it is made
+of.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def date_back(plan: Plan) -> None:
     for graph in plan.graphs:
         if any(map(unrecorded, plan.graph_files(graph))) and not made_before(graph, plan.entries[graph]):
             sys.exit(
-                f"error: {plan.graph_folder(graph)} is not what config/graphs.yaml says, and Snakemake's record of how it"
-                f" was made is gone: remove {' and '.join([plan.graph_folder(graph), *plan.downloads_of(graph)])}"
+                f"error: {plan.graph_folder(graph)} is not what config/graphs.yaml says, and Snakemake's record of how"
+                f" it was made is gone: remove {' and '.join([plan.graph_folder(graph), *plan.downloads_of(graph)])}"
             )
     files = [point.samples for point in plan.points if unrecorded(point.samples) and not _current(point)]
     if unrecorded(f"{plan.run}/plan.json"):

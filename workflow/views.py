@@ -159,7 +159,7 @@ def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Dat
     rows, series = [], []
     for point, samples in _points(experiment, inputs, traces=True):
         traces = _traces(samples)
-        rows += [point | row for row in _phase_quantities(experiment, list(traces.values()), _noted(samples))]
+        rows += [point | row for row in _phase_quantities(experiment, samples, list(traces.values()))]
         for query, trace in traces.items():
             step = -(-len(trace) // POINTS)
             series.append(trace.iloc[::step].assign(query=query, **point, **_state(_noted(samples))))
@@ -175,7 +175,7 @@ def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.
     for point, samples in _points(experiment, inputs, traces=True):
         traces = list(_traces(samples).values())
         noted = _noted(samples)
-        rows += [point | row for row in _phase_quantities(experiment, traces, noted)]
+        rows += [point | row for row in _phase_quantities(experiment, samples, traces)]
         pooled = pd.concat(traces)
         if experiment.column not in pooled:
             raise Failure(f"column: no {experiment.column!r} in the phases (there are: {', '.join(pooled)})")
@@ -247,10 +247,8 @@ def _trace(rounds: pd.DataFrame) -> pd.DataFrame:
     return trace
 
 
-def _phase_quantities(
-    experiment: Experiment, traces: list[pd.DataFrame], noted: dict[str, Any]
-) -> list[dict[str, Any]]:
-    column = experiment.column
+def _phase_quantities(experiment: Experiment, samples: Samples, traces: list[pd.DataFrame]) -> list[dict[str, Any]]:
+    column, noted = experiment.column, _noted(samples)
     count = Metric("")
     rows = [row_of("phases", count, pd.Series([len(trace) for trace in traces]), noted)]
     if all(column in trace for trace in traces):
@@ -260,6 +258,5 @@ def _phase_quantities(
             share = pd.Series([(pooled <= experiment.small).mean()])
             name = f"share of phases with {column} <= {experiment.small:,}"
             rows.append(row_of(name, count, share, noted, len(traces)))
-    times = pd.Series([trace["seconds"].sum() for trace in traces])
-    rows.append(row_of("time", BUILT_IN["time"][1], times, noted))
-    return rows
+    of_rows, metric = BUILT_IN["time"]
+    return [*rows, row_of("time", metric, samples.rows[of_rows], noted)]

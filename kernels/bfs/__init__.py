@@ -142,7 +142,7 @@ def check_root(graph: Graph, root: Any) -> int:
     number = checked_vertex("root", root, graph.n)
     row = graph.targets[graph.offsets[number] : graph.offsets[number + 1]]
     if not (row != number).any():
-        raise ValueError(f"root {number} of graph {graph.name} is isolated: it has no arc to another vertex")
+        raise ValueError(f"root {number} of graph {graph.name} reaches nothing: no arc leaves it")
     return number
 
 

@@ -235,7 +235,7 @@ class ClusterSolver(Blockwise):
         )
         if not self.world.total(np.array([others]))[0]:
             name = self.source.name
-            raise ValueError(f"root {root} of graph {name} is isolated: it has no arc to another vertex")
+            raise ValueError(f"root {root} of graph {name} reaches nothing: no arc leaves it")
 
     def validate(self) -> Checked:
         """Graph500's rules, each rank over its blocks and slices. Raises Invalid, on every rank the same."""

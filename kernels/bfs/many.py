@@ -59,7 +59,7 @@ def check_roots(vertices: Numbering, roots: np.ndarray) -> np.ndarray:
     alone = np.ones(len(given), np.bool_)
     alone[places >= 0] = vertices.degrees[places[places >= 0]] == 0
     if alone.any():
-        raise ValueError(f"root {given[alone][0]} is isolated: it has no arc to another vertex")
+        raise ValueError(f"root {given[alone][0]} reaches nothing: no arc leaves it")
     return given
 
 

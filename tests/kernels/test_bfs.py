@@ -282,8 +282,8 @@ def test_roots_that_are_none():
     for root, says in (
         (-1, r"root -1 is not in \[0, 4\)"),
         (4, r"root 4 is not in \[0, 4\)"),
-        (3, "root 3 of graph drawn is isolated"),
-        (2, "root 2 of graph drawn is isolated"),
+        (3, "root 3 of graph drawn reaches nothing"),
+        (2, "root 2 of graph drawn reaches nothing"),
         (1.0, "root must be the whole number of a vertex, not 1.0"),
         (True, "root must be the whole number of a vertex, not True"),
         ("1", "root must be the whole number of a vertex, not '1'"),

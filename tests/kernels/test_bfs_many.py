@@ -117,8 +117,8 @@ def test_the_roots_are_the_given_one_and_others():
     [
         ([0, 40], r"root 40 is not in \[0, 40\)"),
         ([-1], r"root -1 is not in"),
-        ([0, 3], "root 3 is isolated"),
-        ([7], "root 7 is isolated"),
+        ([0, 3], "root 3 reaches nothing"),
+        ([7], "root 7 reaches nothing"),
         ([], "at least one"),
         ([0.5], "whole numbers"),
         ([[0]], "in one row"),

@@ -81,7 +81,7 @@ def test_a_graph_that_is_said_to_be_undirected_is(many, monkeypatch):
             if symmetric:
                 assert calls.checked_both_ways(graph, weighted) is graph
             else:
-                with pytest.raises(ValueError, match="^graph unnamed is undirected by its metadata, but not every arc"):
+                with pytest.raises(ValueError, match=r"^graph unnamed is undirected by its metadata, but"):
                     calls.checked_both_ways(graph, weighted)
     assert min(found.values()) > 90 and len(found) == 4
 

@@ -6,6 +6,7 @@ import sys
 import tracemalloc
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,12 +63,12 @@ def test_a_warning_is_one_line(ended):
 def test_what_cannot_be_written_is_not_blamed_on_the_file(ended, monkeypatch):
     from saitan.command import say
 
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert ended(lambda _: say("a")) == ("standard output: No space left on device",) * 2
     read, write = os.pipe()
     os.close(read)
-    with open(write, "w") as broken:
+    with os.fdopen(write, "w") as broken:
         monkeypatch.setattr(sys, "stdout", broken)
         assert ended(lambda _: say("a")) == (1, "")
 

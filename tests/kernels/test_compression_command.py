@@ -148,5 +148,7 @@ def test_what_follows_an_array_is_refused(tmp_path, monkeypatch):
 def test_a_type_that_is_not_that_of_the_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(3))
-    with pytest.raises(SystemExit, match=r"a\.npy: a \.npy file of int64: --type float32 is of files that do not say it"):
+    with pytest.raises(
+        SystemExit, match=r"a\.npy: a \.npy file of int64: --type float32 is of files that do not say it"
+    ):
         call(monkeypatch, "pack", path, "--type", "float32")

@@ -235,7 +235,7 @@ def test_an_arc_that_relaxes_is_no_arc_of_the_tree():
 
 
 def in_rounds(graph, distances):
-    """The tree of source 0: below the smallest nearer vertex, otherwise in rounds below the smallest of those before."""
+    """The tree of source 0: below the smallest nearer vertex, else in rounds below the smallest of those before."""
     before = np.full(graph.n, graph.n)
     tails, heads, weights = graph.sources, graph.targets, graph.weights
     reached = distances != sssp.unreachable(distances.dtype)

@@ -14,9 +14,9 @@ from hypothesis.extra import numpy as hnp
 
 from saitan.blocks import Block
 from saitan.compression.format import MAGIC
-from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept

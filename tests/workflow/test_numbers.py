@@ -55,9 +55,19 @@ def test_titles_are_typeset():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(16384, "16,384"), (10**17 + 1, "100,000,000,000,000,001"), (2.0, "2"), (1e308, "1e+308"), (float("inf"), "inf")]
-    # What six digits would make the same.
-    + [(1234567.5, "1234567.5"), (1234568.5, "1234568.5"), (1 / 3, "0.3333333333333333"), (0.1, "0.1"), (1e-6, "1e-06")],
+    [
+        (16384, "16,384"),
+        (10**17 + 1, "100,000,000,000,000,001"),
+        (2.0, "2"),
+        (1e308, "1e+308"),
+        (float("inf"), "inf"),
+        # What six digits would make the same.
+        (1234567.5, "1234567.5"),
+        (1234568.5, "1234568.5"),
+        (1 / 3, "0.3333333333333333"),
+        (0.1, "0.1"),
+        (1e-6, "1e-06"),
+    ],
 )
 def test_a_parameter_is_shown_in_full_where_it_is_short_or_whole(value, shown):
     assert as_text(value) == shown

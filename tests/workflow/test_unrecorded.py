@@ -77,7 +77,7 @@ def test_what_steps_were_told_of_another_configuration_is_told_again(run):
 
 def test_a_graph_of_another_entry_is_one_line(run):
     write_graph(GENERATORS["grid"](**WIDTH | {"seed": 2}), Path("results/graphs/grid"))
-    with pytest.raises(SystemExit, match="^error: results/graphs/grid is not what .* remove results/graphs/grid$"):
+    with pytest.raises(SystemExit, match=r"^error: results/graphs/grid is not what .* remove results/graphs/grid$"):
         date_back(run)
     for name in ("vertices", "edges"):
         recorded(f"results/graphs/grid/{name}.parquet")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from saitan.generators import GENERATORS
 from saitan.errors import Unavailable
+from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import finish

@@ -181,9 +181,9 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
 
 
 def made_before(name: str, entry: Downloaded | Generated) -> bool:
-    """Whether a graph's files are there, made as the entry says: by generator and parameters, or of address and content.
+    """Whether a graph's files are there, made as the entry says.
 
-    Of both the options are the same.
+    By the same generator and parameters, or of the same address and content; and with the same options.
     """
     folder = Path(GraphFiles.graph_folder(name))
     if not all(Path(file).exists() for file in GraphFiles.graph_files(name)):
