@@ -7,7 +7,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     INSTANCE    dict name -> Parameter: what an experiment may set about the instance itself
     OUTPUTS     dict name -> str: the arrays of an answer, one line each; what `keep:` may persist
     METRICS     dict name -> Metric: the counters that Run.counters may hold
-    TRACES      dict name -> str: the arrays that Run.phases or Solver.count may hold, one line each ({} if absent)
+    TRACES      dict name -> Trace: the arrays that Run.phases or Solver.count may hold ({} if absent)
     HEADLINE    "time" or the name of a metric: what solvers are ranked by
     VARIANTS    dict name -> Variant
     FORMS       dict name -> Form: files of its own in which an output may be kept ({} if absent)
@@ -60,6 +60,7 @@ __all__ = [
     "Run",
     "Sink",
     "Solver",
+    "Trace",
     "Unavailable",
     "Variant",
     "backend_for",
@@ -142,6 +143,15 @@ class Metric:
     unit: str = ""
     over: Literal["median", "mean", "harmonic", "sum"] = "median"
     better: Literal["more", "less"] | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An array with an entry a phase: what it holds, and its unit as a Metric's; text: its entries are words."""
+
+    says: str
+    unit: str = ""
+    text: bool = False
 
 
 @dataclass(frozen=True)

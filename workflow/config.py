@@ -194,14 +194,18 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
 
 def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
     """The columns that a chart and a view of phases name are there."""
-    traces = [] if package is None else list(getattr(package, "TRACES", {}))
     known = [*COLUMNS[experiment.view], *experiment.swept]
     if experiment.view == "summary":
         known += [] if package is None else list(package.METRICS)
     elif experiment.traced:
+        traces = getattr(package, "TRACES", {})
         known += traces
-        if experiment.column not in traces:
-            raise ConfigError(f"{key}.column: unknown column{_suggest(experiment.column, traces)}")
+        numbers = [name for name in ("seconds", *traces) if name not in _words(experiment, package)]
+        if (column := experiment.column) not in numbers:
+            words = f"{column} holds words, not numbers (there are: {', '.join(numbers)})"
+            raise ConfigError(
+                f"{key}.column: {words if column in traces else 'unknown column' + _suggest(column, numbers)}"
+            )
     if experiment.figure is None:
         return
     figure = experiment.figure
@@ -209,6 +213,23 @@ def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
         for column in columns:
             if column is not None and column not in known:
                 raise ConfigError(f"{key}.figure.{axis}: unknown column{_suggest(column, dict.fromkeys(known))}")
+    for axis, log, columns in (("x", figure.x_log, [figure.x]), ("y", figure.y_log, figure.y)):
+        if log and (named := [column for column in columns if column in _words(experiment, package)]):
+            raise ConfigError(f"{key}.figure.{axis}_log: {named[0]} holds words, not numbers: leave {axis}_log out")
+    if figure.x_log and figure.mark == "bar":
+        raise ConfigError(f"{key}.figure.x_log: bars stand side by side, whatever x is: leave x_log out")
+
+
+def _words(experiment: Experiment, package: Any) -> set[str]:
+    """The columns that hold words."""
+    variants = {} if package is None else package.VARIANTS
+    given = [*(variants[name].parameters for name in experiment.variants)] + ([package.INSTANCE] if package else [])
+    traces = getattr(package, "TRACES", {})
+    return {
+        *("backend", "graph", "variant", "source"),
+        *(name for name, trace in traces.items() if trace.text and experiment.traced),
+        *(name for parameters in given for name, parameter in parameters.items() if parameter.type is str),
+    }
 
 
 def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mapping[str, Parameter], owner: str) -> None:

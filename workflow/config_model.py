@@ -47,7 +47,12 @@ class Model(BaseModel):
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         # `yes` and `on` are true in YAML, and true is 1.
-        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation in (int, float, int | None):
+        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation in (
+            int,
+            float,
+            int | None,
+            int | float | None,
+        ):
             raise ValueError(f"a number is right, not {str(value).lower()}")
         return value
 
@@ -135,7 +140,7 @@ class Experiment(Model):
         None, description="A variant over which the speed-up of the others is shown; in `rivals`, that over the others."
     )
     column: str = Field("updated", description="The column that the views phases and phase_cdf describe.")
-    small: int | None = Field(None, description="The share of phases with `column` at or under this is shown.")
+    small: int | float | None = Field(None, description="The share of phases with `column` at or under this is shown.")
     measure: dict[str, float | int] = Field(default={}, description="Overrides of the run's `measure`.")
     figure: Figure | None = None
 

@@ -40,8 +40,8 @@ def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
     """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
     state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
 
-    A printed row that names no facet is repeated in each; infinities become missing; there is no facet where it has one
-    value only.
+    A printed row that names no facet is repeated in each; one without x stands where ours of its colour is a level, and
+    is left out elsewhere. Infinities become missing; there is no facet where it has one value only.
     """
     wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
     wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
@@ -67,6 +67,7 @@ def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
             far = data["source"].str.startswith(f"{PAPER},") & (data[f"y{i}"] > 2 * data.loc[ours, f"y{i}"].max())
             data.loc[far, f"y{i}"] = np.nan
         data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
+    data = _placed(data)
     for key in ("color", "facet"):
         if wanted.get(key) == "backend":
             data[key] = data[key].replace({"cpu": "CPU", "cuda": "GPU"})
@@ -76,6 +77,14 @@ def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
     data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
     data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
     return data
+
+
+def _placed(data: pd.DataFrame) -> pd.DataFrame:
+    """Without printed rows that have no x, save where ours of their colour have none either."""
+    ours = data["source"] == OURS
+    levels = data[ours & data["x"].isna()]
+    leveled = data["color"].isin(levels["color"]) if "color" in data else not levels.empty
+    return data[ours | data["x"].notna() | leveled]
 
 
 def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:

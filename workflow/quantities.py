@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saitan.problem import Metric, names, problem
+from saitan.problem import Metric, Trace, names, problem
 
 # Quantity -> the column of the samples and how it is shown, for every problem.
 BUILT_IN: Mapping[str, tuple[str, Metric]] = {
@@ -42,6 +42,12 @@ def metrics_of(name: str | None) -> dict[str, Metric]:
     """Quantities of a problem's summary, those that every problem has first."""
     own = problem(name).METRICS if name in names() else {}
     return {quantity: metric for quantity, (_, metric) in BUILT_IN.items()} | own
+
+
+def traces_of(name: str | None) -> dict[str, Trace]:
+    """What a problem's variants may trace of each phase, the seconds among it."""
+    own = getattr(problem(name), "TRACES", {}) if name in names() else {}
+    return {"seconds": Trace("of the phase", "s"), **own}
 
 
 def headline_of(name: str | None) -> Headline:

@@ -270,7 +270,9 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
         of = f"{statistic[headline.metric.over]} of {_words(headline.quantity)}"
         way = "Factors with × are speed-ups" if across else "Speed-ups are"
-        yield f"{way} over {base}, of {of}; above 1 is better."
+        means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
+        beside = " (beside the mean time, of means)" if means and headline.quantity != "mean time" else ""
+        yield f"{way} over {base}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
         yield f"★ best {where} by {_words(_starred(table, problem))}."

@@ -18,7 +18,7 @@ from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.published import beside_ours, printed_points, read_published
-from saitan.workflow.quantities import metrics_of
+from saitan.workflow.quantities import metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
 from saitan.workflow.samples import METADATA, current
 from saitan.workflow.step import Failure, run_step
@@ -41,8 +41,8 @@ def tabulate(plan: TablePlan) -> None:
     table = beside_ours(table, plan.experiment, published, plan.models, vertices, defaults)
     points = printed_points(plan.experiment, published, plan.models, figure, vertices, defaults)
     figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
-    units = {"seconds": "s", "mean_seconds": "s"}
-    units |= {name: metric.unit for name, metric in metrics_of(experiment.problem).items() if metric.unit}
+    known = traces_of(experiment.problem) if experiment.traced else metrics_of(experiment.problem)
+    units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
     with beside(plan.csv) as path:
         table.to_csv(path, index=False)
     _write(figure, plan.figure, {"identity": plan.identity, "units": units})

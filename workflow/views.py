@@ -10,7 +10,7 @@ that no clock enters (a count, bytes) is settled always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ from saitan.workflow import views_rivals
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.quantities import BUILT_IN, SHARE, headline_of, metrics_of
-from saitan.workflow.rows import KEYS, MEASURED, POINTS, cdf, joined, row_of
+from saitan.workflow.quantities import BUILT_IN, SHARE, headline_of, is_timed, metrics_of, traces_of
+from saitan.workflow.rows import KEYS, MEASURED, cdf, joined, row_of, thinned
 from saitan.workflow.samples import Samples, read_samples
 from saitan.workflow.step import Failure
 from saitan.workflow.views_graphs import graphs, weights
@@ -154,15 +154,18 @@ def rivals(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Dat
 def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What happened in each phase.
 
-    Figure: keys, parameters, query, phase, seconds (median of the rounds), and what else the problem traces.
+    Figure: keys, parameters, query, phase, seconds (median of the rounds), and what else the problem traces. Raises
+    Failure for a column that no variant's traces have.
     """
-    rows, series = [], []
+    rows, series, columns = [], [], []
     for point, samples in _points(experiment, inputs, traces=True):
         traces = _traces(samples)
         rows += [point | row for row in _phase_quantities(experiment, samples, list(traces.values()))]
         for query, trace in traces.items():
-            step = -(-len(trace) // POINTS)
-            series.append(trace.iloc[::step].assign(query=query, **point, **_state(_noted(samples))))
+            columns.extend(trace.columns)
+            series.append(thinned(trace).assign(query=query, **point, **_state(_noted(samples))))
+    if columns and experiment.column not in columns:
+        raise _untraced(experiment.column, columns)
     return _frame(experiment, rows), joined(series)
 
 
@@ -178,8 +181,8 @@ def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.
         rows += [point | row for row in _phase_quantities(experiment, samples, traces)]
         pooled = pd.concat(traces)
         if experiment.column not in pooled:
-            raise Failure(f"column: no {experiment.column!r} in the phases (there are: {', '.join(pooled)})")
-        state = _state(noted) if experiment.column == "seconds" else {}
+            raise _untraced(experiment.column, pooled.columns)
+        state = _state(noted) if is_timed(traces_of(experiment.problem)[experiment.column].unit) else {}
         series.append(cdf(pooled[experiment.column].dropna(), experiment.column).assign(**point, **state))
     return _frame(experiment, rows), joined(series)
 
@@ -247,16 +250,21 @@ def _trace(rounds: pd.DataFrame) -> pd.DataFrame:
     return trace
 
 
+def _untraced(column: str, traced: Iterable[str]) -> Failure:
+    return Failure(f"column: no {column!r} in the phases (there are: {', '.join(dict.fromkeys(traced))})")
+
+
 def _phase_quantities(experiment: Experiment, samples: Samples, traces: list[pd.DataFrame]) -> list[dict[str, Any]]:
     column, noted = experiment.column, _noted(samples)
-    count = Metric("")
-    rows = [row_of("phases", count, pd.Series([len(trace) for trace in traces]), noted)]
+    rows = [row_of("phases", Metric(""), pd.Series([len(trace) for trace in traces]), noted)]
     if all(column in trace for trace in traces):
-        rows.append(row_of(f"peak {column}", count, pd.Series([trace[column].max() for trace in traces]), noted))
+        unit = traces_of(experiment.problem)[column].unit
+        peaks = pd.Series([trace[column].max() for trace in traces])
+        rows.append(row_of(f"peak {column}", Metric("", unit), peaks, noted))
         if experiment.small is not None:
             pooled = pd.concat(traces)[column]
             share = pd.Series([(pooled <= experiment.small).mean()])
             name = f"share of phases with {column} <= {experiment.small:,}"
-            rows.append(row_of(name, count, share, noted, len(traces)))
+            rows.append(row_of(name, Metric(""), share, noted, len(traces), clocked=is_timed(unit)))
     of_rows, metric = BUILT_IN["time"]
     return [*rows, row_of("time", metric, samples.rows[of_rows], noted)]

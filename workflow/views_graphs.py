@@ -31,9 +31,12 @@ def graphs(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def weights(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Distribution of the weights. Figure: graph, weight, share."""
-    rows = [row for folder in folders for row in _weight_quantities(folder)]
-    series = [cdf(_weights(folder), "weight").assign(graph=folder.name) for folder in folders]
+    """How many weights there are, and their distribution. Figure: graph, weight, share."""
+    rows, series = [], []
+    for folder in folders:
+        values = _weights(folder)
+        rows += _facts(folder, {"weights": len(values)}) + _weight_quantities(folder)
+        series.append(cdf(values, "weight").assign(graph=folder.name))
     return pd.DataFrame(rows, columns=["graph", *MEASURED]), joined(series)
 
 

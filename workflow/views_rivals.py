@@ -8,6 +8,7 @@ import pandas as pd
 
 from saitan.problem import Metric, names
 from saitan.problem import problem as package
+from saitan.workflow.bests import index_of
 from saitan.workflow.quantities import headline_of
 from saitan.workflow.rows import row_of
 
@@ -19,13 +20,12 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
     """The rows of a variant in a summary's table, and its ratios to the others with the same graph and backend.
 
     For a GPU other people's solvers that only the CPU has are among the others. A variant with several points counts at
-    its best. Where another one is missing (it could not run), its ratio is. The graphs stand in the order of the ratio
-    to the best of the others, ascending; those without any come last.
+    its best; of `variant`, that point alone is shown. Where another one is missing (it could not run), its ratio is. The
+    graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
     """
     headline = headline_of(problem)
     found = []
     for group in _compared(table, problem, ["graph", *instance]):
-        own = group[group["variant"] == variant]
         compared = group[group["quantity"] == headline.quantity]
         bests = {
             name: points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
@@ -38,9 +38,10 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
             for name, other in bests.items()
             if name != variant and other["ours"] > 0 and bests[variant]["ours"] > 0
         }
-        shown = list(own.to_dict("records"))
+        best = index_of(bests[variant], table)
+        shown = [row for row in group[group["variant"] == variant].to_dict("records") if index_of(row, table) == best]
         said = {BEST: min(ratios.values())} | {EACH + name: ratio for name, ratio in ratios.items()} if ratios else {}
-        point = {name: bests[variant][name] for name in own.columns}
+        point = {name: bests[variant][name] for name in table.columns}
         for name, ratio in said.items():
             others = [bests[variant], *(bests[other] for other in ratios if name in (BEST, EACH + other))]
             noted = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saitan.problem import Input, Metric, Parameter, Variant
+from saitan.problem import Input, Metric, Parameter, Trace, Variant
 
 TITLE = "Breadth-first search"
 
@@ -41,13 +41,13 @@ METRICS = {
 }
 
 TRACES = {
-    "direction": "top-down or bottom-up",
-    "frontier": "vertices of the level",
-    "inspected": "arcs looked at",
-    "compute": "seconds of the slowest rank's computation",
-    "communication": "seconds in which the slowest rank's messages moved",
-    "waiting": "seconds of the rank that waited longest",
-    "sent": "bytes that all ranks sent",
+    "direction": Trace("top-down or bottom-up", text=True),
+    "frontier": Trace("vertices of the level"),
+    "inspected": Trace("arcs looked at"),
+    "compute": Trace("seconds of the slowest rank's computation", "s"),
+    "communication": Trace("seconds in which the slowest rank's messages moved", "s"),
+    "waiting": Trace("seconds of the rank that waited longest", "s"),
+    "sent": Trace("bytes that all ranks sent", "bytes"),
 }
 
 HEADLINE = "teps"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saitan.problem import Input, Metric, Parameter, Variant
+from saitan.problem import Input, Metric, Parameter, Trace, Variant
 
 TITLE = "Single-source shortest paths"
 
@@ -11,13 +11,13 @@ INPUTS = {"graph": Input("graph", "with weights")}
 OUTPUTS = {"distances": "[n], one a vertex"}
 
 TRACES = {
-    "updated": "vertices whose distance changed (fast: vertices relaxed)",
-    "mode": "selection or conventional",
-    "listed": "entries of the list at the phase's end, -1 where there is none",
-    "threads": "threads started",
-    "relaxations": "arcs looked at",
-    "hops": "hops between two exchanges",
-    "repeated": "changes to a vertex already relaxed",
+    "updated": Trace("vertices whose distance changed (fast: vertices relaxed)"),
+    "mode": Trace("selection or conventional", text=True),
+    "listed": Trace("entries of the list at the phase's end, -1 where there is none"),
+    "threads": Trace("threads started"),
+    "relaxations": Trace("arcs looked at"),
+    "hops": Trace("hops between two exchanges"),
+    "repeated": Trace("changes to a vertex already relaxed"),
 }
 
 HEADLINE = "time"

@@ -186,6 +186,21 @@ def test_a_row_without_x_is_a_level():
     assert "rule" not in marks
 
 
+def test_a_printed_number_without_x_stands_where_ours_of_its_colour_is_a_level():
+    printed = pd.DataFrame(
+        [{"variant": name, "seconds": 5e-4, "source": "paper"} for name in ("adaptive", "selection")]
+    )
+    levels = phases(phase=[1, 2, 3, None, None, None] * 2)
+
+    def drawn(figure, table):
+        data = figure_data.tidy(figure, pd.concat([table, printed]))
+        return data[data["source"] == "paper"]
+
+    assert drawn(figure(color="variant"), levels)["color"].tolist() == ["selection"]
+    assert drawn(figure(color="variant"), phases()).empty
+    assert len(drawn(figure(), levels)) == 2 and drawn(figure(), phases()).empty
+
+
 def test_a_mark_on_the_frame_is_drawn_whole():
     told = phases(settled=False, disturbed="")
     told.loc[told["variant"] == "selection", "phase"] = np.nan

@@ -74,7 +74,11 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     rows.append(point("fast") | quantity("speed-up over conventional", "", 2.0))
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert keys_and(laid_out, "factor") == [("map", "cpu", "", "2×")] and len(laid_out.groups) == 1
-    assert "speed-ups over conventional, of medians of time" in " ".join(laid_out.notes)
+    assert "speed-ups over conventional, of medians of time;" in " ".join(laid_out.notes)
+    means = [point(name) | quantity("mean time", "s", value) for name, value in (("conventional", 4.0), ("fast", 1.0))]
+    means.append(point("fast") | quantity("speed-up of means over conventional", "", 4.0))
+    notes = layout(pd.DataFrame([*rows, *means]), "sssp", []).notes
+    assert "speed-ups over conventional, of medians of time (beside the mean time, of means);" in " ".join(notes)
     rows[-1] |= {"paper": 1.0, "ratio": 2.0}
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]

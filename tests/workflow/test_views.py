@@ -13,7 +13,7 @@ from shown import row, shown
 
 from saitan.problem import Metric
 from saitan.workflow.quantities import BUILT_IN
-from saitan.workflow.rows import POINTS, cdf, row_of
+from saitan.workflow.rows import POINTS, cdf, row_of, thinned
 from saitan.workflow.step import Failure
 
 
@@ -191,23 +191,59 @@ def test_a_distribution_says_whether_it_can_be_relied_on_where_a_clock_enters_it
     assert times["settled"].tolist() == [False, False]
     _, counts = shown("phase_cdf", PHASES, [path])
     assert "settled" not in counts
+    # The same of the table, whose numbers have the column's unit.
+    for view in ("phases", "phase_cdf"):
+        table, _ = shown(view, {**PHASES, "column": "seconds", "small": 1.5}, [path])
+        peak, share = row(table, quantity="peak seconds"), row(table, quantity="share of phases with seconds <= 1.5")
+        assert (peak.ours, peak.unit, share.ours) == (2.0, "s", 0.5)
+        assert all(not one.settled or one.disturbed for one in (peak, share))
+        table, _ = shown(view, PHASES, [path])
+        assert row(table, quantity="peak updated").settled and not row(table, quantity="peak updated").disturbed
+
+
+def test_the_unit_of_a_column_is_what_the_problem_declares(write_point):
+    rows = [{"seconds": 3.0, "phase_seconds": [1.0, 2.0], "phase_waiting": [0.5, 0.25], "phase_sent": [7, 8]}]
+    path = write_point("ranks", "hybrid", rows, settled=False)
+    for column, unit, settled in (("waiting", "s", False), ("sent", "bytes", True)):
+        settings = {"problem": "bfs", "variants": ["hybrid"], "column": column}
+        peak = row(shown("phases", settings, [path])[0], quantity=f"peak {column}")
+        assert (peak.unit, bool(peak.settled)) == (unit, settled)
 
 
 def test_a_long_series_is_thinned_in_the_figure_alone(write_point):
     phases = 5 * POINTS
     rows = [{"seconds": 1.0, "phase_seconds": [1e-3] * phases, "phase_updated": list(range(phases))}]
     table, figure = shown("phases", PHASES, [write_point("long", "conventional", rows)])
-    assert len(figure) == POINTS and list(figure["phase"][:3]) == [1, 6, 11]
+    assert POINTS // 4 < len(figure) <= POINTS and figure["phase"].is_monotonic_increasing
     assert row(table, quantity="phases").ours == phases
     assert row(table, quantity="peak updated").ours == phases - 1
+
+
+@given(st.integers(POINTS + 1, 3 * POINTS), st.data())
+def test_a_thinned_series_keeps_its_ends_and_its_extremes(length, data):
+    places = [data.draw(st.integers(0, length - 1)) for _ in range(3)]
+    trace = pd.DataFrame({"phase": np.arange(1, length + 1), "seconds": 1e-6, "updated": 5, "mode": "selection"})
+    trace.loc[places[0], "seconds"] = 1e-3
+    trace.loc[places[1], "updated"], trace.loc[places[2], "updated"] = 1_000_000, -1
+    extremes = {name: (trace[name].min(), trace[name].max()) for name in ("phase", "seconds", "updated")}
+    drawn = thinned(trace)
+    assert len(drawn) <= POINTS and drawn.index.is_monotonic_increasing
+    assert {name: (drawn[name].min(), drawn[name].max()) for name in extremes} == extremes
+    pd.testing.assert_frame_equal(drawn, trace.loc[drawn.index])
+    assert thinned(trace[:POINTS]) is not None and len(thinned(trace[:POINTS])) == POINTS
 
 
 def test_a_column_that_no_phase_has_is_one_line(traced, write_point):
     with pytest.raises(Failure, match=r"^column: no 'listed' in the phases \(there are: phase, seconds, updated\)$"):
         shown("phase_cdf", {**PHASES, "column": "listed"}, [traced])
-    # Phases are shown by their other columns; nothing is said of that one.
-    table, _ = shown("phases", {**PHASES, "column": "listed"}, [traced])
-    assert set(table["quantity"]) == {"phases", "time"}
+    with pytest.raises(Failure, match=r"^column: no 'listed' in the phases \(there are: phase, seconds, updated\)$"):
+        shown("phases", {**PHASES, "column": "listed"}, [traced])
+    # Where another variant traces it, the table has it for that one.
+    rows = [{"seconds": 3.0, "phase_seconds": [1.0, 2.0], "phase_updated": [3, 50], "phase_listed": [3, 4]}]
+    both = {**PHASES, "variants": ["conventional", "selection"], "column": "listed"}
+    table, _ = shown("phases", both, [traced, write_point("listing", "selection", rows)])
+    assert row(table, quantity="peak listed").variant == "selection"
+    assert set(table.loc[table["variant"] == "conventional", "quantity"]) == {"phases", "time"}
     with pytest.raises(Failure, match=r"^view: .* trace no phases"):
         shown("phases", PHASES, [write_point("untraced", "conventional", seconds(1.0))])
 

@@ -28,5 +28,7 @@ def test_graphs_are_described_by_degrees_and_weights(graph_folder):
 def test_weights_are_shown_as_a_distribution(graph_folder):
     settings = {"variants": {}, "problem": None}
     table, figure = shown("weights", settings, graphs=[graph_folder("g", [1, 1, 2, 4, 2]), graph_folder("h", None)])
-    assert set(table["graph"]) == set(figure["graph"]) == {"g"}
+    # A graph without weights stands there with none.
+    assert dict(table.loc[table["quantity"] == "weights", ["graph", "ours"]].values) == {"g": 5, "h": 0}
+    assert set(table.loc[table["quantity"] != "weights", "graph"]) == set(figure["graph"]) == {"g"}
     assert dict(zip(figure["weight"], figure["share"], strict=True)) == {1: 0.4, 2: 0.8, 4: 1.0}

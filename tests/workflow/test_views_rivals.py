@@ -3,6 +3,8 @@
 from samples import seconds
 from shown import row, shown
 
+from saitan.workflow.bests import bests
+
 
 def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write_point):
     times = {
@@ -42,6 +44,23 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write_point
     assert graphs == [("cpu", "h"), ("cuda", "g"), ("cpu", "g"), ("cuda", "h"), ("cpu", "alone")]
     assert set(table["quantity"]) >= {"time", "phases"}
     assert figure["ratio"].tolist() == [0.8, 2.0, 3.0, 4.0] and figure["graph"].tolist() == ["h", "g", "g", "h"]
+
+
+def test_of_a_baseline_with_several_points_the_best_alone_is_shown(write_point):
+    """Its other points would make a contest in which the others have no part, and a loser its winner."""
+    samples = [
+        write_point("a", "adaptive", seconds(4.0, phases=[9]), parameters={"threshold_up": 30}),
+        write_point("b", "adaptive", seconds(3.0, phases=[8]), parameters={"threshold_up": 300}),
+        write_point("f", "fast", seconds(1.0)),
+    ]
+    settings = {"variants": {"adaptive": {"threshold_up": [30, 300]}, "fast": {}}, "quantities": ["phases"]}
+    table, figure = shown("rivals", {**settings, "baseline": "adaptive"}, samples)
+    assert set(table["threshold_up"]) == {300} and set(table["variant"]) == {"adaptive"}
+    ours = dict(zip(table["quantity"], table["ours"], strict=True))
+    assert ours == {"time": 3.0, "phases": 8, "over the best of the others": 1 / 3, "over fast": 1 / 3}
+    assert figure["ratio"].tolist() == [1 / 3]
+    (found,) = bests(table, "sssp", [])
+    assert found.contenders == 1
 
 
 def test_a_ratio_to_a_rival_is_as_doubtful_as_both(write_point):
