@@ -170,7 +170,8 @@ class CpuEngine:
         return self._committed(changed)
 
     def switch(self) -> int:
-        _switch(self.mask, self.state, self.read)
+        with shared(self.n >= ALONE):
+            _switch(self.mask, self.state, self.read)
         return int(self.state[LENGTH])
 
 

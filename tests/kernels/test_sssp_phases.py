@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from numba import get_num_threads
 
 from saitan import sssp
 from saitan.graph import Graph
-from saitan.sssp import phases
+from saitan.sssp import cpu, phases
 from saitan.sssp.cpu import CpuEngine
 from saitan.sssp.phases import SELECTION, Thresholds, calibrate, run_phases
 
@@ -51,13 +52,14 @@ def clock(monkeypatch):
 
 
 def test_the_next_phase_goes_by_the_mean_of_this_and_the_one_before(clock):
-    clock(1, 3, 5, 1, 1, 1, 1)
+    clock(1, 3, 5, 1, 1, 7, 1, 1)
     engine = Scripted([4, 6, 8, None, None, 3, 0], switched=[9])
     seen = run_phases(engine, True, Thresholds(up=2.5, down=2.0))
     # Means: 1, (1 + 3) / 2 = 2 stays although 3 > 2.5, (3 + 5) / 2 = 4 > 2.5 leaves;
-    # (5 + 1) / 2 = 3 stays although 1 < 2, (1 + 1) / 2 = 1 < 2 goes back with the list that switch makes.
+    # (5 + 1) / 2 = 3 stays although 1 < 2, (1 + 1) / 2 = 1 < 2 goes back with the list that switch makes. That takes 7,
+    # which the phase lasts longer; the rule does not see it: (1 + 1) / 2 stays.
     assert seen.selecting == [True, True, True, False, False, True, True]
-    assert seen.seconds == [1, 3, 5, 1, 1, 1, 1]
+    assert seen.seconds == [1, 3, 5, 1, 1 + 7, 1, 1]
     # A thread a listed vertex to relax and a thread a listed one to update: the lists read and written.
     assert engine.called == [1, 4, 6, "relax", "relax", "switch", 9, 3]
     assert seen.listed == [4, 6, 8, -1, -1, 3, 0]
@@ -225,3 +227,14 @@ def test_threads_are_as_many_after_a_phase_as_before_it():
     before = numba.get_num_threads()
     sssp.solve(Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32)), 0, "adaptive", "cpu", threshold_up=1)
     assert numba.get_num_threads() == before
+
+
+@pytest.mark.parametrize("n", [cpu.ALONE - 1, cpu.ALONE])
+def test_one_thread_runs_a_kernel_of_few_vertices(monkeypatch, n):
+    seen = []
+    for name in ("_relax", "_update", "_select_relax", "_select_update", "_switch"):
+        monkeypatch.setattr(cpu, name, lambda *_: seen.append(get_num_threads()))
+    engine = CpuEngine(Graph.from_arcs(n, [], [], np.empty(0, np.uint32)), np.uint32)
+    monkeypatch.setattr(engine, "_committed", bool)
+    engine.relax(), engine.update(), engine.select_relax(n), engine.select_update(n), engine.switch()
+    assert seen == [get_num_threads() if n >= cpu.ALONE else 1] * 5
