@@ -20,7 +20,7 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
     """The rows of a variant in a summary's table, and its ratios to the others with the same graph and backend.
 
     For a GPU other people's solvers that only the CPU has are among the others. A variant with several points counts at
-    its best; of `variant`, that point alone is shown. Where another one is missing (it could not run), its ratio is. The
+    its best; of `variant` that point alone is shown. Where another one is missing (it could not run), its ratio is. The
     graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
     """
     headline = headline_of(problem)
