@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from saitan.cuda.buffers import Buffers
+from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
@@ -61,7 +61,7 @@ class Product(Solver):
             seconds, counters = self.multiply()
             counters["tops"] = 2 * self.instance.pairs / seconds / 1e12
         else:
-            fill(self.c.ptr, self.infinite, self.c.size)
+            fill(pointer(self.c), self.infinite, self.c.size)
         work = self.instance.work if self.everything else {}
         total = time.perf_counter() - start
         return Run(seconds, total, counters, work=work, disturbed=self.laps.disturbed)

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from saitan.cuda.buffers import Buffers
+from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
 from saitan.tropical.cuda_common import Solver, divided, fill
@@ -173,11 +173,11 @@ class Fast(Solver):
     def run(self, query: int) -> Run:
         start = time.perf_counter()
         if not self.instance.pairs:
-            fill(int(self.c.gpudata), infinity(self.c.dtype, self.instance.semiring), self.c.size)
+            fill(pointer(self.c), infinity(self.c.dtype, self.instance.semiring), self.c.size)
             return Run(0.0, time.perf_counter() - start)
         operands = Matrix.of(self.a), Matrix.of(self.b)
         prepass, product, _ = self.product.run(
-            int(self.c.gpudata), self.c.shape[1], *operands, skip=self.skip, reuse=self.reuse
+            pointer(self.c), self.c.shape[1], *operands, skip=self.skip, reuse=self.reuse
         )
         total = time.perf_counter() - start
         counters = {

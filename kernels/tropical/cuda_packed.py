@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saitan.cuda.buffers import Buffers
+from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
 from saitan.cuda.module import function
 from saitan.tropical.cuda_common import ENTRY, divided
@@ -67,7 +67,7 @@ class Matrix(NamedTuple):
     @classmethod
     def of(cls, array) -> Matrix:
         """A contiguous GPUArray."""
-        return cls(int(array.gpudata), *array.shape, array.shape[1], 1)
+        return cls(pointer(array), *array.shape, array.shape[1], 1)
 
 
 class Packed:
@@ -78,7 +78,7 @@ class Packed:
         self.strips, self.chunks = divided(lines, lines_per_strip), divided(terms, DEPTH)
         self._packed = buffers.empty(self.strips * self.chunks * words * DEPTH, np.uint32)
         self._kinds = buffers.empty((self.strips, self.chunks), np.uint8)
-        self.pointers = int(self._packed.gpudata), int(self._kinds.gpudata)
+        self.pointers = pointer(self._packed), pointer(self._kinds)
 
     def part(self, lines: int, terms: int, first: int = 0) -> Packed:
         """The same memory, or from a strip on, for operands of at most this size."""

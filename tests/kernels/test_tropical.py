@@ -253,11 +253,15 @@ def test_matmul_broadcasts_leading_dimensions():
             np.testing.assert_array_equal(c[i, j], product_rows(a[i, 0], b[j], "min_plus"))
 
 
-@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
-def test_empty_products_are_infinite(shape):
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("shape", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])
+def test_empty_products_are_infinite(shape, backend):
     m, k, n = shape
-    c = tropical.matmul(np.ones((m, k), np.float32), np.ones((k, n), np.float32), "max_plus", backend="cpu")
-    np.testing.assert_array_equal(c, np.full((m, n), -np.inf, np.float32))
+    a, b, right = np.zeros((m, k), np.float32), np.zeros((k, n), np.float32), np.full((m, n), -np.inf, np.float32)
+    np.testing.assert_array_equal(tropical.matmul(a, b, "max_plus", backend=backend), right)
+    for variant, known in tropical.VARIANTS.items():
+        if getattr(known, backend):
+            np.testing.assert_array_equal(tropical.solve(a, b, "max_plus", variant, backend), right)
 
 
 def bad_operands():
