@@ -76,7 +76,7 @@ def _chunk(words, number, n, below, pairs, itemsize, out):
     if mode == 0:
         out[:] = kind(_wide(words, 2))
     elif mode == 1:
-        _raw(words, n, out)
+        whole.copy(words.view(np.uint8)[8:], out.view(np.uint8))
     else:
         _groups(words, n, groups, shift, fine, pairs, itemsize, out)
     return 0
@@ -118,12 +118,12 @@ def _groups(words, n, groups, shift, fine, pairs, itemsize, out):
 
 
 @njit(cache=True)
-def _level_chunk(words, number, n, row, wide, step, kind, bits, values):
-    """Decode a chunk of n whole numbers into `bits` (unsigned), for floats also by `values`; returns what is wrong."""
+def _level_chunk(words, number, n, row, wide, step, itemsize, out):
+    """Decode a chunk of n whole numbers, or floats where step is not 0, into the bytes `out`; returns what is wrong."""
     if len(words) == 0:
-        bits[:] = kind(0)
+        out[:] = 0
         return 0
-    raw = 2 + (n * bits.itemsize + 3) // 4
+    raw = 2 + (n * itemsize + 3) // 4
     if len(words) < 3 or len(words) > max(raw, 4):
         return LENGTH
     mode = words[0] & _W(7)
@@ -135,40 +135,32 @@ def _level_chunk(words, number, n, row, wide, step, kind, bits, values):
     else:
         if len(words) >= 4 and step == 0 and not wide and words[3] != 0:
             return MODE
-        expected = whole.length(more, len(words), n, row, wide, 8 * bits.itemsize, widths)
+        expected = whole.length(more, len(words), n, row, wide, 8 * itemsize, widths)
     if expected != len(words):
         return LENGTH
     if _U(words[1]) != _checksum(words, number):
         return CHECKSUM
     if mode == 1:
-        _raw(words, n, bits)
+        whole.copy(words.view(np.uint8)[8:], out)
         return 0
     if wide:
-        numbers = np.empty(n, np.int64)
-        whole.levels(more, n, row, widths, numbers)
-        for i in range(n):
-            bits[i] = kind(numbers[i])
+        whole.levels(more, n, row, widths, out.view(np.int64))
         return 0
     levels = np.empty(n, np.int32)
     whole.levels(more, n, row, widths, levels)
-    if step == 0:
-        for i in range(n):
-            bits[i] = kind(levels[i])
-        return 0
-    for i in range(n):
-        values[i] = np.float64(levels[i]) * step
-    return whole.strays(words, n, bits)
-
-
-@njit(cache=True)
-def _raw(words, n, out):
-    kind = out.dtype.type
-    for i in range(n):
-        if out.itemsize == 8:
-            out[i] = kind(_wide(words, 2 + 2 * i))
+    if step != 0:
+        if itemsize == 8:
+            whole.scaled(levels, step, out.view(np.float64))
         else:
-            bit = 8 * out.itemsize * i
-            out[i] = kind(words[2 + bit // 32] >> _W(bit % 32))
+            whole.scaled(levels, step, out.view(np.float32))
+        return whole.strays(words, n, itemsize // 4, out.view(np.uint32))
+    if itemsize == 4:
+        whole.cut(levels, out.view(np.uint32))
+    elif itemsize == 2:
+        whole.cut(levels, out.view(np.uint16))
+    else:
+        whole.cut(levels, out)
+    return 0
 
 
 @njit(cache=True)
@@ -177,32 +169,33 @@ def _words(payload, places, c):
 
 
 @njit(parallel=True, cache=True)
-def decode_levels(payload, places, first, begin, count, row, bands, step, bits, values, wrong):
-    """As `decode`, of levels. begin: the value that bits[0] is; bits: the output, unsigned; values: the same, as floats
-    where step is not 0; bands: as format.Head has them."""
+def decode_levels(payload, places, first, begin, count, row, bands, step, itemsize, out, wrong):
+    """As `decode`, of levels. begin: the value that `out` begins with; out: bytes of floats where step is not 0,
+    otherwise of integers, so that all types share what is compiled; bands: as format.Head has them."""
     across = (row + TILE[1] - 1) // TILE[1]
     tiles, tiled = bands * across, bands * TILE[0] * row
-    wide = bits.itemsize == 8 and step == 0
+    wide = itemsize == 8 and step == 0
     for c in prange(len(wrong)):
         number = first + c
         if places[c, 0] < 0:
             wrong[c] = PLACE
             continue
-        words, kind = _words(payload, places, c), bits.dtype.type
+        words = _words(payload, places, c)
         if number < tiles:
             column = number % across * TILE[1]
             width, low = min(TILE[1], row - column), number // across * (TILE[0] * row) + column - begin
             n = width * TILE[0]
-            tile = np.empty(n, bits.dtype)
-            wrong[c] = _level_chunk(words, number, n, width, wide, step, kind, tile, tile.view(values.dtype))
+            tile, nbytes = np.empty(n * itemsize, np.uint8), width * itemsize
+            wrong[c] = _level_chunk(words, number, n, width, wide, step, itemsize, tile)
             for i in range(TILE[0]):
-                bits[low + i * row : low + i * row + width] = tile[i * width : (i + 1) * width]
+                place = (low + i * row) * itemsize
+                whole.copy(tile[i * nbytes : (i + 1) * nbytes], out[place : place + nbytes])
         else:
             low = tiled + (number - tiles) * CHUNK - begin
             n = min(CHUNK, count - begin - low)
             inner = row if row < CHUNK else 0
-            part = slice(low, low + n)
-            wrong[c] = _level_chunk(words, number, n, inner, wide, step, kind, bits[part], values[part])
+            part = out[low * itemsize : (low + n) * itemsize]
+            wrong[c] = _level_chunk(words, number, n, inner, wide, step, itemsize, part)
 
 
 @njit(parallel=True, cache=True)

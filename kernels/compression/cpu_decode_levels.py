@@ -28,10 +28,17 @@ def _wide_bits(words, at, width):
 
 
 @njit(cache=True)
+def copy(values, out):
+    """As many values as both have. With an assignment of slices Numba compiles the text of an error, for seconds."""
+    for i in range(min(len(values), len(out))):
+        out[i] = values[i]
+
+
+@njit(cache=True)
 def padded(words):
     """The words with two more behind them, so that a number can be read as if it went on."""
     out = np.zeros(len(words) + 2, np.uint32)
-    out[: len(words)] = words
+    copy(words, out)
     return out
 
 
@@ -131,9 +138,22 @@ def _digits(words, n, a, radix, base, out):
 
 
 @njit(cache=True)
-def strays(words, n, bits):
-    """Put the values that are stored as they are in their places; returns 0 or what is wrong."""
-    each = bits.itemsize // 4
+def scaled(levels, step, out):
+    """Floats of their levels."""
+    for i in range(len(levels)):
+        out[i] = np.float64(levels[i]) * step
+
+
+@njit(cache=True)
+def cut(levels, out):
+    """Integers of their levels: the lowest bits."""
+    for i in range(len(levels)):
+        out[i] = out.dtype.type(levels[i])
+
+
+@njit(cache=True)
+def strays(words, n, each, out):
+    """Put the values that are stored as they are, `each` words, in their places; returns 0 or what is wrong."""
     count = np.int64(words[3])
     front = len(words) - count * (1 + each)
     for k in range(count):
@@ -141,8 +161,6 @@ def strays(words, n, bits):
         place = np.int64(words[at])
         if place >= n:
             return MODE
-        value = _U(words[at + 1])
-        if each == 2:
-            value |= _U(words[at + 2]) << _U(32)
-        bits[place] = bits.dtype.type(value)
+        for i in range(each):
+            out[each * place + i] = words[at + 1 + i]
     return 0

@@ -45,15 +45,14 @@ def compress(
         work = np.empty((min(head.chunks, STEP), longest(dtype)), np.uint32)
     # In whole sections and words of 64 bits.
     every = np.zeros((head.sections, SECTION), np.int64)
-    unsigned = values.view(f"u{dtype.itemsize}")
-    # Integers of 32 and 64 bits are signed numbers: what stands for infinity, all ones, is beside 0.
-    numbers = values if bound or dtype.itemsize < 4 else values.view(f"i{dtype.itemsize}")
+    unsigned, content, signed = values.view(f"u{dtype.itemsize}"), values.view(np.uint8), dtype.kind == "i"
     closed = []
     for first in range(0, head.chunks, STEP):
         last = min(first + STEP, head.chunks)
         lengths = every.reshape(-1)[first:last]
         if head.levels:
-            cpu_levels.encode(numbers, unsigned, first, bound, head.row, head.bands, work, lengths)
+            extent = (first, bound, head.row, head.bands)
+            cpu_levels.encode(content, signed, dtype.itemsize, *extent, work, lengths)
         else:
             some = unsigned[first * CHUNK : last * CHUNK]
             below = np.uint64(mantissa)
@@ -116,15 +115,12 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
     where = places(sections, lengths, len(payload), first, last)
     out = np.empty(end - begin, head.dtype)
     size = head.dtype.itemsize
-    unsigned = out.view(f"u{size}")
     if head.levels:
-        values = out if head.bound else unsigned
-        step = 2 * head.bound
-        extent = (first, begin, head.count, head.row, head.bands)
-        cpu_decode.decode_levels(payload, where, *extent, step, unsigned, values, wrong)
+        extent = (first, begin, head.count, head.row, head.bands, 2 * head.bound)
+        cpu_decode.decode_levels(payload, where, *extent, size, out.view(np.uint8), wrong)
     else:
         below = np.uint64(mantissa_bits(head.dtype))
-        cpu_decode.decode(payload, where, first, head.count, below, head.pairs, size, unsigned, wrong)
+        cpu_decode.decode(payload, where, first, head.count, below, head.pairs, size, out.view(f"u{size}"), wrong)
     if wrong.any():
         chunk = int(np.flatnonzero(wrong)[0])
         raise damaged(first + chunk, int(wrong[chunk]))

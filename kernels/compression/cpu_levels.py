@@ -1,17 +1,27 @@
 """The encoder of `fast` for whole numbers on the CPU (Numba): integers, and the levels of floats within an absolute
-bound; FORMAT.md's chunks of digits and of differences. Levels are int64 here, whatever their width."""
+bound; FORMAT.md's chunks of digits and of differences. Levels are int64 here, whatever their width.
+
+Values are handed on as bytes, so that all types share what is compiled; only `_levels` looks at them as numbers.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
 
-from saitan.compression.cpu_encode import finish, length, raw
-from saitan.compression.format import CHUNK, DIGITS, NEIGHBOUR, ROW, TILE
+from saitan.compression.cpu_encode import finish, length
+from saitan.compression.format import CHUNK, DIGITS, NEIGHBOUR, RAW, ROW, TILE
 
 _U, _W = np.uint64, np.uint32
 _LOW = np.uint64(0xFFFFFFFF)
 GROUP = 16
+
+
+@njit(cache=True)
+def _copy(content, out):
+    """Instead of an assignment of slices, with which Numba compiles the text of an error, for seconds."""
+    for i in range(len(content)):
+        out[i] = content[i]
 
 
 @njit(cache=True)
@@ -52,6 +62,35 @@ def _quantised(chunk, bits, bound, levels, strays):
 
 
 @njit(cache=True)
+def _whole(chunk, levels):
+    for i in range(len(chunk)):
+        levels[i] = np.int64(chunk[i])
+
+
+@njit(cache=True)
+def _levels(chunk, signed, itemsize, bound, levels, strays):
+    """The levels of a chunk's bytes; for floats, those where there is a bound, as `_quantised`."""
+    if bound > 0:
+        if itemsize == 8:
+            return _quantised(chunk.view(np.float64), chunk.view(np.uint64), bound, levels, strays)
+        return _quantised(chunk.view(np.float32), chunk.view(np.uint32), bound, levels, strays)
+    # Of 32 and 64 bits signed in any case: what stands for infinity, all ones, is beside 0.
+    if itemsize == 8:
+        _whole(chunk.view(np.int64), levels)
+    elif itemsize == 4:
+        _whole(chunk.view(np.int32), levels)
+    elif itemsize == 2 and signed:
+        _whole(chunk.view(np.int16), levels)
+    elif itemsize == 2:
+        _whole(chunk.view(np.uint16), levels)
+    elif signed:
+        _whole(chunk.view(np.int8), levels)
+    else:
+        _whole(chunk, levels)
+    return 0
+
+
+@njit(cache=True)
 def _differences(levels, n, row, wide, folded, widths):
     """Folded differences to the value before (row = 0) or a row before; the groups' widths, their sum and extremes."""
     for i in range(n):
@@ -75,9 +114,9 @@ def _differences(levels, n, row, wide, folded, widths):
 
 
 @njit(cache=True)
-def _encode(levels, n, row, wide, strays, bits, itemsize, number, out):
+def _encode(levels, n, row, wide, strays, chunk, itemsize, number, out):
     """One chunk of n numbers into `out`; returns its words. wide: levels have 64 bits; strays: places of values stored
-    as they are, from `bits`."""
+    as they are, from the bytes `chunk`."""
     low, high = levels[0], levels[0]
     for i in range(n):
         low, high = min(low, levels[i]), max(high, levels[i])
@@ -106,7 +145,7 @@ def _encode(levels, n, row, wide, strays, bits, itemsize, number, out):
     words = 4 + (amount + 31) // 32
     total = words + len(strays) * (1 + itemsize // 4)
     if total >= 2 + (n * itemsize + 3) // 4:
-        return raw(bits, n, itemsize, number, out)
+        return _raw(chunk, number, out)
     out[:total] = 0
     at = 128
     if mode == DIGITS:
@@ -131,53 +170,63 @@ def _encode(levels, n, row, wide, strays, bits, itemsize, number, out):
                 at = _put(out, at, widths[g], folded[i] if i < n else _U(0))
     out[2] = _W(base & _LOW)
     out[3] = _W(base >> _U(32)) if wide else _W(len(strays))
-    each = itemsize // 4
-    for k in range(len(strays)):
-        i, place = strays[k], words + k * (1 + each)
-        out[place] = _W(i)
-        out[place + 1] = _W(_U(bits[i]) & _LOW)
-        if each == 2:
-            out[place + 2] = _W(_U(bits[i]) >> _U(32))
+    if len(strays) > 0:
+        _put_strays(chunk.view(np.uint32), strays, itemsize // 4, words, out)
     return finish(out, total, number)
 
 
 @njit(cache=True)
-def _gather(values, begin, column, row, out):
-    """A tile's values in their order; returns the values of its rows."""
+def _put_strays(chunk, strays, each, at, out):
+    """Places and values, of `each` words, from word `at` on."""
+    for i in strays:
+        out[at] = _W(i)
+        for k in range(each):
+            out[at + 1 + k] = chunk[each * i + k]
+        at += 1 + each
+
+
+@njit(cache=True)
+def _raw(chunk, number, out):
+    """A chunk's bytes as they are; returns its words."""
+    words = 2 + (len(chunk) + 3) // 4
+    out[0], out[words - 1] = RAW, 0
+    _copy(chunk, out.view(np.uint8)[8:])
+    return finish(out, words, number)
+
+
+@njit(cache=True)
+def _gather(content, begin, column, row, itemsize, out):
+    """The bytes of a tile's values in their order; returns the values of its rows."""
     width = min(TILE[1], row - column)
+    nbytes = width * itemsize
     for i in range(TILE[0]):
-        low = begin + i * row + column
-        out[i * width : (i + 1) * width] = values[low : low + width]
+        low = (begin + i * row + column) * itemsize
+        _copy(content[low : low + nbytes], out[i * nbytes : (i + 1) * nbytes])
     return width
 
 
 @njit(parallel=True, cache=True)
-def encode(values, bits, first, bound, row, bands, work, lengths):
+def encode(content, signed, itemsize, first, bound, row, bands, work, lengths):
     """Chunks first, first + 1, ... of an array, each into its row of `work`; their words into `lengths`.
 
-    values: the whole array, floats where there is a bound, otherwise integers; bits: the same as unsigned numbers.
-    bands: as format.Head has them.
+    content: the whole array's bytes, of floats where there is a bound, otherwise of integers. bands: as format.Head has
+    them.
     """
     across = (row + TILE[1] - 1) // TILE[1]
     tiles, tiled = bands * across, bands * TILE[0] * row
-    wide = values.itemsize == 8 and bound == 0
+    wide = itemsize == 8 and bound == 0
     for c in prange(len(lengths)):
         number = first + c
         inner = row if row < CHUNK else 0
         if number < tiles:
-            tile, pattern = np.empty(CHUNK, values.dtype), np.empty(CHUNK, bits.dtype)
+            tile = np.empty(CHUNK * itemsize, np.uint8)
             begin, column = number // across * (TILE[0] * row), number % across * TILE[1]
-            inner = _gather(values, begin, column, row, tile)
-            _gather(bits, begin, column, row, pattern)
-            chunk, pattern = tile[: inner * TILE[0]], pattern[: inner * TILE[0]]
+            inner = _gather(content, begin, column, row, itemsize, tile)
+            chunk = tile[: inner * TILE[0] * itemsize]
         else:
-            begin = tiled + (number - tiles) * CHUNK
-            chunk, pattern = values[begin : begin + CHUNK], bits[begin : begin + CHUNK]
+            begin = (tiled + (number - tiles) * CHUNK) * itemsize
+            chunk = content[begin : begin + CHUNK * itemsize]
         levels, strays = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
-        count = 0
-        if bound > 0:
-            count = _quantised(chunk, pattern, bound, levels, strays)
-        else:
-            for i in range(len(chunk)):
-                levels[i] = np.int64(chunk[i])
-        lengths[c] = _encode(levels, len(chunk), inner, wide, strays[:count], pattern, values.itemsize, number, work[c])
+        count = _levels(chunk, signed, itemsize, bound, levels, strays)
+        n = len(chunk) // itemsize
+        lengths[c] = _encode(levels, n, inner, wide, strays[:count], chunk, itemsize, number, work[c])

@@ -204,16 +204,17 @@ def test_nothing_beyond_a_chunk_is_read(case):
     """As Python, which sees an index that is off: each chunk, cut off at every word, is refused from what it has."""
     dtype, count, words, *more = WRONG[case]
     row, bound = (*more, 0, 0.0)[:2]
-    bits = np.zeros(count, f"u{np.dtype(dtype).itemsize}")
+    size = np.dtype(dtype).itemsize
+    out = np.zeros(count * size, np.uint8)
     levels = bound > 0 or np.dtype(dtype).kind != "f"
     for length in range(1, min(len(words), 40)):
         cut = np.array(words[:length], np.uint32)
         if levels:
             wide = dtype == "int64"
-            reason = cpu_decode._level_chunk.py_func(cut, 0, count, row, wide, 2 * bound, bits.dtype.type, bits, bits)
+            reason = cpu_decode._level_chunk.py_func(cut, 0, count, row, wide, 2 * bound, size, out)
         else:
             below = np.uint64(52 if dtype == "float64" else 23)
-            reason = cpu_decode._chunk.py_func(cut, 0, count, below, False, bits.itemsize, bits)
+            reason = cpu_decode._chunk.py_func(cut, 0, count, below, False, size, out.view(f"u{size}"))
         assert reason
 
 
