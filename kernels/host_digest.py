@@ -8,6 +8,7 @@ import numpy as np
 from numba import config, get_num_threads, njit, prange
 
 from saitan.atomics import atomic_add
+from saitan.calls import as_compiled
 
 # Entries that a thread takes at a time: a thread whose core does other work too takes fewer.
 STEP = 1 << 16
@@ -56,7 +57,7 @@ def _together() -> bool:
 def digest(array: np.ndarray, place: int) -> int:
     """The sum of the hashes of an array's entries, as `Digest` of saitan.blocks defines them; place: of the first."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    bits = flat.view(f"u{flat.itemsize}")
+    bits = as_compiled(flat.view(f"u{flat.itemsize}"))
     threads, taken = get_num_threads(), np.zeros(1, np.int64)
     if threads == 1 or len(bits) <= STEP or not _together():
         return int(_sum(bits, place, taken))

@@ -68,7 +68,9 @@ def _down(core, offsets, tails, lengths, above, slot, far, distances):
     for p in range(core, len(distances)):
         least, place = distances[p], slot[p]
         if place >= 0:
-            least[:] = above[place]
+            # With an assignment of one array to another Numba compiles the text of an error, for seconds.
+            for s in range(batch):
+                least[s] = above[place, s]
         else:
             least[:] = far
         for a in range(np.uint64(offsets[p]), np.uint64(offsets[p + 1])):

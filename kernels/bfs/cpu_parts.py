@@ -27,7 +27,8 @@ TRACED = 4096  # levels
 SAMPLED, LOOKED = 128, 64  # arcs whose rows say what a level needs; of a row at most so many are looked at
 
 # What a step does, and places of its counts behind the team's.
-PULL, EXPAND, RESTORE, CLEAR, MARK, LIST = range(6)
+# Numbers of NumPy: for each of Python's own Numba would compile what it is given to.
+PULL, EXPAND, RESTORE, CLEAR, MARK, LIST = np.arange(6)
 TICKET, DOES, LEVEL, SHARES, PIECE, LISTED, FOUND, LEAVING, INSPECTED, WIDTH = (
     team.WIDTH + place for place in (0, 16, 17, 18, 19, 32, 48, 49, 50, 64)
 )

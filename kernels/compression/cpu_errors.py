@@ -19,13 +19,13 @@ def compare(a: np.ndarray, found: np.ndarray, kept: int, bound: float, component
     """
     parts = -(-a.size // STEP)
     places, sums = np.zeros((parts, 2), np.int64), np.zeros((parts, 6))
+    bits = a.view(f"u{a.itemsize}"), found.view(f"u{a.itemsize}")
     if a.dtype.kind == "f":
-        about, unsigned = np.finfo(a.dtype), f"u{a.itemsize}"
-        bits = a.view(unsigned), found.view(unsigned)
+        about = np.finfo(a.dtype)
         exact = kept == about.nmant and not bound
         _compare_floats(a, found, *bits, kept, bound, exact, float(about.tiny), components, places, sums)
     else:
-        _compare_integers(a, found, places, sums)
+        _compare_integers(*bits, places, sums)
     return combine(places, sums)
 
 

@@ -125,7 +125,7 @@ def _reach_all(vertices, lengths, row, limit, lists, marks, counts, bound):
     counts[:] = 0
     begin(row, limit, counts, bound)
     for i in range(len(vertices)):
-        reach(vertices[i], row.dtype.type(lengths[i]), row, lists, marks, counts)
+        reach(np.int64(vertices[i]), row.dtype.type(lengths[i]), row, lists, marks, counts)
 
 
 class NearFar:

@@ -12,6 +12,9 @@ from saitan.sssp import unreachable
 from saitan.sssp.peeling import NONE
 from saitan.sssp.walks import Walks
 
+# Numbers of NumPy: for each of Python's own Numba would compile `_walk` anew.
+ON, BACK = np.int64(1), np.int64(-1)
+
 
 class OverWalks:
     """The walks between a core and all vertices. core: the graph that is searched."""
@@ -49,7 +52,7 @@ class OverWalks:
 
 @njit(cache=True)
 def _walk(x, lengths, at, vertices, to, count, step, distances):
-    """From the distance x over `count` slots from `to` on, by the lengths from `at` on; `step` is 1 or -1.
+    """From the distance x over `count` slots from `to` on, by the lengths from `at` on; `step` is ON or BACK.
 
     Distances fall to the sums. The walk ends where one is not larger than its sum: walks.cu says why. Returns the last
     sum, of no meaning where it has ended before, and the vertex whose sum does not fit, or NONE.
@@ -72,11 +75,11 @@ def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
     x, v = distances.dtype.type(0), source
     distances[source] = x
     while slot[v] != NONE:
-        at = slot[v]
+        at = np.int64(slot[v])
         first, count, is_chain, _ = paths[path[at]]
         end = first + count + is_chain
-        up, over = _walk(x, lengths[1], at, vertices, at - 1, at - first, -1, distances)
-        beyond, beyond_over = _walk(x, lengths[0], at + 1, vertices, at + 1, end - at, 1, distances)
+        up, over = _walk(x, lengths[1], at, vertices, at - 1, at - first, BACK, distances)
+        beyond, beyond_over = _walk(x, lengths[0], at + 1, vertices, at + 1, end - at, ON, distances)
         if over != NONE or beyond_over != NONE:
             too_long[0] = True
         if is_chain:
@@ -89,12 +92,13 @@ def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
 @njit(parallel=True, cache=True)
 def _descend(paths, vertices, lengths, distances, too_long):
     for i in prange(len(paths)):
-        first, count, end = paths[i, 0], paths[i, 1], paths[i, 0] + paths[i, 1] + 1
+        first, count = np.int64(paths[i, 0]), np.int64(paths[i, 1])
+        end = first + count + 1
         over = beyond_over = NONE
-        _, over = _walk(distances[vertices[first]], lengths[0], first + 1, vertices, first + 1, count, 1, distances)
+        _, over = _walk(distances[vertices[first]], lengths[0], first + 1, vertices, first + 1, count, ON, distances)
         if paths[i, 2]:
             x = distances[vertices[end]]
-            _, beyond_over = _walk(x, lengths[1], end, vertices, end - 1, count, -1, distances)
+            _, beyond_over = _walk(x, lengths[1], end, vertices, end - 1, count, BACK, distances)
         for v in (over, beyond_over):
             if v != NONE and np.isinf(distances[v]):
                 too_long[0] = True
