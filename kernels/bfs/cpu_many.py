@@ -104,24 +104,21 @@ def _commit(following, visited, frontier, old, level, levels, ends, sums, alive,
 
 
 @njit(parallel=True, cache=True)
-def _level(out, into, sets, alive, old, level, levels, ends, sums, degrees, up, tickets):
-    """One level; sets: frontier, visited, following, which is cleared. Returns arcs looked at, and that leave."""
+def _level(out, into, sets, alive, old, level, levels, ends, sums, degrees, up, tickets, counts, found):
+    """One level; sets: frontier, visited, following, which is cleared.
+
+    counts: int64 [2, threads], arcs looked at, and that leave; found: uint64 [threads, words], 0 before.
+    """
     frontier, visited, following = sets
-    threads = len(sums)
-    counts, found = np.zeros((2, threads), np.int64), np.zeros((threads, len(alive)), np.uint64)
-    for t in prange(threads):
+    for t in prange(len(sums)):
         if up:
             counts[0, t] = _pull(into[0], into[1], frontier, visited, following, alive, tickets[0])
         else:
             counts[0, t] = _expand(out[0], out[1], frontier, visited, following, tickets[0])
-    for t in prange(threads):
+    for t in prange(len(sums)):
         counts[1, t] = _commit(
             following, visited, frontier, old, level, levels, ends, sums[t], found[t], degrees, tickets[1]
         )
-    alive[:] = 0
-    for t in range(threads):
-        alive |= found[t]
-    return counts[0].sum(), counts[1].sum()
 
 
 class Many:
@@ -178,16 +175,20 @@ class Many:
         sums = np.zeros((get_num_threads(), 3, self.searches), np.int64)
         sums[0, 1, :count], sums[0, 2, :count] = 1, self._ends[starts]
         leaving, level, inspected = int(forward.degrees[np.unique(starts)].sum()), 0, 0
+        counts, found = np.zeros((2, len(sums)), np.int64), np.zeros((len(sums), len(alive)), np.uint64)
         while alive.any():
             level += 1
             if self.wanted and level > np.iinfo(self.levels.dtype).max:
                 wider = next(dtype for _, dtype in PLANES if level <= np.iinfo(dtype).max)
                 self.levels = self.levels.astype(wider)
-            looked, leaving = _level(
+            found.fill(0)
+            _level(
                 (forward.offsets, forward.targets), (backward.offsets, backward.targets),
                 (frontier, visited, following), alive, layout.old, level, self.levels, self._ends, sums,
-                forward.degrees, leaving * ALPHA > forward.m, np.zeros((2, 1), np.int64),
+                forward.degrees, leaving * ALPHA > forward.m, np.zeros((2, 1), np.int64), counts, found,
             )  # fmt: skip
+            looked, leaving = counts.sum(axis=1).tolist()
+            alive = np.bitwise_or.reduce(found)
             inspected += looked
             frontier, following = following, frontier
         self.sums = sums.sum(axis=0)

@@ -122,8 +122,10 @@ def _tables(a: np.ndarray, b: np.ndarray, infinite: np.generic, skip: bool = Tru
     if a.shape[1] % GROUP:
         groups_a[:, -1] = (1 << a.shape[1] % GROUP) - 1
     if skip:
-        _mark_rows(a, infinite, groups_a)
-        _mark_blocks(b, infinite, blocks_b)
+        # As bits, so that types of the same width share what is compiled.
+        bits = f"u{a.itemsize}"
+        _mark_rows(a.view(bits), infinite.view(bits), groups_a)
+        _mark_blocks(b.view(bits), infinite.view(bits), blocks_b)
     return groups_a, blocks_b
 
 

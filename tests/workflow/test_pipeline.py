@@ -321,9 +321,8 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     # It may be older than what was made of the one before.
     os.utime(mirror / "my own.gr", (1000, 1000))
     assert project.snakemake().returncode == 0
-    assert read_graph(project.folder / "results/graphs/mine").n == 3 and state(project).items().isdisjoint(
-        before.items()
-    )
+    assert read_graph(project.folder / "results/graphs/mine").n == 3
+    assert state(project).items().isdisjoint(before.items())
     # Once converted, the file itself need not be there, and nothing is measured again.
     project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees})
     done = project.snakemake()
