@@ -335,6 +335,11 @@ def check_parameters(
             raise ValueError(f"{name} {reason}")
         if data and known[name].data not in ("", data):
             raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
+    return with_defaults(given, known)
+
+
+def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
+    """All of `known` with the values given or their defaults."""
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 
 

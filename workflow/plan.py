@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from saitan.files import beside
-from saitan.problem import problem
+from saitan.problem import problem, with_defaults
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
@@ -177,13 +177,14 @@ class Plan(GraphFiles, CubinFiles):
         return self.config.experiments[self.kept_point(wildcards).experiment].keep_as
 
     def keep_code(self, wildcards: Any) -> str:
-        """A digest of the modules that make a kept answer and write it."""
+        """A digest of the modules that make a kept answer and write it, and of all its parameters."""
         point = self.kept_point(wildcards)
         package = problem(point.problem)
         form = getattr(package, "FORMS", {}).get(self.keep_as(wildcards))
         made_by = form.writes if form else getattr(package.VARIANTS[point.variant], point.backend)
         steps = ("saitan.workflow.keep", "saitan.workflow.answers", "saitan.workflow.instances")
-        return modules.digest(modules.closure([made_by.split(":")[0], *steps], "saitan.workflow", measured=True))
+        code = modules.digest(modules.closure([made_by.split(":")[0], *steps], "saitan.workflow", measured=True))
+        return digest([code, self.full_parameters(point)])
 
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {
@@ -194,6 +195,13 @@ class Plan(GraphFiles, CubinFiles):
             "parameters": dict(point.parameters),
             "instance": dict(point.instance),
         }
+
+    @staticmethod
+    def full_parameters(point: Point) -> list[dict[str, Any]]:
+        """All parameters of a point's instance and of its variant, with the defaults of those that are not given."""
+        package = problem(point.problem)
+        variant = package.VARIANTS[point.variant]
+        return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
 
     # Graphs and arrays
 
@@ -306,9 +314,11 @@ class Plan(GraphFiles, CubinFiles):
             }
         )
 
-    def query_code(self, name: str) -> str:
-        """A digest of the modules that make a problem's instances, queries and references."""
-        return modules.digest(modules.closure([f"saitan.{name}", "saitan.workflow.queries"], "saitan.workflow"))
+    def query_code(self, point: Point) -> str:
+        """A digest of the modules that make a point's instance, queries and reference, and of all its parameters."""
+        made_by = [f"saitan.{point.problem}", "saitan.workflow.queries"]
+        code = modules.digest(modules.closure(made_by, "saitan.workflow"))
+        return digest([code, self.full_parameters(point)[0]])
 
     # What is shown
 

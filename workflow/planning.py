@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saitan.problem import Variant, problem
+from saitan.problem import Variant, problem, with_defaults
 from saitan.workflow import machine, modules
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
@@ -180,7 +180,7 @@ def _unfit(
     plan: Plan, declared: Any, backend: str, source: str, instance: Mapping[str, Any], package: Any
 ) -> str | None:
     """Why a variant cannot answer, as far as the plan can know."""
-    full = {key: parameter.default for key, parameter in package.INSTANCE.items()} | dict(instance)
+    full = with_defaults(instance, package.INSTANCE)
     arch = plan.machine.arch if plan.config.architectures is None else None
     kind = "graph" if source in plan.entries else None if source == NO_GRAPH else "array"
     inputs = [name for name, taken in package.INPUTS.items() if taken.kind == kind]
@@ -214,7 +214,7 @@ def _identified(plan: Plan, point: Point) -> Point:
     measure = plan.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
     entry = plan.entries.get(point.graph) or plan.arrays.get(point.graph)
     parts = [
-        (point.problem, point.backend, point.graph, point.variant, point.parameters, point.instance, point.drawn),
+        (point.problem, point.backend, point.graph, point.variant, plan.full_parameters(point), point.drawn),
         (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
         entry.model_dump(exclude={"title", "models"}) if entry else None,
         (path, declared.cubins, declared.peer),

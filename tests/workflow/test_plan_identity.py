@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plans import BOTH, ENTRIES, EXPERIMENT, GPU, WITHOUT, changed, identities, plan
+from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, wildcards
 
 from saitan import problem
 from saitan.workflow import modules
@@ -54,15 +54,55 @@ def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants
 
 
 def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
-    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    plans = [plan(), plan(TROPICAL)]
+
+    def codes():
+        return [made.query_code(made.points[0]) for made in plans]
+
+    before = codes()
     edited("saitan.workflow.queries")
-    assert not set(codes) & {plan().query_code("sssp"), plan().query_code("tropical")}
-    codes = [plan().query_code("sssp"), plan().query_code("tropical")]
+    assert not set(before) & set(codes())
+    before = codes()
     edited("saitan.tropical.instances")
-    assert plan().query_code("sssp") == codes[0] and plan().query_code("tropical") != codes[1]
+    assert codes()[0] == before[0] and codes()[1] != before[1]
     # References are other people's solvers', which no measurement calls.
     edited("saitan.sssp.peers")
-    assert plan().query_code("sssp") != codes[0]
+    assert codes()[0] != before[0]
+
+
+def test_a_point_depends_on_the_defaults_of_its_variant(monkeypatch):
+    variants = problem.problem("sssp").VARIANTS
+    adaptive, wanted = variants["adaptive"], {"adaptive": {"threshold_up": [10]}, "conventional": {}}
+
+    def found():
+        made = plan(graphs=["grid"], variants=wanted, keep=["distances"])
+        files = {point.variant: f"{point.answers}/distances.parquet" for point in made.points}
+        return {
+            point.variant: (point.identity, made.keep_code(wildcards(files[point.variant]))) for point in made.points
+        }
+
+    before = found()
+    for name, touched in (("threshold_up", set()), ("threshold_down", {"adaptive"})):
+        other = {name: replace(adaptive.parameters[name], default=7.0)}
+        monkeypatch.setitem(variants, "adaptive", replace(adaptive, parameters={**adaptive.parameters, **other}))
+        for part in (0, 1):
+            assert {key for key in before if before[key][part] != found()[key][part]} == touched
+
+
+def test_a_point_and_its_queries_depend_on_the_defaults_of_the_instance(monkeypatch):
+    declared = problem.problem("tropical").INSTANCE
+
+    def found():
+        made = plan(TROPICAL)
+        return [(point.identity, made.query_code(point)) for point in made.points]
+
+    before = found()
+    monkeypatch.setitem(declared, "n", replace(declared["n"], default=7))
+    assert found() == before
+    monkeypatch.setitem(declared, "infinite", replace(declared["infinite"], default=0.5))
+    after = found()
+    assert len(before) == len(after) == 2
+    assert not {value for pair in before for value in pair} & {value for pair in after for value in pair}
 
 
 def test_peers_and_the_fast_modules_are_their_variants_alone(edited):

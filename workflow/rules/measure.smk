@@ -13,7 +13,7 @@ rule queries:
         settings=lambda wc: plan.query_settings(wc),
         data=lambda wc: plan.input_option(plan.query_point(wc)),
         # Another code of instances, queries or references is another answer.
-        code=lambda wc: plan.query_code(wc.problem),
+        code=lambda wc: plan.query_code(plan.query_point(wc)),
     shell:
         "python -m saitan.workflow.queries --settings {params.settings:q} {params.data}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
