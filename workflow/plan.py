@@ -20,6 +20,7 @@ from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.graphs.plan import NO_GRAPH, GraphFiles
 from saitan.workflow.machine import Machine
 from saitan.workflow.points import RESULTS, Point, digest
+from saitan.workflow.quantities import declarations
 
 VEGA = f"{RESULTS}/vega.js"
 INDEX = f"{RESULTS}/index.html"
@@ -333,9 +334,12 @@ class Plan(GraphFiles, CubinFiles):
 
     def identity_of(self, experiment: str) -> str:
         """A digest of what an experiment's table depends on, without data that the plan does not know."""
-        described = self.config.experiments[experiment].model_dump(exclude={"title", "text", "figure"})
+        described = self.config.experiments[experiment]
+        settings = described.model_dump(exclude={"title", "text", "figure"})
         made_of = [self.made_of(graph) for graph in self.graphs_of(experiment)]
-        return digest([described, made_of, [(p.name, p.identity) for p in self.points_of(experiment)]])
+        points = [(point.name, point.identity) for point in self.points_of(experiment)]
+        declared = declarations(described.problem, described.variants)
+        return digest([settings, made_of, points, declared])
 
     def files_of(self, experiment: str) -> list[str]:
         """The files of an experiment, samples and what is made of them: one that was removed is made again."""

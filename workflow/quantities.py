@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,15 @@ def headline_of(name: str | None) -> Headline:
     """What a problem's solvers are ranked by; the time where the problem is not known."""
     quantity = problem(name).HEADLINE if name in names() else "time"
     return Headline(quantity, metrics_of(name)[quantity])
+
+
+def declarations(name: str | None, variants: Iterable[str]) -> list[Any]:
+    """What tables and report show of a problem and its variants beside numbers."""
+    if name not in names():
+        return []
+    package = problem(name)
+    shown = [getattr(package, part, None) for part in ("TITLE", "INSTANCE", "METRICS", "TRACES", "HEADLINE")]
+    return [*shown, *(package.VARIANTS[variant] for variant in variants)]
 
 
 def combined(values: np.ndarray, over: str) -> float:

@@ -210,6 +210,33 @@ def test_a_table_depends_on_the_code_of_its_points(edited):
     assert plan().identity_of("tiny") != before
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "change"),
+    [
+        ("METRICS", "phases", {"unit": "s"}),
+        ("METRICS", "phases", {"over": "mean"}),
+        ("METRICS", "phases", {"better": "more"}),
+        ("TRACES", "updated", {"unit": "s"}),
+        ("VARIANTS", "conventional", {"summary": "other"}),
+    ],
+)
+def test_a_table_depends_on_what_its_problem_declares_of_numbers(monkeypatch, part, name, change):
+    before, points = plan().identity_of("tiny"), identities()
+    declared = getattr(problem.problem("sssp"), part)
+    assert replace(declared[name], **change) != declared[name]
+    monkeypatch.setitem(declared, name, replace(declared[name], **change))
+    assert plan().identity_of("tiny") != before and identities() == points
+
+
+def test_a_table_depends_on_what_solvers_are_ranked_by(monkeypatch):
+    before = plan().identity_of("tiny")
+    monkeypatch.setattr(problem.problem("sssp"), "HEADLINE", "phases")
+    assert plan().identity_of("tiny") != before
+    before = plan(TROPICAL).identity_of("tiny")
+    monkeypatch.setattr(problem.problem("sssp"), "HEADLINE", "time")
+    assert plan(TROPICAL).identity_of("tiny") == before
+
+
 def test_cores_are_part_of_a_cpu_point():
     two, one = ({p.backend: p.identity for p in plan(machine=replace(GPU, cores=n), **BOTH).points} for n in (2, 1))
     assert two["cpu"] != one["cpu"] and two["cuda"] == one["cuda"]
