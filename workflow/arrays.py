@@ -19,6 +19,7 @@ from pydantic import Field, PositiveInt, TypeAdapter
 
 from saitan.files import beside
 from saitan.workflow.graphs.streams import chunks
+from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
 from saitan.workflow.step import Failure, run_step
 
@@ -38,9 +39,22 @@ class Array(Source):
     format: Literal["raw", "npy"] = Field("raw", description="raw: little-endian numbers and nothing else.")
     synthetic: str | None = Field(None, description="What about the array is not real.")
 
+    def describes(self, path: str) -> bool:
+        """Whether a .npy file has this entry's type and shape."""
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return False
+        return array.dtype == self.dtype and (array.ndim == 1 if self.shape is None else array.shape == self.shape)
+
 
 ENTRY: TypeAdapter[Array] = TypeAdapter(Array)
 CATALOGUE: TypeAdapter[dict[str, Array]] = TypeAdapter(dict[Name, Array])
+
+
+def array_file(name: str) -> str:
+    """Where an array of the catalogue lies."""
+    return f"{RESULTS}/arrays/{name}.npy"
 
 
 def load_arrays(path: Path = CONFIG) -> dict[str, Array]:

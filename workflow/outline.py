@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from saitan.workflow.arrays import array_file
 from saitan.workflow.graphs.catalogue import Downloaded
 from saitan.workflow.plan import VEGA, Plan
 from saitan.workflow.points import RESULTS, Point
@@ -61,7 +62,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 name=graph,
                 title=plan.entries[graph].title,
                 folder=Path(plan.graph_folder(graph)),
-                synthetic=entry.synthetic if isinstance(entry := plan.entries[graph], Downloaded) else None,
+                synthetic=entry.synthetic if isinstance(entry := plan.entries[graph], Downloaded) else "generated",
             )
             for graph in plan.graphs
         ],
@@ -115,7 +116,7 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
         kind = "generate" if graph in plan.generated else "convert"
         yield step(f"{kind} {graph}", made, f"{kind}/{graph}")
     for array in plan.arrays_used:
-        file, made = plan.download_of_array(array), f"{RESULTS}/arrays/{array}.npy"
+        file, made = plan.download_of_array(array), array_file(array)
         name = Path(file).name
         yield step(f"fetch {name}", file, f"fetch/{name}", made)
         yield step(f"unpack {array}", made, f"array/{array}")
@@ -139,4 +140,5 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
         ):
             if output in files:
                 yield last(f"{rule} {name}", output, f"{plan.run}/logs/{rule}/{name}.log")
+    yield last("outline", f"{plan.run}/plan.json", f"{plan.run}/logs/outline.log")
     yield last("vega", VEGA, f"{RESULTS}/logs/vega.log")

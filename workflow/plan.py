@@ -13,7 +13,7 @@ from typing import Any
 from saitan.files import beside
 from saitan.problem import problem, with_defaults
 from saitan.workflow import modules
-from saitan.workflow.arrays import Array
+from saitan.workflow.arrays import Array, array_file
 from saitan.workflow.config_model import Config
 from saitan.workflow.cubin_files import CubinFiles
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
@@ -247,7 +247,7 @@ class Plan(GraphFiles, CubinFiles):
 
     def _array_file(self, point: Point) -> str:
         if point.graph in self.arrays:
-            return f"{RESULTS}/arrays/{point.graph}.npy"
+            return array_file(point.graph)
         experiment, _, output = point.graph.partition(".")
         return f"{self.kept_by(experiment, point.backend).answers}/{output}.parquet"
 
@@ -272,6 +272,11 @@ class Plan(GraphFiles, CubinFiles):
     def kept(self) -> list[str]:
         """Every answer that this run keeps."""
         return list(self._kept_by_file)
+
+    @property
+    def kept_as(self) -> dict[str, str]:
+        """Every answer that this run keeps -> how it is written."""
+        return {file: self.config.experiments[point.experiment].keep_as for file, point in self._kept_by_file.items()}
 
     def kept_point(self, wildcards: Any) -> Point:
         w = wildcards
@@ -334,12 +339,12 @@ class Plan(GraphFiles, CubinFiles):
 
     def identity_of(self, experiment: str) -> str:
         """A digest of what an experiment's table depends on, without data that the plan does not know."""
-        described = self.config.experiments[experiment]
+        described, graphs = self.config.experiments[experiment], self.graphs_of(experiment)
         settings = described.model_dump(exclude={"title", "text", "figure"})
-        made_of = [self.made_of(graph) for graph in self.graphs_of(experiment)]
+        entries = [(self.entries[graph].model_dump(exclude={"title"}), self.made_of(graph)) for graph in graphs]
         points = [(point.name, point.identity) for point in self.points_of(experiment)]
         declared = declarations(described.problem, described.variants)
-        return digest([settings, made_of, points, declared])
+        return digest([settings, entries, points, declared])
 
     def files_of(self, experiment: str) -> list[str]:
         """The files of an experiment, samples and what is made of them: one that was removed is made again."""

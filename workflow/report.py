@@ -26,7 +26,7 @@ from saitan.workflow.numbers import readable
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
-from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
+from saitan.workflow.report_outcome import NOT_REDRAWN, OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import (
     PlannedExperiment,
     PlannedGraph,
@@ -66,7 +66,7 @@ class Section:
 
 def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     """What the run found, for the console: the best of each experiment, what failed, what was left out."""
-    lines = [_summary(experiment) for experiment in plan.experiments]
+    lines = [_summary(experiment, experiment.name in found.stale) for experiment in plan.experiments]
     if busy := found.busy():
         lines.append(f"beware: {busy}")
     # What has a reason of its own is why the others did not run.
@@ -78,9 +78,11 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     return [*lines, found.counts]
 
 
-def _summary(experiment: PlannedExperiment) -> str:
+def _summary(experiment: PlannedExperiment, stale: bool) -> str:
     if not experiment.table.exists():
         return f"{experiment.name}: no table"
+    if stale:
+        return f"{experiment.name}: no table, {NOT_REDRAWN}"
     if not current(experiment.table, experiment.identity):
         return f"{experiment.name}: no table, {OUT_OF_DATE}"
     table = pd.read_parquet(experiment.table)
@@ -102,7 +104,7 @@ def page(
     found: what became of the plan's points; vega: the charts' script, made anew if there is no such file; quoted: other
     people's solvers that were not run; partial: no such failure, what is missing is named in the page.
     """
-    sections = [_section(experiment, found.lacking, partial, quoted) for experiment in plan.experiments]
+    sections = [_section(experiment, found, partial, quoted) for experiment in plan.experiments]
     measured = machines(point.samples for point, _ in found.measured)
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -136,12 +138,12 @@ def _read_or_make(vega: Path | None) -> str:
     return vega.read_text() if vega and vega.exists() else charts_script()
 
 
-def _section(experiment: PlannedExperiment, lacking: list[Lacking], partial: bool, quoted: Quoted | None) -> Section:
+def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted: Quoted | None) -> Section:
     missing = []
 
     def there(path: Path, what: str, made_for: Callable[[], str]) -> bool:
         """Whether a file is there and was made for this configuration."""
-        if path.exists() and made_for() == experiment.identity:
+        if path.exists() and experiment.name not in run.stale and made_for() == experiment.identity:
             return True
         why = "is out of date" if path.exists() else "is missing"
         if not partial:
@@ -176,7 +178,7 @@ def _section(experiment: PlannedExperiment, lacking: list[Lacking], partial: boo
         _hint(specification or ""),
         [best for best in found if best.contenders > 1],
         [] if table is None else _rankings(experiment, table, quoted),
-        [one for one in lacking if one.what.split("/", 1)[0] == experiment.name],
+        [one for one in run.lacking if one.what.split("/", 1)[0] == experiment.name],
         missing,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from saitan.workflow.report_plan import LeftOut, PlannedPoint, ReportPlan
+from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
 from saitan.workflow.samples import About, about
 from saitan.workflow.step import DONE, ERROR, Failure
 from saitan.workflow.step import STOPPED as STOPPED_MARK
@@ -23,6 +23,7 @@ EMPTY_LOG = (
 KILLED = "killed by signal 9; out of memory?"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
+NOT_REDRAWN = "out of date: its queries are to be drawn again, which failed"
 
 Fate = Literal["failed", "stopped", "not run", "out of date"]
 
@@ -44,13 +45,15 @@ class Outcome:
     """A run's points and other jobs by what became of them.
 
     lacking: other jobs first, since they are why points did not run; left_out: what the plan leaves out, and points
-    that turned out to be unavailable; points: how many the plan has without those.
+    that turned out to be unavailable; points: how many the plan has without those; stale: experiments of which a point
+    may have other queries than its samples.
     """
 
     points: int
     measured: list[tuple[PlannedPoint, About]] = field(default_factory=list)
     lacking: list[Lacking] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    stale: set[str] = field(default_factory=set)
 
     @property
     def counts(self) -> str:
@@ -100,13 +103,27 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             found.measured.append((point, told))
     without = {samples for samples, _ in points}
     for step in plan.steps:
+        if step.output.exists():
+            continue
+        what_became = lacking(step.what, step.log, stopped=stopped, since=since)
         served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
-        if not step.output.exists() and not served:
-            what_became = lacking(step.what, step.log, stopped=stopped, since=since)
-            if not step.last or what_became.fate == "failed":
-                found.lacking.append(what_became)
+        if served and _broke(step, what_became):
+            # What it serves was made of what it had made before, and may not be what it makes now.
+            outdated = [point for point in plan.points if point.samples in step.serves]
+            points += [(point.samples, Lacking(point.name, NOT_REDRAWN, "out of date")) for point in outdated]
+            found.measured = [(point, told) for point, told in found.measured if point not in outdated]
+            found.stale |= {point.experiment for point in outdated}
+            served = False
+        if not served and (not step.last or what_became.fate == "failed"):
+            found.lacking.append(what_became)
     found.lacking += [one for _, one in points]
     return found
+
+
+def _broke(step: PlannedStep, what_became: Lacking) -> bool:
+    """Whether a step began after all that it serves was made, and did not end well."""
+    made = max(file.stat().st_mtime for file in step.serves)
+    return what_became.fate in ("failed", "stopped") and step.log.exists() and step.log.stat().st_mtime > made
 
 
 def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:

@@ -43,8 +43,8 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     ]
     assert len(told.points) == 6 + 1 + 2 and len({point.log for point in told.points}) == 9
     assert told.graphs == [
-        PlannedGraph(name=name, title=ENTRIES[name].title, folder=Path(f"results/graphs/{name}"))
-        for name in ("grid", "ring", "road")
+        PlannedGraph(name=name, title=ENTRIES[name].title, folder=Path(f"results/graphs/{name}"), synthetic=made)
+        for name, made in (("grid", "generated"), ("ring", "generated"), ("road", None))
     ]
     assert told.answers == [Path("results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet")]
     assert told.resources == []
@@ -103,6 +103,7 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
                 ("product", "tabulate", "tables", "parquet"),
             )
         ),
+        ("outline", f"{run}/plan.json", f"{run}/logs/outline.log", [], True),
         ("vega", f"{results}/vega.js", f"{results}/logs/vega.log", [], True),
     ]
     assert all(asking(where) for where in drawn)

@@ -200,6 +200,11 @@ def test_titles_texts_and_charts_are_no_part_of_a_point():
     assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
     assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
     assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
+    # A graph's entry too, where no point has it in its own identity.
+    shown = plan(view="graphs", variants={}, graphs=["grid"])
+    before, shown.entries = shown.identity_of("tiny"), dict(shown.entries)
+    shown.entries["grid"] = ENTRIES["grid"].model_copy(update={"parameters": ENTRIES["grid"].parameters | {"width": 4}})
+    assert shown.identity_of("tiny") != before
     one, other = (plan(view=view, column="updated").identity_of("tiny") for view in ("phases", "phase_cdf"))
     assert one != other
 

@@ -10,6 +10,7 @@ from saitan.workflow.report_outcome import (
     EMPTY_LOG,
     KILLED,
     LOST,
+    NOT_REDRAWN,
     NOT_RUN,
     OUT_OF_DATE,
     STOPPED,
@@ -97,6 +98,28 @@ def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):
     plan["points"][0]["identity"] = "another"
     step["serves"] = [plan["points"][0]["samples"]]
     assert named() == ["queries"]
+
+
+@pytest.mark.parametrize(("end", "fate"), [("error: no memory", "failed"), ("stopped", "stopped")])
+def test_points_whose_queries_could_not_be_drawn_again_are_out_of_date(plan, tmp_path, end, fate):
+    point = plan["points"][0]
+    log = tmp_path / "queries.log"
+    log.write_text(f"began\n{end}\n")
+    plan["steps"] = [
+        {"what": "queries", "output": str(tmp_path / "gone"), "log": str(log), "serves": [point["samples"]]}
+    ]
+    made, began = ReportPlan.model_validate(plan), log.stat().st_mtime
+    # Of queries that broke before the points were measured they were drawn again since, and removed.
+    os.utime(point["samples"], (began + 1, began + 1))
+    assert outcome(made).stale == set() and "queries" not in [one.what for one in outcome(made).lacking]
+    before = len(outcome(made).measured)
+    os.utime(point["samples"], (began - 1, began - 1))
+    found = outcome(made)
+    assert found.stale == {"fig_a"} and len(found.measured) == before - 1
+    fates = {one.what: one.fate for one in found.lacking}
+    assert (fates["queries"], fates[point["name"]]) == (fate, "out of date")
+    assert f"fig_a: no table, {NOT_REDRAWN}" in lines_of(plan)
+    assert "the table is out of date" in text_of(shown(plan, partial=True))
 
 
 def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
