@@ -31,6 +31,7 @@ from saitan.errors import Invalid
 from saitan.files import beside
 from saitan.packed import pack, packs, unpack
 from saitan.problem import Form, problem
+from saitan.workflow.parquet_files import CHECKSUMS, opened
 from saitan.workflow.step import Failure
 
 _KEY = b"saitan"
@@ -130,7 +131,7 @@ def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
     """The file of an answer whose values lie elsewhere."""
     schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {_KEY: json.dumps(metadata)})
     with beside(path) as temporary:
-        pq.write_table(schema.empty_table(), temporary)
+        pq.write_table(schema.empty_table(), temporary, **CHECKSUMS)
 
 
 def write_form(
@@ -170,7 +171,7 @@ class _Output:
         self._schema = self._columns()
         # Statistics would hold every stream again.
         options = {"use_dictionary": False, "write_statistics": self.codec != "none"}
-        self._writer = pq.ParquetWriter(path, self._schema, compression=self.codec, **options)
+        self._writer = pq.ParquetWriter(path, self._schema, compression=self.codec, **options, **CHECKSUMS)
 
     def _columns(self) -> pa.Schema:
         number = pa.from_numpy_dtype(self._dtype)
@@ -216,10 +217,11 @@ class _Streams(_Output):
 
 def about_answer(path: Path) -> dict[str, Any]:
     """`shape`, `dtype` and what else was told about a kept answer. Raises Failure for a file that is none."""
+    with opened(path) as file:
+        stored = (file.metadata.metadata or {}).get(_KEY, b"")
     try:
-        metadata = pq.ParquetFile(path).metadata.metadata or {}
-        return json.loads(metadata[_KEY])
-    except (KeyError, pa.ArrowInvalid):
+        return json.loads(stored)
+    except ValueError:
         raise Failure(f"{path}: not a kept answer of saitan; remove it and run the same command again") from None
 
 
@@ -237,16 +239,17 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
     if step != 1:
         raise ValueError("rows must be neighbours: a slice of step 1")
     out = np.empty((max(0, stop - start), *shape[1:]), dtype)
-    file, low = pq.ParquetFile(path), 0
-    compressed = "stream" in file.schema_arrow.names
-    for group in range(file.num_row_groups):
-        rows = file.read_row_group(group, columns=["rows"])["rows"][0].as_py() if compressed else None
-        count = file.metadata.row_group(group).num_rows if rows is None else rows
-        first, last = max(low, start), min(low + count, stop)
-        if first < last:
-            column = file.read_row_group(group, columns=["stream" if compressed else "values"]).column(0)
-            out[first - start : last - start] = _values(path, column, (count, *shape[1:]))[first - low : last - low]
-        low += count
+    low = 0
+    with opened(path) as file:
+        compressed = "stream" in file.schema_arrow.names
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, columns=["rows"])["rows"][0].as_py() if compressed else None
+            count = file.metadata.row_group(group).num_rows if rows is None else rows
+            first, last = max(low, start), min(low + count, stop)
+            if first < last:
+                column = file.read_row_group(group, columns=["stream" if compressed else "values"]).column(0)
+                out[first - start : last - start] = _values(path, column, (count, *shape[1:]))[first - low : last - low]
+            low += count
     return out
 
 

@@ -23,6 +23,7 @@ from saitan.files import beside
 from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
 from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, shapes, tidy
+from saitan.workflow.parquet_files import read_rows
 from saitan.workflow.samples import described
 from saitan.workflow.step import run_step
 from saitan.workflow.vega import theme, vega_lite_version
@@ -208,7 +209,7 @@ def draw(arguments: argparse.Namespace) -> None:
 
     told = described(arguments.data)
     figure = Drawn.model_validate_json(arguments.figure).model_copy(update={"units": told["units"]})
-    table = pd.read_parquet(arguments.data)
+    table = read_rows(arguments.data).to_pandas()
     with beside(arguments.spec) as path:
         interactive = specification(figure, table, interactive=True)
         interactive["usermeta"] = {"saitan": {"identity": told["identity"]}, **interactive.get("usermeta", {})}

@@ -24,6 +24,7 @@ from saitan.problem import Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
+from saitan.workflow.parquet_files import CHECKSUMS
 from saitan.workflow.provenance import provenance
 from saitan.workflow.samples import METADATA
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
@@ -130,7 +131,7 @@ def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path)
     columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
     columns = {name: column for name, column in columns.items() if column is not None}
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(about)})
-    pq.write_table(table, path)
+    pq.write_table(table, path, **CHECKSUMS)
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

@@ -23,6 +23,7 @@ from saitan.workflow.bests import Best, bests
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
+from saitan.workflow.parquet_files import read_rows
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
@@ -85,7 +86,7 @@ def _summary(experiment: PlannedExperiment, stale: bool) -> str:
         return f"{experiment.name}: no table, {NOT_REDRAWN}"
     if not current(experiment.table, experiment.identity):
         return f"{experiment.name}: no table, {OUT_OF_DATE}"
-    table = pd.read_parquet(experiment.table)
+    table = read_rows(experiment.table).to_pandas()
     found = bests(table, experiment.problem, experiment.instance)
     if not found:
         compared = int(table["paper"].notna().sum())
@@ -153,7 +154,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
 
     table, csv, svg, specification = None, None, None, None
     if there(experiment.table, "the table", lambda: described(experiment.table)["identity"]):
-        table = pd.read_parquet(experiment.table)
+        table = read_rows(experiment.table).to_pandas()
         csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
     drawn = experiment.figure
     if drawn and there(drawn.spec, "the chart", lambda: identity_of(drawn.spec)):

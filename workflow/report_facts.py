@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from saitan.workflow.answers import about_answer, files_of
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.parquet_files import read_rows
 from saitan.workflow.step import Failure
 
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
@@ -118,8 +118,8 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
     """The machines that the sample files name, GPUs after CPUs."""
     found: dict[tuple, Machine] = {}
     for path in samples:
-        file = pq.ParquetFile(path)
-        rows = file.read(columns=["backend", "cores", "provenance"]).slice(0, 1).to_pylist()
+        table = read_rows(path, ["backend", "cores", "provenance"])
+        rows = table.slice(0, 1).to_pylist()
         if not rows:
             continue
         told = rows[0]["provenance"] | {"cores": rows[0]["cores"]}
@@ -129,7 +129,7 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
         if software not in machine.software:
             machine.software.append(software)
         machine.points += 1
-        machine.samples += file.metadata.num_rows
+        machine.samples += table.num_rows
         machine.first, machine.last = min(machine.first, when), max(machine.last, when)
     return sorted(found.values(), key=lambda machine: machine.backend != "cpu")
 

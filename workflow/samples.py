@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from saitan.workflow.parquet_files import opened
 from saitan.workflow.step import Failure
 
 if TYPE_CHECKING:
@@ -66,13 +66,12 @@ class Samples:
 
 def described(path: Path) -> dict[str, Any]:
     """The JSON in a Parquet file's metadata. Raises Failure for a file that cannot be read or has none."""
+    with opened(path) as file:
+        stored = (file.schema_arrow.metadata or {}).get(METADATA, b"")
     try:
-        stored = (pq.read_schema(path).metadata or {}).get(METADATA)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise Failure(f"{path}: cannot be read: {str(error).splitlines()[0]}; remove it and run again") from None
-    if stored is None:
-        raise Failure(f"{path}: was not written by this workflow; remove it and run again")
-    return json.loads(stored)
+        return json.loads(stored)
+    except ValueError:
+        raise Failure(f"{path}: was not written by this workflow; remove it and run again") from None
 
 
 def current(path: Path, identity: str) -> bool:
@@ -91,9 +90,9 @@ def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
     told = about(path)
     if told.unavailable is not None:
         return None
-    file = pq.ParquetFile(path)
-    wanted = [name for name in file.schema_arrow.names if traces or not name.startswith("phase_")]
-    table = file.read(columns=wanted)
+    with opened(path) as file:
+        wanted = [name for name in file.schema_arrow.names if traces or not name.startswith("phase_")]
+        table = file.read(columns=wanted)
     lists = [name for name in table.column_names if name.startswith("phase_")]
     return Samples(
         told,

@@ -17,6 +17,7 @@ from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.parquet_files import CHECKSUMS
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
@@ -54,7 +55,7 @@ def _write(table: pd.DataFrame, path: Path, described: dict[str, Any]) -> None:
     arrow = pa.Table.from_pandas(table.assign(**parameters), preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), METADATA: json.dumps(described).encode()}
     with beside(path) as written:
-        pq.write_table(arrow.replace_schema_metadata(metadata), written)
+        pq.write_table(arrow.replace_schema_metadata(metadata), written, **CHECKSUMS)
 
 
 def _alike(values: pd.Series) -> pd.Series:

@@ -69,16 +69,16 @@ class Progress(logging.Handler):
 def _found(name: str, plan: Plan) -> str:
     """The median time of a point, or why it has none."""
     import numpy as np
-    import pyarrow.parquet as pq
 
     from saitan.workflow.numbers import readable
+    from saitan.workflow.parquet_files import read_rows
     from saitan.workflow.samples import about
 
     path = Path(f"{plan.run}/samples/{name}.parquet")
     told = about(path)
     if told.unavailable is not None:
         return f"left out, {told.unavailable}"
-    median = float(np.median(pq.read_table(path, columns=["seconds"])["seconds"].to_numpy()))
+    median = float(np.median(read_rows(path, ["seconds"])["seconds"].to_numpy()))
     return readable(median, "s") + ("" if told.settled and not told.disturbed else " (not settled)")
 
 

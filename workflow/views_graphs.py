@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from saitan.problem import Metric
+from saitan.workflow.parquet_files import opened, read_rows
 from saitan.workflow.rows import MEASURED, cdf, joined, row_of
 
 
@@ -17,7 +17,7 @@ def graphs(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sizes and weights of graphs. Figure: graph, degree, share (the distribution of out-degrees)."""
     rows, series = [], []
     for folder in folders:
-        offsets = pq.read_table(folder / "vertices.parquet", columns=["offset"])["offset"].to_numpy()
+        offsets = read_rows(folder / "vertices.parquet", ["offset"])["offset"].to_numpy()
         degrees = pd.Series(np.diff(offsets))
         values = {
             "vertices": len(degrees),
@@ -41,10 +41,10 @@ def weights(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _weights(folder: Path) -> pd.Series:
-    edges = pq.ParquetFile(folder / "edges.parquet")
-    if "weight" not in edges.schema_arrow.names:
-        return pd.Series(np.empty(0))
-    return pd.Series(edges.read(columns=["weight"])["weight"].to_numpy())
+    with opened(folder / "edges.parquet") as edges:
+        if "weight" not in edges.schema_arrow.names:
+            return pd.Series(np.empty(0))
+        return pd.Series(edges.read(columns=["weight"])["weight"].to_numpy())
 
 
 def _weight_quantities(folder: Path) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from damaged import damage
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -98,22 +99,28 @@ def test_files_of_different_graphs_are_refused(tmp_path):
         read_graph(tmp_path / "5")
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1 not really", None])
-def test_foreign_files_are_refused(tmp_path, content):
-    if content is None:
-        pq.write_table(pa.table({"offset": [0]}), tmp_path / "vertices.parquet")
-    else:
-        (tmp_path / "vertices.parquet").write_bytes(content)
+def test_foreign_files_are_refused(tmp_path):
+    pq.write_table(pa.table({"offset": [0]}), tmp_path / "vertices.parquet")
     with pytest.raises(Failure, match=r"vertices.parquet: not a graph written by saitan: delete it and convert again"):
         read_graph(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["vertices", "edges"])
-def test_a_file_that_was_damaged_later_is_named(tmp_path, name):
+@pytest.mark.parametrize("content", [b"", b"PAR1 not really"])
+def test_a_file_that_was_damaged_later_is_named(tmp_path, name, content):
     write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
-    (tmp_path / f"{name}.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(Failure, match=rf"{name}.parquet: not a graph written by saitan: delete it and convert again"):
+    (tmp_path / f"{name}.parquet").write_bytes(content)
+    with pytest.raises(Failure, match=rf"{name}.parquet: cannot be read: .*; remove it and run again"):
         read_graph(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["vertices", "edges"])
+def test_a_damaged_byte_is_refused_and_not_read_as_another_graph(tmp_path, name):
+    write_graph(GENERATORS["grid"](width=30, height=30, weight_low=1, weight_high=9, seed=1), tmp_path)
+    damage(tmp_path / f"{name}.parquet")
+    for read in (read_graph, lambda folder: [*FileArcs(folder).arcs(0, 1)]):
+        with pytest.raises(Failure, match=rf"{name}\.parquet: cannot be read: .*integrity.*; remove it and run again"):
+            read(tmp_path)
 
 
 def test_a_full_disk_leaves_the_old_graph(tmp_path, monkeypatch):

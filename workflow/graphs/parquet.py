@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from saitan.arc_parts import BATCH, Arcs, tails_of
 from saitan.files import beside
 from saitan.graph import Graph, GraphError
+from saitan.workflow.parquet_files import CHECKSUMS, opened, reading
 from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
@@ -54,7 +54,13 @@ def write_graph(graph: Graph, folder: Path) -> None:
         table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(metadata)})
         with beside(folder / name) as path:
             pq.write_table(
-                table, path, compression="lz4", use_dictionary=False, write_statistics=False, row_group_size=_ROWS
+                table,
+                path,
+                compression="lz4",
+                use_dictionary=False,
+                write_statistics=False,
+                row_group_size=_ROWS,
+                **CHECKSUMS,
             )
 
 
@@ -62,7 +68,7 @@ def read_graph(folder: Path) -> Graph:
     """The graph of a folder. Raises Failure when the files are not a graph that write_graph wrote."""
     folder = Path(folder)
     metadata = read_metadata(folder)
-    with _opened(folder / VERTICES) as vertices, _opened(folder / EDGES) as edges:
+    with opened(folder / VERTICES) as vertices, opened(folder / EDGES) as edges:
         _check_together(folder, vertices, edges, metadata)
         names, paths = vertices.schema_arrow.names, (folder / VERTICES, folder / EDGES)
         coordinates = labels = None
@@ -88,10 +94,8 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     path = Path(folder) / VERTICES
     if not path.exists():
         raise Failure(f"{folder}: this folder holds no graph: there is no {VERTICES}, which saitan writes last")
-    try:
-        found = pq.read_schema(path).metadata
-    except pa.ArrowInvalid as error:
-        raise _unreadable(path) from error
+    with opened(path) as file:
+        found = file.schema_arrow.metadata
     try:
         told = json.loads(found[_KEY])
         if set(_COUNTS) <= told.keys():
@@ -99,15 +103,6 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(path) from error
     raise _unreadable(path)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    try:
-        with pq.ParquetFile(path) as file:
-            yield file
-    except pa.ArrowInvalid as error:
-        raise _unreadable(path) from error
 
 
 def _check_together(folder: Path, vertices: pq.ParquetFile, edges: pq.ParquetFile, metadata: dict[str, Any]) -> None:
@@ -133,7 +128,8 @@ def _column(path: Path, file: pq.ParquetFile, name: str, nulls: int = 0) -> np.n
     dtype = file.schema_arrow.field(name).type.to_pandas_dtype()
     whole = np.empty(0 if groups == 1 else file.metadata.num_rows, dtype)
     for group in range(groups):
-        column = file.read_row_group(group, columns=[name])[name]
+        with reading(path):
+            column = file.read_row_group(group, columns=[name])[name]
         values = _values(column)
         nulls -= column.null_count
         if groups == 1:
@@ -156,7 +152,8 @@ def _values(column: pa.ChunkedArray) -> np.ndarray:
 def _labels(path: Path, file: pq.ParquetFile) -> np.ndarray:
     if pa.types.is_integer(file.schema_arrow.field("label").type):
         return _column(path, file, "label", nulls=1)[:-1]
-    column = file.read(columns=["label"])["label"]
+    with reading(path):
+        column = file.read(columns=["label"])["label"]
     if column.null_count != 1:
         raise _unreadable(path)
     return np.array(column.to_pylist()[:-1], dtype=str)
@@ -175,9 +172,10 @@ class FileArcs:
 
     def arcs(self, part: int, parts: int) -> Iterator[Arcs]:
         first, last = self.n * part // parts, self.n * (part + 1) // parts
-        with _opened(self._folder / VERTICES) as vertices, _opened(self._folder / EDGES) as edges:
+        with opened(self._folder / VERTICES) as vertices, opened(self._folder / EDGES) as edges:
             _check_together(self._folder, vertices, edges, {"vertices": self.n, "arcs": self.m})
-            offsets = np.concatenate([values for _, values in _stretch(vertices, "offset", first, last + 1)])
+            with reading(self._folder / VERTICES):
+                offsets = np.concatenate([values for _, values in _stretch(vertices, "offset", first, last + 1)])
             for low, targets in _stretch(edges, "target", int(offsets[0]), int(offsets[-1])):
                 yield tails_of(offsets, low, low + len(targets)) + np.int32(first), targets
 
