@@ -207,10 +207,10 @@ class Plan(GraphFiles, CubinFiles):
     # Graphs and arrays
 
     def made_of(self, data: str) -> str | None:
-        """What the plan knows of a graph or array beside its entry: its generator's code, or its file's content."""
+        """What the plan knows of a graph or array beside its entry: a graph's code, and the content of its file."""
         if data not in self._made_of:
-            generated = isinstance(self.entries.get(data), Generated)
-            self._made_of[data] = self.generator_code(data) if generated else self.contents.get(data)
+            known = [self.graph_code(data) if data in self.entries else None, self.contents.get(data)]
+            self._made_of[data] = " ".join(filter(None, known)) or None
         return self._made_of[data]
 
     @cached_property

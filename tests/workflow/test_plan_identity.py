@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, wildcards
+from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, planned, wildcards
 
 from saitan import problem
 from saitan.workflow import modules
@@ -247,12 +247,34 @@ def test_cores_are_part_of_a_cpu_point():
     assert two["cpu"] != one["cpu"] and two["cuda"] == one["cuda"]
 
 
-def test_a_graph_is_generated_again_when_the_code_of_its_generator_changes(edited):
-    before = plan().generator_code("grid")
-    edited("saitan.generators.lattice")
-    assert plan().generator_code("grid") == before
-    edited("saitan.generators.draw")
-    assert plan().generator_code("grid") != before
+@pytest.mark.parametrize(
+    ("module", "touched"),
+    [
+        ("generators.draw", {"grid", "ring", "road"}),
+        ("graph", {"grid", "ring", "road"}),
+        ("workflow.graphs.convert", {"grid", "ring", "road"}),
+        ("workflow.graphs.arcs", {"grid", "ring", "road"}),
+        ("workflow.graphs.parquet", {"grid", "ring", "road"}),
+        ("workflow.graphs.generate", {"grid", "ring"}),
+        ("workflow.graphs.readers", {"road"}),
+        ("workflow.graphs.formats", {"road"}),
+        ("workflow.graphs.streams", {"road"}),
+        ("generators.regular", {"grid", "ring"}),
+        ("generators.lattice", set()),
+        ("workflow.step", set()),
+        ("files", set()),
+    ],
+)
+def test_a_graph_is_made_again_when_the_code_that_decides_it_changes(edited, module, touched):
+    def codes():
+        made = planned({"tiny": {**EXPERIMENT, "graphs": ["grid", "ring", "road"]}})
+        return {name: (made.graph_code(name), made.made_of(name)) for name in ("grid", "ring", "road")}
+
+    before = codes()
+    edited(f"saitan.{module}")
+    after = codes()
+    assert {name for name in before if not set(before[name]) & set(after[name])} == touched
+    assert changed(before, after) == touched
 
 
 def test_what_a_graph_is_made_of_is_part_of_the_identity():
@@ -276,6 +298,6 @@ def test_another_generator_is_another_identity(monkeypatch):
         return {point.identity for point in made.points}, plan(view="graphs", variants={}).identity_of("tiny")
 
     before = identities()
-    monkeypatch.setattr(Plan, "generator_code", lambda self, graph: "changed")
+    monkeypatch.setattr(Plan, "graph_code", lambda self, graph: "changed")
     after = identities()
     assert not before[0] & after[0] and before[1] != after[1]

@@ -20,6 +20,12 @@ from saitan.workflow.step import Failure
 # In the place of a graph's name where an experiment has none.
 NO_GRAPH = "no-graph"
 
+# The workflow's modules that decide what a graph's files hold; those of saitan that they import may.
+_FINISHING = tuple(f"saitan.workflow.graphs.{name}" for name in ("convert", "arcs", "parquet"))
+_CONVERTING = tuple(f"saitan.workflow.graphs.{name}" for name in ("readers", "formats", "streams"))
+_GENERATING = ("saitan.workflow.graphs.generate",)
+_ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
+
 
 class GraphFiles:
     """The catalogues' side of a plan.
@@ -115,10 +121,14 @@ class GraphFiles:
         shown = {"title": graph, "models": None}
         return self.entries[graph].model_copy(update=shown).model_dump_json()
 
-    def generator_code(self, graph: str) -> str:
-        """A digest of the modules that a generated graph comes from."""
-        module = GENERATORS[self.entries[graph].generator].path.split(":")[0]
-        return modules.digest(modules.closure([module]))
+    def graph_code(self, graph: str) -> str:
+        """A digest of the modules that decide what a graph's files hold."""
+        entry = self.entries[graph]
+        if isinstance(entry, Generated):
+            made_by = [GENERATORS[entry.generator].path.split(":")[0], *_GENERATING]
+        else:
+            made_by = _CONVERTING
+        return modules.digest({*modules.closure([*made_by, *_FINISHING], "saitan.workflow")} - _ASIDE)
 
 
 def _options(options: Mapping[str, str | None]) -> str:

@@ -35,6 +35,7 @@ rule convert:
     cache: True
     params:
         settings=lambda wc: plan.convert_settings(wc.graph),
+        code=lambda wc: plan.graph_code(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
         "python -m saitan.workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
@@ -51,7 +52,7 @@ rule generate:
     cache: True
     params:
         settings=lambda wc: plan.generate_settings(wc.graph),
-        code=lambda wc: plan.generator_code(wc.graph),
+        code=lambda wc: plan.graph_code(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
         "python -m saitan.workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
