@@ -154,10 +154,31 @@ def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], r
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a kept answer, its own first."""
+    """The files of a kept answer, its own first. Raises Failure where one of them is missing."""
     told = about_answer(path)
     values = [path.with_suffix(f".{told['written']}")] if "problem" in told else []
-    return [path, *values, *sorted(path.with_suffix(".slabs").glob("*.parquet"))]
+    values += [_slab(path, first) for first in told.get("slabs", [])]
+    for part in values:
+        if not part.exists():
+            raise _missing(part, path)
+    return [path, *values]
+
+
+def broken(path: Path) -> str | None:
+    """What is wrong with the files of a kept answer that is there."""
+    try:
+        files_of(path)
+    except Failure as failure:
+        return str(failure)
+    return None
+
+
+def _slab(path: Path, first: int) -> Path:
+    return path.with_suffix(".slabs") / f"{first}.parquet"
+
+
+def _missing(part: Path, path: Path) -> Failure:
+    return Failure(f"{part} is missing, a part of {path}: remove that and run the same command again")
 
 
 class _Output:
@@ -262,7 +283,7 @@ def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
         finally:
             held.close()
     except FileNotFoundError:
-        raise Failure(f"{file} is missing, a part of {path}: remove that and run the same command again") from None
+        raise _missing(file, path) from None
     except Invalid as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
 
@@ -275,9 +296,9 @@ def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     for low, high in zip(about["slabs"], [*about["slabs"][1:], about["shape"][0]], strict=True):
         first, last = max(low, start), min(high, stop)
         if first < last:
-            slab = path.with_name(f"{path.stem}.slabs") / f"{low}.parquet"
+            slab = _slab(path, low)
             if not slab.exists():
-                raise Failure(f"{slab} is missing, a part of {path}: remove that and run the same command again")
+                raise _missing(slab, path)
             out[first - start : last - start] = read_answer(slab, slice(first - low, last - low))
     return out
 

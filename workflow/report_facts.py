@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saitan.workflow.answers import about_answer, files_of
+from saitan.workflow.answers import about_answer, broken, files_of
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import read_rows
@@ -90,10 +90,10 @@ class Kept:
 
 
 def kept(answers: Iterable[Path], ceilings: Ceilings) -> list[Kept]:
-    """The kept answers that are there."""
+    """The kept answers that are there with all their files."""
     found = []
     for path in answers:
-        if path.exists() and "unavailable" not in (told := about_answer(path)):
+        if path.exists() and not broken(path) and "unavailable" not in (told := about_answer(path)):
             files = files_of(path)
             parts = [about_answer(file) for file in files if file.suffix == ".parquet"]
             seconds = [part["seconds"] for part in parts if "seconds" in part]

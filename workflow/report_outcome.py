@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from saitan.workflow.answers import broken
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
 from saitan.workflow.samples import About, about
 from saitan.workflow.step import DONE, ERROR, Failure
@@ -104,6 +105,8 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
     without = {samples for samples, _ in points}
     for step in plan.steps:
         if step.output.exists():
+            if step.output in plan.answers and (wrong := broken(step.output)):
+                found.lacking.append(Lacking(step.what, wrong))
             continue
         what_became = lacking(step.what, step.log, stopped=stopped, since=since)
         served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)

@@ -13,7 +13,7 @@ import sys
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from saitan.workflow.answers import about_answer
+from saitan.workflow.answers import about_answer, broken
 from saitan.workflow.arrays import array_file
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.plan import made_before
@@ -50,6 +50,8 @@ def date_back(plan: Plan) -> None:
         elif not plan.arrays[array].describes(array_file(array)):
             files.append(array_file(array))
     files += [file for file, form in plan.kept_as.items() if unrecorded(file) and not _in_form(file, form)]
+    # Snakemake knows one file of a kept answer, which may have several.
+    files += [file for file in plan.kept if Path(file).exists() and broken(Path(file))]
     if unrecorded(f"{plan.run}/plan.json"):
         files += [file for file, told in outline_files(plan).items() if unrecorded(file) and _text(file) != told]
     for file in files:

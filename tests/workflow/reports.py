@@ -2,6 +2,8 @@
 
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pyarrow.parquet as pq
 from samples import seconds, write_samples
 
 from saitan.graph import Graph
+from saitan.workflow.answers import write_form
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.report import ReportPlan, page, summary_lines
 from saitan.workflow.report_outcome import (
@@ -122,6 +125,14 @@ def run_plan(tmp_path):
             {"name": "gone", "title": "Not there", "folder": str(tmp_path / "gone")},
         ],
     }
+
+
+def write_coded(answer, **about):
+    """A kept answer in a form of its problem. Returns the path of that form's file, which is empty."""
+    held = SimpleNamespace(shape=(3,), dtype=np.dtype("float64"), close=lambda: None)
+    about["answer"] = {"problem": "apsp"}
+    write_form(answer.parent, answer.stem, "coded", SimpleNamespace(open=lambda path: held), about, Path.touch)
+    return answer.with_suffix(".coded")
 
 
 def shown(plan, *, partial=False, quoted=None, **how):

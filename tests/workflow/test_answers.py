@@ -16,7 +16,7 @@ from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, files_of, read_answer
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, broken, files_of, read_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept
@@ -167,10 +167,12 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
             assert part.dtype == np.uint32 and part.tolist() == array[low:high].tolist()
     with pytest.raises(ValueError, match="step 1"):
         read_answer(path, slice(0, 8, 2))
+    assert broken(path) is None
     (tmp_path / "d.slabs/3.parquet").unlink()
     assert read_answer(path, slice(0, 3)).tolist() == array[:3].tolist()
     with pytest.raises(Failure, match=r"3\.parquet is missing, a part of .*d\.parquet: remove that and run the same"):
         read_answer(path)
+    assert kept([path], Ceilings()) == [] and "3.parquet is missing" in broken(path)
 
 
 def test_slabs_of_another_answer_are_made_again(tmp_path):

@@ -1,7 +1,7 @@
 import os
 
 import pytest
-from reports import lines_of, shown, text_of
+from reports import lines_of, shown, text_of, write_coded
 from samples import seconds, write_samples
 
 from saitan.workflow.graphs.plan import NO_GRAPH
@@ -79,6 +79,17 @@ def test_every_job_without_a_result_counts_once(plan, tmp_path):
     del plan["steps"], plan["points"][2]
     assert outcome(ReportPlan.model_validate(plan)).counts == "2 points, 0 failed, 2 left out"
     assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
+
+
+def test_a_kept_answer_of_which_a_file_is_gone_is_a_failure_of_its_own(plan, tmp_path):
+    answer = tmp_path / "results/answers/distances.parquet"
+    coded = write_coded(answer)
+    plan["steps"] = [{"what": "keep distances", "output": str(answer), "log": "no.log"}]
+    plan["answers"] = [str(answer)]
+    assert "keep distances" not in text_of(shown(plan))
+    coded.unlink()
+    text = text_of(shown(plan))
+    assert f"{coded} is missing, a part of {answer}" in text and "keep distances" in text
 
 
 def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):

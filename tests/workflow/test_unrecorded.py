@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from plans import ENTRIES, WITHOUT, plan
+from reports import write_coded
 from samples import seconds, write_samples
 from snakemake.persistence.file import FilePersistence
 
@@ -152,6 +153,17 @@ def test_an_array_of_the_users_own_is_fetched_and_unpacked_again(own):
     own.contents["field"] = "abc"
     date_back(own)
     assert dated_back() == {"results/arrays/field.npy", "results/downloads/field.bin"}
+
+
+def test_an_answer_of_which_a_file_was_lost_is_kept_again(own):
+    [answer] = map(Path, own.kept)
+    coded = write_coded(answer, keep_as="compressed")
+    recorded(str(answer))
+    date_back(own)
+    assert not dated_back()
+    coded.unlink()
+    date_back(own)
+    assert dated_back() == {str(answer)}
 
 
 def test_an_answer_in_another_form_is_kept_again(own):
