@@ -48,8 +48,13 @@ class Others:
         busy -= getattr(system, "guest", 0.0) + getattr(system, "guest_nice", 0.0)
         return time.perf_counter(), busy, self._ranks.on_this_host(own.user + own.system)
 
-    def load(self) -> float | None:
-        """Cores that others kept busy since the last answer; None, which is no answer, where the time was too short."""
+    def load(self, wait: bool = False) -> float | None:
+        """Cores that others kept busy since the last answer; None, which is no answer, where the time was too short.
+
+        With `wait` there is an answer: a time that is too short is first waited out.
+        """
+        if wait:
+            time.sleep(max(0.0, LEAST_WATCHED - (time.perf_counter() - self._start[0])))
         now = self._now()
         wall, busy, own = (after - before for after, before in zip(now, self._start, strict=True))
         if wall < LEAST_WATCHED:
@@ -131,10 +136,13 @@ class Watch:
         if self._clock:
             self._clock.look()
 
-    def verdict(self) -> Disturbance | bool:
-        """What disturbed the rounds since the last verdict; True where nothing did, False where it is too early."""
+    def verdict(self, last: bool = False) -> Disturbance | bool:
+        """What disturbed the rounds since the last verdict; True where nothing did, False where it is too early.
+
+        The last one is never too early: the cores are watched for some tenths of a second more where need be.
+        """
         if self._others:
-            load = self._others.load()
+            load = self._others.load(wait=last)
             if load is None:
                 return False
             if load > OTHER_LOAD:

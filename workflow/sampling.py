@@ -148,14 +148,15 @@ def sample(
                 row |= {f"phase_{name}": values.tolist() for name, values in solver.count(query).items()}
             deadline += time.perf_counter() - begin
         open_rows += range(first, len(sampled.rows))
-        if verdict := watch.verdict():
+        medians.append(statistics.median(row["seconds"] for row in rows))
+        last = ranks.agree(finished(medians, settings) or time.perf_counter() > deadline)
+        if verdict := watch.verdict(last):
             for place in open_rows if isinstance(verdict, Disturbance) else ():
                 row = sampled.rows[place]
                 kinds.setdefault(place, []).append(verdict.kind)
                 row["disturbed"] = "; ".join(filter(None, [row["disturbed"], verdict.detail]))
             open_rows = []
-        medians.append(statistics.median(row["seconds"] for row in rows))
-        if ranks.agree(finished(medians, settings) or time.perf_counter() > deadline):
+        if last:
             break
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)

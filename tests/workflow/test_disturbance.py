@@ -20,13 +20,34 @@ def test_others_are_what_this_process_did_not_use(monkeypatch):
     assert others.load() == 0.0, "never less than none"
 
 
+def test_the_last_answer_waits_until_the_time_says_something(monkeypatch):
+    clock, slept = [10.0], []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        clock[0] += seconds
+
+    monkeypatch.setattr(disturbance.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(disturbance.time, "sleep", sleep)
+    # Others keep both cores busy.
+    monkeypatch.setattr(Others, "_now", lambda self: (clock[0], 2 * clock[0], 0.0))
+    others = Others(Ranks())
+    clock[0] += 0.125
+    assert others.load() is None and not slept
+    assert others.load(wait=True) == 2.0 and slept == [0.125]
+    clock[0] += 9
+    assert others.load(wait=True) == 2.0 and slept == [0.125, 0], "long enough is not prolonged"
+
+
 def test_the_watch_of_the_cores(monkeypatch):
     loads = iter([None, disturbance.OTHER_LOAD, 0.81])
-    monkeypatch.setattr(Others, "load", lambda self: next(loads))
+    waited = []
+    monkeypatch.setattr(Others, "load", lambda self, wait: waited.append(wait) or next(loads))
     watch = Watch("cpu", Ranks())
     watch.answered()
     assert watch.verdict() is False and watch.verdict() is True
-    assert watch.verdict() == Disturbance("other work on the machine", "other work took 0.8 cores")
+    said = Disturbance("other work on the machine", "other work took 0.8 cores")
+    assert watch.verdict(last=True) == said and waited == [False, False, True]
 
 
 def test_the_watch_of_the_clock(monkeypatch):

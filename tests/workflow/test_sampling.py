@@ -219,7 +219,7 @@ class Watching:
     """Gives the verdicts it is told to, one a round."""
 
     def __init__(self, *verdicts):
-        self.verdicts, self.answers = iter(verdicts), 0
+        self.verdicts, self.answers, self.last = iter(verdicts), 0, []
 
     def __call__(self, backend, ranks):
         self.backend = backend
@@ -228,7 +228,8 @@ class Watching:
     def answered(self):
         self.answers += 1
 
-    def verdict(self):
+    def verdict(self, last):
+        self.last.append(last)
         return next(self.verdicts)
 
 
@@ -240,6 +241,7 @@ def test_a_busy_round_marks_its_samples_and_the_point_where_it_decides(monkeypat
         monkeypatch.setattr(sampling, "Watch", watching := Watching(*verdicts))
         made = sampled(Scripted(seconds), min_rounds=5, backend="cpu")
         assert watching.backend == "cpu" and watching.answers == len(made.rows)
+        assert watching.last == [False] * 4 + [True], "no round stays without a verdict"
         return made.disturbed, [bool(row["disturbed"]) for row in made.rows[::2]]
 
     steady = [[1, 1]] * 5
@@ -251,7 +253,7 @@ def test_a_busy_round_marks_its_samples_and_the_point_where_it_decides(monkeypat
     assert found([BUSY, BUSY, True, BUSY, True], steady) == ([BUSY.kind], [True, True, False, True, False])
     # A verdict that comes late is of all rounds since the last.
     assert found([True, False, False, BUSY, True], steady)[1] == [False, True, True, True, False]
-    assert found([False] * 5, steady) == ([], [False] * 5)
+    assert found([False] * 4 + [BUSY], steady) == ([BUSY.kind], [True] * 5)
 
 
 def test_samples_decide_by_the_median_and_the_mean():
