@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -68,8 +72,8 @@ def write_reference(reference: Reference | None, path: Path) -> None:
 
 
 def read_reference(path: Path) -> Reference | None:
-    """What write_reference wrote."""
-    with np.load(path, allow_pickle=False) as stored:
+    """What write_reference wrote. Raises Failure for a damaged file."""
+    with _whole(path), np.load(path, allow_pickle=False) as stored:
         if "by" not in stored:
             return None
         arrays = {key.removeprefix("array "): stored[key] for key in stored if key.startswith("array ")}
@@ -77,4 +81,18 @@ def read_reference(path: Path) -> Reference | None:
 
 
 def read_queries(path: Path) -> list[Any]:
-    return json.loads(path.read_text())
+    """What `workflow.queries` wrote. Raises Failure for a damaged file."""
+    with _whole(path):
+        match json.loads(path.read_text()):
+            case [_, *_] as queries:
+                return queries
+            case _:
+                raise ValueError("no list of queries")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, EOFError, NotImplementedError, BadZipFile, struct.error) as error:
+        raise Failure(f"{path}: cannot be read: {error}; remove it and run again") from None

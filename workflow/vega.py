@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from saitan.files import beside
-from saitan.workflow.step import run_step
+from saitan.workflow.step import Failure, run_step
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 # Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.
@@ -62,8 +62,14 @@ def vega_lite_version() -> str:
 
 
 def identity_of(spec: Path) -> str | None:
-    """The identity of the configuration that a chart was drawn for; None where it bears none."""
-    return json.loads(spec.read_text()).get("usermeta", {}).get("saitan", {}).get("identity")
+    """The identity of the configuration that a chart was drawn for; None where it bears none.
+
+    Raises Failure for a damaged file.
+    """
+    try:
+        return json.loads(spec.read_text()).get("usermeta", {}).get("saitan", {}).get("identity")
+    except (ValueError, AttributeError) as error:
+        raise Failure(f"{spec}: cannot be read: {error}; remove it and run again") from None
 
 
 @cache

@@ -89,6 +89,13 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     assert not any("url" in data for data in of_kind(drawn, "data"))
 
 
+@pytest.mark.parametrize("content", ['{"usermeta"', "\0\0", "[]"])
+def test_a_damaged_chart_is_one_line(tmp_path, content):
+    (tmp_path / "e.json").write_text(content)
+    with pytest.raises(Failure, match=r"e\.json: cannot be read: .*; remove it and run again"):
+        identity_of(tmp_path / "e.json")
+
+
 def test_what_is_printed_does_not_answer_the_pointer(tmp_path, monkeypatch):
     vl_convert = pytest.importorskip("vl_convert")
     taken = []

@@ -18,13 +18,13 @@ import pytest
 
 from saitan.blocks import Block
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid, Unavailable, names, problem
+from saitan.problem import Invalid, Reference, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
 from saitan.workflow.answers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.instances import read_array
+from saitan.workflow.instances import read_array, read_queries, read_reference, write_reference
 from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
@@ -457,6 +457,33 @@ def test_a_measured_point_costs_little_beside_the_time_it_measures(inputs, tmp_p
 
     overhead()
     assert min(overhead(), overhead()) < 2.5
+
+
+def cut(content):
+    return content[: len(content) // 2]
+
+
+def flip(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0x55]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("damaged", [cut, flip, lambda content: bytes(len(content)), lambda _: b""])
+def test_damaged_queries_and_references_are_one_line(tmp_path, damaged):
+    queries, reference = tmp_path / "a.queries.json", tmp_path / "a.reference.npz"
+    queries.write_text("[[1, 2], [3, 4]]")
+    write_reference(Reference("dijkstra", {"distances": np.arange(1000)}), reference)
+    for path, read in ((queries, read_queries), (reference, read_reference)):
+        path.write_bytes(damaged(path.read_bytes()))
+        with pytest.raises(Failure, match=rf"{path.name}: cannot be read: .*; remove it and run again"):
+            read(path)
+
+
+@pytest.mark.parametrize("content", ["[]", "7"])
+def test_queries_are_a_list_that_is_not_empty(tmp_path, content):
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(Failure, match=r"a\.json: cannot be read: no list of queries; remove it and run again"):
+        read_queries(tmp_path / "a.json")
 
 
 def test_an_array_is_read_from_a_file_or_a_kept_answer(tmp_path):
