@@ -22,7 +22,7 @@ from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Sc
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
 
-# Columns of a view's chart, beside the parameters and, where the problem says so, its metrics or traces.
+# Columns of a view's chart, beside the parameters and the problem's metrics, its traces or the `column` that is described.
 _KEYS = ("backend", "graph", "variant", "cores", "source")
 COLUMNS = {
     "graphs": ("graph", "degree", "share", "source"),
@@ -199,7 +199,7 @@ def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
         known += [] if package is None else list(package.METRICS)
     elif experiment.traced:
         traces = getattr(package, "TRACES", {})
-        known += traces
+        known += [experiment.column] if experiment.view == "phase_cdf" else traces
         numbers = [name for name in ("seconds", *traces) if name not in _words(experiment, package)]
         if (column := experiment.column) not in numbers:
             words = f"{column} holds words, not numbers (there are: {', '.join(numbers)})"

@@ -46,6 +46,12 @@ def loaded(experiment=EXPERIMENT, **changes):
     return load({"experiments": {"tiny": {**copy.deepcopy(experiment), **changes}}}, GRAPHS).experiments["tiny"]
 
 
+@pytest.mark.parametrize("column", ["seconds", "updated"])
+def test_a_distribution_is_drawn_of_its_own_column(column):
+    figure = {"mark": "step", "x": column, "y": "share", "color": "graph"}
+    assert loaded(view="phase_cdf", column=column, figure=figure).figure.x == column
+
+
 @pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
 def test_every_run_is_right_and_names_its_schema(run):
     assert run.read_text().splitlines()[0] == "# yaml-language-server: $schema=../workflow/schemas/config.schema.json"
@@ -208,6 +214,10 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         (
             {"figure": {"mark": "bar", "x": "vertices", "y": "seconds", "x_log": True}},
             ".figure.x_log: bars stand side by side",
+        ),
+        (
+            {"view": "phase_cdf", "column": "updated", "figure": {"mark": "step", "x": "listed", "y": "share"}},
+            ".figure.x: unknown column 'listed' (there are: backend, graph, variant, cores, source, share, threshold_up, updated)",
         ),
         ({"figure": {"mark": "bar", "x": "grap", "y": "seconds"}}, ".figure.x: unknown column 'grap'; did you mean"),
         ({"figure": {"mark": "bar", "x": "graph", "y": ["seconds", "b"]}}, ".figure.y: unknown column 'b'"),
