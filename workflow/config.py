@@ -22,7 +22,7 @@ from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Sc
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
 
-# Columns of a view's chart, beside the parameters and the problem's metrics, its traces or the `column` that is described.
+# Columns of a view's chart, beside the parameters and the problem's metrics, its traces or the described `column`.
 _KEYS = ("backend", "graph", "variant", "cores", "source")
 COLUMNS = {
     "graphs": ("graph", "degree", "share", "source"),

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 
-from saitan.workflow.bests import bests, doubt, doubtful, in_order, index_of, parameters_of, plain
+from saitan.workflow.bests import bests, compared_by, doubt, doubtful, in_order, index_of, parameters_of, plain
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
-from saitan.workflow.quantities import headline_of, is_timed, metrics_of
+from saitan.workflow.quantities import is_timed, metrics_of
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
 # More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
@@ -133,7 +133,7 @@ def _paired(table: pd.DataFrame, problem: str | None) -> dict[str, str]:
     """Quantity -> the speed-up that is shown beside it."""
     there = list(dict.fromkeys(table["quantity"]))
     pairs = {}
-    for start, quantity in ((SPEED_UP, headline_of(problem).quantity), (OF_MEANS, "mean time")):
+    for start, quantity in ((SPEED_UP, compared_by(table, problem).quantity), (OF_MEANS, "mean time")):
         found = [name for name in there if name.startswith(start)]
         if found and quantity in there:
             pairs[quantity] = found[0]
@@ -204,7 +204,7 @@ class _Maker:
             "" if paper is None else text(paper),
             "" if ratio is None else f"{ratio:.3g}",
             doubt(row),
-            index in self.best and quantity == _starred(self.table, self.problem),
+            index in self.best and quantity == compared_by(self.table, self.problem).quantity,
         )
 
 
@@ -212,12 +212,6 @@ def _spread(quantity: str, unit: str, problem: str | None) -> bool:
     """Whether quartiles are shown: of medians and harmonic means that a clock enters, where they tell the noise."""
     metric = metrics_of(problem).get(quantity)
     return is_timed(unit) and (metric is None or metric.over in ("median", "harmonic"))
-
-
-def _starred(table: pd.DataFrame, problem: str | None) -> str:
-    """The quantity that bears the star."""
-    headline = headline_of(problem).quantity
-    return headline if (table["quantity"] == headline).any() else "time"
 
 
 def times(factor: float | None) -> str:
@@ -264,7 +258,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         of = "sample" if most == 1 else "samples"
         quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
-    headline = headline_of(problem)
+    headline = compared_by(table, problem)
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
@@ -275,7 +269,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         yield f"{way} over {base}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
-        yield f"★ best {where} by {_words(_starred(table, problem))}."
+        yield f"★ best {where} by {_words(headline.quantity)}."
     if doubtful(table).any():
         reasons = dict.fromkeys(part for text in table["disturbed"] for part in text.split("; ") if part)
         said = ["the median had not settled when sampling ended"] * bool((~table["settled"].astype(bool)).any())

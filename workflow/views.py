@@ -20,10 +20,11 @@ import pandas as pd
 
 from saitan.problem import Metric
 from saitan.workflow import views_rivals
+from saitan.workflow.bests import compared_by
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.quantities import BUILT_IN, SHARE, headline_of, is_timed, metrics_of, traces_of
+from saitan.workflow.quantities import BUILT_IN, SHARE, Headline, headline_of, is_timed, metrics_of, traces_of
 from saitan.workflow.rows import KEYS, MEASURED, cdf, joined, row_of, thinned
 from saitan.workflow.samples import Samples, read_samples
 from saitan.workflow.step import Failure
@@ -46,7 +47,7 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     with _q1 and _q3, and the graph's vertices and arcs.
     """
     rows, marks, measured = [], [], []
-    metrics, headline = metrics_of(experiment.problem), headline_of(experiment.problem).quantity
+    metrics = metrics_of(experiment.problem)
     sizes = {}
     for folder in inputs.graphs:
         metadata = read_metadata(folder)
@@ -63,9 +64,11 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
         measured.append((point, quantities))
         marks.append(point | sizes.get(point["graph"], {}) | _mark(quantities) | _state(noted))
     if experiment.baseline:
+        headline = compared_by(_frame(experiment, rows), experiment.problem)
         rows += _speedups(experiment, measured, headline, f"speed-up over {experiment.baseline}")
         if "mean time" in experiment.quantities:
-            rows += _speedups(experiment, measured, "mean time", f"speed-up of means over {experiment.baseline}")
+            means = Headline("mean time", metrics["mean time"])
+            rows += _speedups(experiment, measured, means, f"speed-up of means over {experiment.baseline}")
     return _frame(experiment, rows), pd.DataFrame(marks)
 
 
@@ -106,13 +109,13 @@ def _shares(samples: Samples, ceilings: Ceilings, noted: dict[str, Any]) -> list
 
 
 def _speedups(
-    experiment: Experiment, measured: list[tuple[dict, dict]], quantity: str, name: str
+    experiment: Experiment, measured: list[tuple[dict, dict]], compared: Headline, name: str
 ) -> list[dict[str, Any]]:
-    """How many times as good a quantity is as the baseline's with the same backend, graph, cores and instance.
+    """How many times as good what is compared is as the baseline's with the same backend, graph, cores and instance.
 
     A baseline with several points counts at its best. A speed-up is settled where both points are.
     """
-    compared = headline_of(experiment.problem) if quantity != "mean time" else headline_of(None)
+    quantity = compared.quantity
     shared = ["backend", "graph", "cores", *experiment.instance]
     bases: dict[tuple, dict[str, Any]] = {}
     for point, quantities in measured:

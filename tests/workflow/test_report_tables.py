@@ -75,6 +75,10 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert keys_and(laid_out, "factor") == [("map", "cpu", "", "2×")] and len(laid_out.groups) == 1
     assert "speed-ups over conventional, of medians of time;" in " ".join(laid_out.notes)
+    # The problem is ranked by a rate that is not among the quantities: its star goes by the time too.
+    laid_out = layout(pd.DataFrame(rows), "tropical", [])
+    assert keys_and(laid_out, "factor") == [("map", "cpu", "", "2×")]
+    assert "speed-ups over conventional, of medians of time;" in " ".join(laid_out.notes)
     means = [point(name) | quantity("mean time", "s", value) for name, value in (("conventional", 4.0), ("fast", 1.0))]
     means.append(point("fast") | quantity("speed-up of means over conventional", "", 4.0))
     notes = layout(pd.DataFrame([*rows, *means]), "sssp", []).notes
