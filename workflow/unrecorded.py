@@ -57,6 +57,8 @@ def date_back(plan: Plan) -> None:
     for file in files:
         with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
             os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
+            # With a record, newer data of the same checksum is none to Snakemake.
+            _record(file).unlink(missing_ok=True)
 
 
 def unrecorded(file: str) -> bool:
