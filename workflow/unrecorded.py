@@ -98,4 +98,4 @@ def _of_another_file(plan: Plan, graph: str) -> bool:
 
 
 def _text(file: str) -> str:
-    return Path(file).read_text(errors="replace")
+    return Path(file).read_text(encoding="utf-8", errors="replace")

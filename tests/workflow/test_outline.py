@@ -1,9 +1,17 @@
 """What the steps after measuring are told of a plan, whole."""
 
+import errno
+import os
+import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
 
+from saitan import workflow
 from saitan.workflow.outline import outline, outline_files, table_plan
 from saitan.workflow.report_plan import LeftOut, PlannedFigure, PlannedGraph, PlannedPoint, ReportPlan, TablePlan
 
@@ -149,3 +157,32 @@ def test_the_files_of_a_run_hold_its_outline_and_its_tables():
     assert ReportPlan.model_validate_json(files["results/run/plan.json"]) == outline(plan)
     for name in EXPERIMENTS:
         assert TablePlan.model_validate_json(files[f"results/run/plan/{name}.json"]) == table_plan(plan, name)
+
+
+SCRIPT = Path(workflow.__file__).with_name("write_plan.py")
+
+
+def test_outlines_are_utf_8_whatever_the_locale(tmp_path):
+    file = tmp_path / "plan.json"
+    code = f"""
+import runpy
+from types import SimpleNamespace as Named
+told = Named(params=Named(files={{{str(file)!r}: "\\xe9"}}), output=[{str(file)!r}], log=[{str(tmp_path / "log")!r}])
+runpy.run_path({str(SCRIPT)!r}, {{"snakemake": told}})
+"""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | plain)
+    assert file.read_bytes() == "é".encode() and (tmp_path / "log").read_text() == "began\ndone\n"
+
+
+def test_no_room_for_an_outline_is_one_line(tmp_path, monkeypatch, capsys):
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr("saitan.files.beside", full)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    told = SimpleNamespace(params=SimpleNamespace(files={}), output=["results/plan.json"], log=[tmp_path / "log"])
+    with pytest.raises(SystemExit, match="1"):
+        runpy.run_path(str(SCRIPT), {"snakemake": told})
+    line = "error: the disk is full (results/plan.json): free some space and run the same command again"
+    assert capsys.readouterr().err == f"{line}\n" and (tmp_path / "log").read_text() == f"began\n{line}\n"
