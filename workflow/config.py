@@ -88,9 +88,9 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
         return f"{key}: unknown key{_suggest(where[-1], _known_keys(schema, where[:-1]))}"
-    shown = (
-        "" if first["type"] in ("missing", "value_error") else f", not {json.dumps(first['input'], default=str)[:60]}"
-    )
+    # What is no JSON is shown as a whole file.
+    silent = first["type"] in ("missing", "value_error", "json_invalid")
+    shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
     place = f"{key}: " if key else ""
     return f"{place}{message[0].lower()}{message[1:]}{shown}"
 

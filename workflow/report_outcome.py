@@ -18,7 +18,7 @@ NOT_RUN = "did not run: a step before it failed, or the run was stopped"
 STOPPED = "stopped before it ran"
 STOPPED_WITHIN = "stopped while it ran"
 EMPTY_LOG = (
-    "left an empty log: the disk is full, or it was refused or ended where it was submitted;"
+    "left an empty log: it was stopped as it started, the disk is full, or it was refused where it was submitted;"
     " Snakemake's lines above say more"
 )
 KILLED = "killed by signal 9; out of memory?"

@@ -24,7 +24,7 @@ from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 
 # The last line of a step's log says how it ended; one that only began is of a process that was killed. An empty log is
-# of a job that its executor could not start, or of one that found the disk full.
+# of a job that its executor could not start, that was stopped as it started, or that found the disk full.
 BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 
 

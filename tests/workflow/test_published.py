@@ -283,6 +283,9 @@ def test_a_plan_of_a_table_that_is_off_is_one_line(tmp_path):
     (tmp_path / "plan.json").write_text('{"experiment": "e"}')
     with pytest.raises(Failure, match=r"plan\.json: settings: field required"):
         read_plan(tmp_path / "plan.json")
+    (tmp_path / "plan.json").write_text('{"experiment": "e')
+    with pytest.raises(Failure, match=r"plan\.json: invalid JSON: EOF [^']* column 17; remove it and run again$"):
+        read_plan(tmp_path / "plan.json")
 
 
 def test_columns_of_a_table_are_of_one_kind(tmp_path, monkeypatch):

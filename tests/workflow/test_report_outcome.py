@@ -45,10 +45,10 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
     log.write_text("began\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
-    # As Snakemake leaves it where Slurm refused the job, and a step that found the disk full.
+    # As Snakemake leaves it where Slurm refused the job, and a step that found the disk full or was stopped at once.
     log.write_text("")
     assert lacking("a", log) == Lacking("a", EMPTY_LOG, "failed")
-    assert "disk is full" in EMPTY_LOG
+    assert "disk is full" in EMPTY_LOG and "it was stopped" in EMPTY_LOG
     log.write_text("half\ndone\n")
     assert lacking("a", log).reason == LOST
     assert (lacking("a", log, stopped=True).reason, lacking("a", log, stopped=True).fate) == (STOPPED_WITHIN, "stopped")
