@@ -134,7 +134,7 @@ GENERATORS: dict[str, Generator] = {
         Generator(
             "kronecker",
             "saitan.generators.kronecker:kronecker",
-            lambda scale, edge_factor=16, **_: _of_degree(1 << min(scale, 64), 2 * edge_factor),
+            lambda scale, edge_factor=16, **_: _of_degree(1 << max(0, min(scale, 64)), 2 * edge_factor),
             {"scale": int},
             {"edge_factor": int, **_WEIGHTS},
             arc=12,

@@ -112,6 +112,7 @@ def test_wrong_parameters_are_named(parameters, message):
         ("rmat", {"a": True}, "generator rmat: a must be a number, not True"),
         ("rmat", {"a": 0.0}, "generator rmat: a, b, c must be shares"),
         ("kronecker", {"scale": 31}, "generator kronecker: scale must be 1 to 30, not 31"),
+        ("kronecker", {"scale": -1}, "generator kronecker: scale must be 1 to 30, not -1"),
     ],
 )
 def test_values_out_of_range_are_named(name, changes, message):
