@@ -15,6 +15,8 @@ import numpy as np
 
 MAX_VERTICES = 2**31 - 1
 MAX_WEIGHT = 2**32 - 1
+# The largest float64 that float32 rounds to a finite number: what lies half a step above float32's largest is infinite.
+MAX_REAL = np.nextafter((2 - 2.0**-24) * 2.0**127, 0)
 _BLOCK = 1 << 20
 # Bytes that rows take while arcs are sorted into them, a vertex and an arc (with a weight); below the least that is
 # forecast no process runs out of memory.
@@ -172,8 +174,7 @@ def vertex_labels(values: Any, n: int) -> np.ndarray:
 
 def _check_reals(array: np.ndarray) -> None:
     _refuse(array, lambda w: ~((w >= 0) & (w < np.inf)), "a finite number of at least 0 is right")
-    largest = np.finfo(np.float32).max
-    _refuse(array, lambda w: w > largest, f"float32 holds at most {largest:.8g}")
+    _refuse(array, lambda w: w > MAX_REAL, f"float32 holds at most {np.finfo(np.float32).max:.8g}")
 
 
 def _float32(array: np.ndarray) -> np.ndarray:

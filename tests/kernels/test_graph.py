@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from saitan import components, csr
 from saitan.generators import GENERATORS
 from saitan.graph import MAX_VERTICES, Graph, GraphError
-from saitan.graph_input import vertex_count
+from saitan.graph_input import rounded_weights, vertex_count
 
 TOP = 2**32 - 1
 
@@ -248,6 +248,7 @@ LAST = 2**20  # the first entry of the second block that is checked
         ((OFFSETS, TARGETS, [np.inf, 1]), "arc 0: the weight is inf: a finite number of at least 0 is right"),
         ((OFFSETS, TARGETS, np.float32([1, np.inf])), "arc 1: the weight is inf: a finite number of at least 0"),
         ((OFFSETS, TARGETS, [-1e-9, 1.0]), "arc 0: the weight is -1e-09: a finite number of at least 0 is right"),
+        ((OFFSETS, TARGETS, [1, 3.4028235677973366e38]), "arc 1: the weight is 3.4028235677973366e+38: float32 holds"),
         ((OFFSETS, TARGETS, [1, 3.5e38]), "arc 1: the weight is 3.5e+38: float32 holds at most 3.4028235e+38"),
         ((OFFSETS, TARGETS, [1, 2**24 + 1.0]), "arc 1: the weight is 16777217.0: float32 does not hold it exactly"),
         ((OFFSETS, TARGETS, [1e-50, 1]), "arc 0: the weight is 1e-50: float32 does not hold it exactly"),
@@ -326,6 +327,9 @@ def test_the_extreme_values_are_right():
     assert graph.weights.tolist() == [TOP, 0]
     largest = float(np.finfo(np.float32).max)
     assert Graph.from_arcs(2, [1, 1], [1, 0], [largest, 0.0]).weights.tolist() == [largest, 0]
+    # Where weights are rounded: as NumPy prints it, and the largest that does not become infinite.
+    weights, inexact = rounded_weights(np.array([float(str(np.finfo(np.float32).max)), 3.4028235677973362e38]))
+    assert weights.tolist() == [largest, largest] and inexact["count"] == 2
     assert (Graph([0], []).n, Graph.from_arcs(0, [], []).m) == (0, 0)
 
 

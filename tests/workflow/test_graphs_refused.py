@@ -150,8 +150,8 @@ BAD = {
     ),
     "entry just beyond float32": (
         "matrix-market",
-        MATRIX.format("real", "general", 3.4028234663852886e38, 3.402823466385289e38),
-        "line 5: the weight 3.402823466385289e+38 is too large: float32 holds at most 3.4028235e+38",
+        MATRIX.format("real", "general", 3.4028235677973362e38, 3.4028235677973366e38),
+        "line 5: the weight 3.4028235677973366e+38 is too large: float32 holds at most 3.4028235e+38",
     ),
     "entry beyond uint32": (
         "matrix-market",

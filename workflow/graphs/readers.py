@@ -17,7 +17,7 @@ import pyarrow.compute
 import pyarrow.csv
 
 from saitan.graph import Graph
-from saitan.graph_input import joined_inexact, rounding
+from saitan.graph_input import MAX_REAL, joined_inexact, rounding
 from saitan.workflow.graphs.arcs import renumbered
 from saitan.workflow.graphs.formats import FORMATS, Header, Layout, check_size, coordinates_header, lines_of, quoted
 from saitan.workflow.graphs.streams import Blocks
@@ -25,7 +25,6 @@ from saitan.workflow.step import Failure, progress
 
 _MICRODEGREE = 1e-6
 _UINT32_MAX = 2**32 - 1
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _BLOCK = 1 << 20
 # Vertex numbers reach so many times further than there are arcs: a table of all numbers would be larger than a sort.
@@ -198,7 +197,7 @@ def _fast(layout: Layout, block: bytes) -> list[np.ndarray] | None:
             return None
         if kind == "degree" and not np.isfinite(column).all():
             return None
-        if kind == "weight" and column.dtype == np.float64 and not (column.min() >= 0 and column.max() <= _FLOAT32_MAX):
+        if kind == "weight" and column.dtype == np.float64 and not (column.min() >= 0 and column.max() <= MAX_REAL):
             return None
     return columns
 
@@ -303,6 +302,6 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
         return f"the weight {word.decode()} is negative: at least 0 is right"
     if isinstance(value, int) and value > _UINT32_MAX:
         return f"the weight {word.decode()} is too large: uint32 holds at most {_UINT32_MAX}"
-    if value > _FLOAT32_MAX:
-        return f"the weight {word.decode()} is too large: float32 holds at most {_FLOAT32_MAX:.8g}"
+    if value > MAX_REAL:
+        return f"the weight {word.decode()} is too large: float32 holds at most {np.finfo(np.float32).max:.8g}"
     return value
