@@ -21,11 +21,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 # What one test compiled, all others load, also in processes that they start. That of former code goes.
-if "NUMBA_CACHE_DIR" not in os.environ:
-    compiled = numba_cache(ROOT / ".pytest_cache/numba")
+named = os.environ.get("NUMBA_CACHE_DIR")
+compiled = numba_cache(Path(named or ROOT / ".pytest_cache/numba"))
+if not named:
     for former in {*compiled.parent.glob("*")} - {compiled}:
         shutil.rmtree(former, ignore_errors=True)
-    os.environ["NUMBA_CACHE_DIR"] = str(compiled)
+os.environ["NUMBA_CACHE_DIR"] = str(compiled)
 save_one_at_a_time()
 
 # The first example of a test compiles Numba code, which takes seconds.

@@ -27,6 +27,9 @@ from saitan.problem import Invalid, Unavailable
 # of a job that its executor could not start, that was stopped as it started, or that found the disk full.
 BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 
+# How the names of folders of compiled code begin.
+_COMPILED = "saitan-"
+
 
 class Failure(Exception):
     """Something the user can mend: the message is one line naming the file, line or key, and what would be right."""
@@ -101,16 +104,20 @@ def _settle_numba(cores: int | None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "100000")
     if cores:
         os.environ["NUMBA_NUM_THREADS"] = str(cores)
-    if "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = str(numba_cache(Path("results/numba").resolve()))
+    os.environ["NUMBA_CACHE_DIR"] = str(numba_cache(Path(os.environ.get("NUMBA_CACHE_DIR") or "results/numba")))
 
 
 def numba_cache(base: Path) -> Path:
-    """The folder of `base` for the package as it is: Numba's own keys miss changes in imported functions."""
+    """The folder of `base` for the package as it is: Numba's own keys miss changes in imported functions.
+
+    One of its kind is taken as it is: it is that of the process which started this one.
+    """
+    if base.name.startswith(_COMPILED):
+        return base
     digest = hashlib.sha256()
     for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):
         digest.update(source.read_bytes())
-    return base / digest.hexdigest()[:16]
+    return base.resolve() / f"{_COMPILED}{digest.hexdigest()[:16]}"
 
 
 class _Absent(importlib.abc.MetaPathFinder):

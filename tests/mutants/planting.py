@@ -50,7 +50,7 @@ class Copy:
     """The working tree in a folder, with a package saitan and compiled code of its own. One a process."""
 
     def __init__(self, folder: Path) -> None:
-        self.tree, self.compiled = folder / "tree", folder / "compiled"
+        self.tree, self.compiled = folder / "tree", folder / "saitan-compiled"
         if not self.tree.exists():
             copied(self.tree)
         site = str(self.tree / "site")

@@ -177,15 +177,17 @@ def test_numba_gets_its_threads_and_a_cache_that_changes_with_the_code(tmp_path,
     seen = []
     run_step(lambda _: seen.append((os.environ["NUMBA_NUM_THREADS"], os.environ["NUMBA_CACHE_DIR"])), parser)
     ((threads, cache),) = seen
-    assert threads == "2" and re.fullmatch(rf"{re.escape(str(tmp_path))}/results/numba/[0-9a-f]{{16}}", cache)
+    assert threads == "2" and re.fullmatch(rf"{re.escape(str(tmp_path))}/results/numba/saitan-[0-9a-f]{{16}}", cache)
 
 
-def test_a_cache_that_is_named_is_taken(monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+def test_a_step_loads_what_the_tests_compiled(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["step"])
-    seen = []
-    run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
-    assert seen == ["elsewhere"]
+    compiled, seen = Path(os.environ["NUMBA_CACHE_DIR"]), []
+    # In the folder that was named to both, and within a test.
+    for named in (compiled.parent, compiled):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(named))
+        run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
+    assert seen == [str(compiled)] * 2
 
 
 @pytest.mark.parametrize(
@@ -205,30 +207,31 @@ def test_a_rank_has_its_share_of_the_cores_of_its_host(monkeypatch, ranks, each,
     assert seen == [(cores, str(cores))]
 
 
-def cache_of(monkeypatch, folder):
+def cache_of(monkeypatch, folder, named):
     """The cache that a step would take whose code is that of a folder."""
     monkeypatch.setattr(saitan, "__path__", [str(folder)])
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", named)
     monkeypatch.setattr(sys, "argv", ["step"])
     seen = []
     run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
     return seen[0]
 
 
-def test_another_code_is_another_cache(tmp_path, monkeypatch):
+@pytest.mark.parametrize("named", ["", "elsewhere"])
+def test_another_code_is_another_cache(tmp_path, monkeypatch, named):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     code = tmp_path / "code"
     code.mkdir()
     (code / "a.py").write_text("x = 1\n")
-    before = cache_of(monkeypatch, code)
-    assert cache_of(monkeypatch, code) == before
+    before = cache_of(monkeypatch, code, named)
+    assert Path(before).parent == tmp_path / (named or "results/numba")
+    assert cache_of(monkeypatch, code, named) == before
     (code / "a.py").write_text("x = 2\n")
-    after = cache_of(monkeypatch, code)
+    after = cache_of(monkeypatch, code, named)
     assert after != before
     (code / "problem").mkdir()
     (code / "problem/b.py").write_text("x = 1\n")
-    assert cache_of(monkeypatch, code) not in (before, after)
+    assert cache_of(monkeypatch, code, named) not in (before, after)
 
 
 def test_two_signatures_saved_at_once_by_two_processes_keep_a_file_each(tmp_path, monkeypatch):
