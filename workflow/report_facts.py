@@ -115,10 +115,13 @@ def kept(answers: Iterable[Path], ceilings: Ceilings) -> list[Kept]:
 
 
 def machines(samples: Iterable[Path]) -> list[Machine]:
-    """The machines that the sample files name, GPUs after CPUs."""
+    """The machines that the sample files name, GPUs after CPUs; of those that can be read."""
     found: dict[tuple, Machine] = {}
     for path in samples:
-        table = read_rows(path, ["backend", "cores", "provenance"])
+        try:
+            table = read_rows(path, ["backend", "cores", "provenance"])
+        except Failure:  # of which the table says what is wrong
+            continue
         rows = table.slice(0, 1).to_pylist()
         if not rows:
             continue

@@ -4,8 +4,8 @@
                       [n + 1] where vertices have names of their own (the last of these is null)
     edges.parquet     target int32 [m]; weight uint32 or float32 [m] where there are weights
 
-Both are lz4-compressed and carry the same JSON under the schema's metadata key "saitan": Graph.metadata with the
-counts `vertices` and `arcs` and the type `weight` ("uint32", "float32" or null).
+Both are lz4-compressed, have a checksum for each page, and carry the same JSON under the schema's metadata key
+"saitan": Graph.metadata with the counts `vertices` and `arcs` and the type `weight` ("uint32", "float32" or null).
 """
 
 from __future__ import annotations
