@@ -207,9 +207,10 @@ class Plan(GraphFiles, CubinFiles):
     # Graphs and arrays
 
     def made_of(self, data: str) -> str | None:
-        """What the plan knows of a graph or array beside its entry: a graph's code, and the content of its file."""
+        """What the plan knows of a graph or array beside its entry: the code that makes it, its file's content."""
         if data not in self._made_of:
-            known = [self.graph_code(data) if data in self.entries else None, self.contents.get(data)]
+            code = self.graph_code(data) if data in self.entries else self.array_code() if data in self.arrays else None
+            known = [code, self.contents.get(data)]
             self._made_of[data] = " ".join(filter(None, known)) or None
         return self._made_of[data]
 

@@ -7,6 +7,7 @@ from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, id
 
 from saitan import problem
 from saitan.workflow import modules
+from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
 from saitan.workflow.plan import Plan
 from saitan.workflow.planning import make
@@ -275,6 +276,21 @@ def test_a_graph_is_made_again_when_the_code_that_decides_it_changes(edited, mod
     after = codes()
     assert {name for name in before if not set(before[name]) & set(after[name])} == touched
     assert changed(before, after) == touched
+
+
+@pytest.mark.parametrize(("module", "again"), [("arrays", True), ("graphs.streams", True), ("graphs.readers", False)])
+def test_an_array_is_unpacked_again_when_the_code_that_decides_it_changes(edited, module, again):
+    arrays = {"field": Array(title="F", file="field.f32", dtype="float32", shape=[4])}
+    tiny = {"title": "T", "problem": "compression", "arrays": ["field"], "variants": {"fast": {"keep_bits": 8}}}
+
+    def found():
+        config = load({"name": "run", "experiments": {"tiny": tiny}}, ENTRIES, arrays)
+        made = make(config, WITHOUT, ENTRIES, arrays)
+        return [made.array_code(), *(point.identity for point in made.points)]
+
+    before = found()
+    edited(f"saitan.workflow.{module}")
+    assert [old != new for old, new in zip(before, found(), strict=True)] == [again, again]
 
 
 def test_what_a_graph_is_made_of_is_part_of_the_identity():

@@ -20,10 +20,12 @@ from saitan.workflow.step import Failure
 # In the place of a graph's name where an experiment has none.
 NO_GRAPH = "no-graph"
 
-# The workflow's modules that decide what a graph's files hold; those of saitan that they import may.
+# The workflow's modules that decide what the files of graphs and arrays hold; those of saitan that they import may,
+# but for those set aside.
 _FINISHING = tuple(f"saitan.workflow.graphs.{name}" for name in ("convert", "arcs", "parquet"))
 _CONVERTING = tuple(f"saitan.workflow.graphs.{name}" for name in ("readers", "formats", "streams"))
 _GENERATING = ("saitan.workflow.graphs.generate",)
+_UNPACKING = ("saitan.workflow.arrays", "saitan.workflow.graphs.streams")
 _ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
 
 
@@ -128,7 +130,16 @@ class GraphFiles:
             made_by = [GENERATORS[entry.generator].path.split(":")[0], *_GENERATING]
         else:
             made_by = _CONVERTING
-        return modules.digest({*modules.closure([*made_by, *_FINISHING], "saitan.workflow")} - _ASIDE)
+        return _code([*made_by, *_FINISHING])
+
+    @staticmethod
+    def array_code() -> str:
+        """The same of an array's file."""
+        return _code(_UNPACKING)
+
+
+def _code(made_by: Iterable[str]) -> str:
+    return modules.digest({*modules.closure(made_by, "saitan.workflow")} - _ASIDE)
 
 
 def _options(options: Mapping[str, str | None]) -> str:

@@ -73,5 +73,6 @@ rule array:
         entry=lambda wc: plan.arrays[wc.array]
         .model_copy(update={"title": wc.array})
         .model_dump_json(),
+        code=plan.array_code(),
     shell:
         "python -m saitan.workflow.arrays --entry {params.entry:q} --input {input:q} --output {output:q} --log {log:q}"
