@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,9 +85,12 @@ def _summary(experiment: PlannedExperiment, stale: bool) -> str:
         return f"{experiment.name}: no table"
     if stale:
         return f"{experiment.name}: no table, {NOT_REDRAWN}"
-    if not current(experiment.table, experiment.identity):
-        return f"{experiment.name}: no table, {OUT_OF_DATE}"
-    table = read_rows(experiment.table).to_pandas()
+    try:
+        if not current(experiment.table, experiment.identity):
+            return f"{experiment.name}: no table, {OUT_OF_DATE}"
+        table = read_rows(experiment.table).to_pandas()
+    except Failure as failure:
+        return f"{experiment.name}: no table, {failure}"
     found = bests(table, experiment.problem, experiment.instance)
     if not found:
         compared = int(table["paper"].notna().sum())
@@ -152,16 +156,28 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         missing.append(f"{what} {why} ({path})")
         return False
 
+    @contextmanager
+    def whole() -> Iterator[None]:
+        """Within it, a damaged file is as good as missing."""
+        try:
+            yield
+        except Failure as failure:
+            if not partial:
+                raise
+            missing.append(str(failure))
+
     table, csv, svg, specification = None, None, None, None
-    if there(experiment.table, "the table", lambda: described(experiment.table)["identity"]):
-        table = read_rows(experiment.table).to_pandas()
-        csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
+    with whole():
+        if there(experiment.table, "the table", lambda: described(experiment.table)["identity"]):
+            table = read_rows(experiment.table).to_pandas()
+            csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
     drawn = experiment.figure
-    if drawn and there(drawn.spec, "the chart", lambda: identity_of(drawn.spec)):
-        # Inside a <script>, a "<" of the data could begin a tag that ends it.
-        specification = drawn.spec.read_text().replace("<", "\\u003c")
-        if there(drawn.svg, "the figure", lambda: experiment.identity):
-            svg = base64.b64encode(drawn.svg.read_bytes()).decode()
+    with whole():
+        if drawn and there(drawn.spec, "the chart", lambda: identity_of(drawn.spec)):
+            # Inside a <script>, a "<" of the data could begin a tag that ends it.
+            specification = drawn.spec.read_text().replace("<", "\\u003c")
+            if there(drawn.svg, "the figure", lambda: experiment.identity):
+                svg = base64.b64encode(drawn.svg.read_bytes()).decode()
     known = problem(experiment.problem) if experiment.problem in names() else None
     found = [] if table is None else bests(table, experiment.problem, experiment.instance)
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"

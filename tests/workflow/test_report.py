@@ -220,6 +220,19 @@ def test_tables_and_charts_of_another_configuration_are_not_shown(plan, tmp_path
     assert (">SVG<" in html) == (which == "table")
 
 
+@pytest.mark.parametrize("file", ["a.parquet", "a.json"])
+def test_a_damaged_table_or_chart_does_not_take_a_partial_report_with_it(plan, tmp_path, file):
+    whole = (tmp_path / file).read_bytes()
+    (tmp_path / file).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Failure, match=rf"{file}: .* remove it and run again"):
+        shown(plan)
+    html = shown(plan, partial=True)
+    assert "remove it and run again" in text_of(html)
+    assert ("87.10" in text_of(html)) == (file != "a.parquet")
+    line = lines_of(plan)[0]
+    assert line.startswith("fig_a: no table, ") == (file == "a.parquet") == ("remove it" in line)
+
+
 def test_a_run_that_was_stopped_after_its_last_point_is_incomplete(plan, tmp_path):
     plan.update(points=[], steps=[])
     assert "Incomplete." not in text_of(shown(plan, partial=True))
