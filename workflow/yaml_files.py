@@ -73,7 +73,8 @@ def read_yaml(path: Path) -> Any:
         line = content.count(b"\n", 0, error.start) + 1
         raise Failure(f"{path}: line {line}: the byte 0x{content[error.start]:02x} is not UTF-8") from None
     try:
-        if not _may_nest_deeply(text):
+        # LibYAML takes tabs that Snakemake does not.
+        if not _may_nest_deeply(text) and "\t" not in text:
             with contextlib.suppress(yaml.YAMLError):
                 return yaml.load(text, Loader=_FastLoader)
         return yaml.load(text, Loader=_Loader)

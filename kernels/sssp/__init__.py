@@ -200,7 +200,7 @@ def path(predecessors: np.ndarray, target: int) -> np.ndarray:
     if predecessors.ndim != 1 or predecessors.dtype.kind not in "iu":
         raise ValueError(f"predecessors are whole numbers [n], not {predecessors.dtype} {predecessors.shape}")
     route = [checked_vertex("target", target, len(predecessors))]
-    while (before := int(predecessors[route[-1]])) >= 0:
+    while (before := int(predecessors[route[-1]])) != -1:
         checked_vertex("predecessor", before, len(predecessors))
         route.append(before)
         if len(route) > len(predecessors):

@@ -182,6 +182,9 @@ def test_path():
     assert sssp.path(result.predecessors, 0).tolist() == [0]
     with pytest.raises(ValueError, match="cycle"):
         sssp.path(np.array([1, 0]), 0)
+    for none in (-5, np.iinfo(np.int32).min, 3):
+        with pytest.raises(ValueError, match="predecessor"):
+            sssp.path(np.array([-1, none, 1], np.int32), 2)
 
 
 def test_sources_reach_most_of_the_graph_and_are_the_same_every_time():

@@ -14,6 +14,7 @@ from saitan.workflow.yaml_files import check_run, read_yaml, worded
         (b"yes: a\ntrue: b\n", "line 2: the key 'true' is there twice"),
         (b"a: [1\nb", "line 2: expected ',' or ']', but got '<stream end>'"),
         (b"a: 1\n\tb: 2\n", "line 2: found character '\\t' that cannot start any token"),
+        (b"a: 1\nb: \t1\n", "line 2: found character '\\t' that cannot start any token"),
         (b"a: 1\nb: \x01\n", "line 2: the character '\\x01' cannot stand in YAML"),
         (b"a: 1\nb: \xff\n", "line 2: the byte 0xff is not UTF-8"),
         (b"\na: \xff\n", "line 2: the byte 0xff is not UTF-8"),
