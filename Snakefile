@@ -79,6 +79,7 @@ include: "workflow/rules/report.smk"
 
 terminal.show(plan, workflow)
 if workflow.is_main_process:
+    terminal.keep_report(plan)
     date_back(plan)
 
 

@@ -6,6 +6,7 @@ Snakemake's own lines are left out by the profile (profiles/default); with anoth
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import re
 import sys
@@ -104,6 +105,18 @@ def show(plan: Plan, workflow: Any) -> None:
             # Whether it is a dry run, which has nothing but them to show, is known later.
             handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
         logger.addHandler(Progress(plan))
+
+
+def keep_report(plan: Plan) -> None:
+    """End the process with one line where nothing can be measured and the report has points: it is not replaced."""
+    if plan.points or not any(experiment.variants for experiment in plan.config.experiments.values()):
+        return
+    try:
+        counts = json.loads(Path(plan.report).with_suffix(".json").read_bytes())["counts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if not counts.startswith("0 points"):
+        sys.exit(f"error: nothing can be measured, and {plan.report} shows what was ({counts}): remove it to go on")
 
 
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:

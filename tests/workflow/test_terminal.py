@@ -2,6 +2,7 @@ import logging
 import os
 import re
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
-from saitan.workflow.terminal import Ending, Progress, show, stopped_early
+from saitan.workflow.terminal import Ending, Progress, keep_report, show, stopped_early
 
 
 def print_nothing(folder):
@@ -185,3 +186,26 @@ def test_after_a_failed_run_files_of_the_future_are_named(tmp_path, monkeypatch,
         said.append([line for line in capsys.readouterr().err.splitlines() if "dated in the future" in line])
     edges, both = "results/graphs/grid/edges.parquet", "config/peers.yaml and 1 more"
     assert [[line.split(": ")[1] for line in lines] for lines in said] == [[], [edges], [both]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "absent", "kept"),
+    [
+        ('{"counts": "2 points, 0 failed, 0 left out"}', True, True),
+        ('{"counts": "0 points, 0 failed, 2 left out"}', True, False),
+        ('{"counts": "2 points, 0 failed, 0 left out"}', False, False),
+        ("{", True, False),
+        (None, True, False),
+    ],
+)
+def test_a_report_with_points_is_not_replaced_by_one_without(tmp_path, monkeypatch, counts, absent, kept):
+    monkeypatch.chdir(tmp_path)
+    made = plan(absent=dict.fromkeys(("grid", "ring"), "the mirror has none") if absent else None)
+    if counts is not None:
+        Path(made.run).mkdir(parents=True)
+        Path(made.run, "report.json").write_text(counts)
+    if kept:
+        with pytest.raises(SystemExit, match=r"^error: nothing can be measured, and results/run/report.html shows "):
+            keep_report(made)
+    else:
+        keep_report(made)
