@@ -174,7 +174,7 @@ class _Maker:
 
     def __init__(self, table: pd.DataFrame, problem: str | None, best: set[tuple], paired: dict[str, str]) -> None:
         self.table, self.problem, self.best, self.paired = table, problem, best, paired
-        self.spreads = False
+        self.spreads, self.starred = False, compared_by(table, problem).quantity
         wanted = table["quantity"].isin(paired.values())
         names = {name: quantity for quantity, name in paired.items()}
         self.factors = {(names[row["quantity"]], index_of(row, table)): row for row in table[wanted].to_dict("records")}
@@ -204,7 +204,7 @@ class _Maker:
             "" if paper is None else text(paper),
             "" if ratio is None else f"{ratio:.3g}",
             doubt(row),
-            index in self.best and quantity == compared_by(self.table, self.problem).quantity,
+            index in self.best and quantity == self.starred,
         )
 
 
@@ -265,7 +265,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         of = f"{statistic[headline.metric.over]} of {_words(headline.quantity)}"
         way = "Factors with × are speed-ups" if across else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
-        beside = " (beside the mean time, of means)" if means and headline.quantity != "mean time" else ""
+        beside = " (beside the mean time, of means)" if means else ""
         yield f"{way} over {base}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"

@@ -25,7 +25,7 @@ def graphs(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
             "mean degree": degrees.mean(),
             "largest degree": degrees.max(),
         }
-        rows += _facts(folder, values) + _weight_quantities(folder)
+        rows += _facts(folder, values) + _weight_quantities(folder, _weights(folder))
         series.append(cdf(degrees, "degree").assign(graph=folder.name))
     return pd.DataFrame(rows, columns=["graph", *MEASURED]), joined(series)
 
@@ -35,7 +35,7 @@ def weights(folders: list[Path]) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows, series = [], []
     for folder in folders:
         values = _weights(folder)
-        rows += _facts(folder, {"weights": len(values)}) + _weight_quantities(folder)
+        rows += _facts(folder, {"weights": len(values)}) + _weight_quantities(folder, values)
         series.append(cdf(values, "weight").assign(graph=folder.name))
     return pd.DataFrame(rows, columns=["graph", *MEASURED]), joined(series)
 
@@ -47,8 +47,8 @@ def _weights(folder: Path) -> pd.Series:
         return pd.Series(edges.read(columns=["weight"])["weight"].to_numpy())
 
 
-def _weight_quantities(folder: Path) -> list[dict[str, Any]]:
-    weights = _weights(folder).astype(np.float64)
+def _weight_quantities(folder: Path, weights: pd.Series) -> list[dict[str, Any]]:
+    weights = weights.astype(np.float64)
     if weights.empty:
         return []
     values = {
