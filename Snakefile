@@ -13,7 +13,7 @@ from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.points import RESULTS
 from saitan.workflow.terminal import Ending
-from saitan.workflow.unrecorded import date_back
+from saitan.workflow.outdated import make_again
 
 sys.excepthook = terminal.stopped_early
 min_version("9.6")
@@ -80,7 +80,7 @@ include: "workflow/rules/report.smk"
 terminal.show(plan, workflow)
 if workflow.is_main_process:
     terminal.keep_report(plan)
-    date_back(plan)
+    make_again(plan)
 
 
 # Not by a rule: a job that depends on another one's output, though it be ancient, is not asked for changes of its own

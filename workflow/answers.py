@@ -4,21 +4,23 @@ One column, `values`: of a one-dimensional array its numbers, of any other a lis
 answer has one row of the file for each block instead: `first`, the number of its first row, `rows`, and `stream`, its
 values (kernels/compression/FORMAT.md). The schema's metadata holds under "saitan", as JSON, the array's `shape` and
 `dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and writing took, and what the
-writer was told about it.
+writer was told about it, its `identity` (identities.py) among that.
 
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
 The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
 array. An answer in a form of its problem (Form of saitan.problem) lies in <output>.<form>, and its own file has no
-rows either: its metadata has the form as `written`, and the `problem`. One that could not be had has in its place
-`unavailable`: why.
+rows either: its metadata has the form as `written`, the `problem`, and `held`, by which that file is known again. One
+that could not be had has in its place `unavailable`: why.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +33,11 @@ from saitan.errors import Invalid
 from saitan.files import beside
 from saitan.packed import pack, packs, unpack
 from saitan.problem import Form, problem
-from saitan.workflow.parquet_files import CHECKSUMS, opened
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA, described, opened, reading
 from saitan.workflow.step import Failure
 
-_KEY = b"saitan"
+# Bytes of each end of a form's file that its fingerprint holds: reading all of it would take as long as writing it.
+_ENDS = 1 << 16
 
 
 class AnswerWriter:
@@ -112,7 +115,7 @@ class SlabWriter:
             told = about_answer(path)
         except Failure:
             return False
-        return told["shape"][0] == rows and all(told[name] == value for name, value in self._about.items())
+        return told["shape"][0] == rows and all(told.get(name) == value for name, value in self._about.items())
 
     def join(self, slabs: dict[int, int], about: dict[str, Any]) -> None:
         """Write the answer's own file, once all slabs are there. Raises Failure for slabs that do not fit together."""
@@ -129,7 +132,7 @@ class SlabWriter:
 
 def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
     """The file of an answer whose values lie elsewhere."""
-    schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {_KEY: json.dumps(metadata)})
+    schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {METADATA: json.dumps(metadata)})
     with beside(path) as temporary:
         pq.write_table(schema.empty_table(), temporary, **CHECKSUMS)
 
@@ -144,7 +147,8 @@ def write_form(
     seconds, held = time.perf_counter() - start, form.open(path)
     facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": seconds}
     held.close()
-    _without_rows(folder / f"{output}.parquet", {**about, **facts, "problem": about["answer"]["problem"]})
+    facts |= {"problem": about["answer"]["problem"], "held": _fingerprint(path)}
+    _without_rows(folder / f"{output}.parquet", {**about, **facts})
 
 
 def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], reason: str) -> None:
@@ -153,28 +157,61 @@ def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], r
         _without_rows(folder / f"{output}.parquet", {**about, "shape": [0], "dtype": "uint8", "unavailable": reason})
 
 
-def files_of(path: Path) -> list[Path]:
-    """The files of a kept answer, its own first. Raises Failure where one of them is missing."""
+@dataclass(frozen=True)
+class Kept:
+    """A kept answer: what it says about itself, and its files, its own first, each with what it says.
+
+    Of a form's file that is nothing.
+    """
+
+    told: dict[str, Any]
+    files: dict[Path, dict[str, Any]]
+
+    @property
+    def identity(self) -> str | None:
+        return self.told.get("identity")
+
+
+def kept_answer(path: Path) -> Kept:
+    """A kept answer with all its files. Raises Failure where one is missing, or is that of another answer."""
     told = about_answer(path)
-    values = [path.with_suffix(f".{told['written']}")] if "problem" in told else []
-    values += [_slab(path, first) for first in told.get("slabs", [])]
-    for part in values:
-        if not part.exists():
-            raise _missing(part, path)
-    return [path, *values]
+    files = {path: told}
+    if "problem" in told:
+        files[_form(path, told)] = {}
+    for first in told.get("slabs", []):
+        slab = _slab(path, first)
+        if not slab.exists():
+            raise _missing(slab, path)
+        files[slab] = about_answer(slab)
+        if files[slab].get("identity") != told.get("identity"):
+            raise _another(slab, path)
+    return Kept(told, files)
 
 
-def broken(path: Path) -> str | None:
-    """What is wrong with the files of a kept answer that is there."""
-    try:
-        files_of(path)
-    except Failure as failure:
-        return str(failure)
-    return None
+def _form(path: Path, told: dict[str, Any]) -> Path:
+    """The file of an answer's form. Raises Failure where it is missing or another one."""
+    form = path.with_suffix(f".{told['written']}")
+    if not form.exists():
+        raise _missing(form, path)
+    if _fingerprint(form) != told["held"]:
+        raise _another(form, path)
+    return form
+
+
+def _fingerprint(path: Path) -> str:
+    """Of a file that is large: its size and its ends."""
+    with reading(path), path.open("rb") as file:
+        begins, size = file.read(_ENDS), path.stat().st_size
+        file.seek(max(0, size - _ENDS))
+        return hashlib.sha256(b"%d " % size + begins + file.read()).hexdigest()[:16]
 
 
 def _slab(path: Path, first: int) -> Path:
     return path.with_suffix(".slabs") / f"{first}.parquet"
+
+
+def _another(part: Path, path: Path) -> Failure:
+    return Failure(f"{part} is damaged or not what {path} was written with: remove that and run the same command again")
 
 
 def _missing(part: Path, path: Path) -> Failure:
@@ -217,7 +254,7 @@ class _Output:
     def close(self) -> None:
         metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
         metadata |= {"seconds": self._seconds, "written": self.kind}
-        self._writer.add_key_value_metadata({_KEY: json.dumps(metadata)})
+        self._writer.add_key_value_metadata({METADATA: json.dumps(metadata)})
         self._writer.close()
 
 
@@ -238,12 +275,7 @@ class _Streams(_Output):
 
 def about_answer(path: Path) -> dict[str, Any]:
     """`shape`, `dtype` and what else was told about a kept answer. Raises Failure for a file that is none."""
-    with opened(path) as file:
-        stored = (file.metadata.metadata or {}).get(_KEY, b"")
-    try:
-        return json.loads(stored)
-    except ValueError:
-        raise Failure(f"{path}: not a kept answer of saitan; remove it and run the same command again") from None
+    return described(path, "a kept answer of saitan", has=("shape", "dtype"))
 
 
 def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
@@ -275,15 +307,13 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
 
 
 def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
-    file = path.with_suffix(f".{about['written']}")
+    file = _form(path, about)
     try:
         held = problem(about["problem"]).FORMS[about["written"]].open(file)
         try:
             return held[rows]
         finally:
             held.close()
-    except FileNotFoundError:
-        raise _missing(file, path) from None
     except Invalid as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
 

@@ -47,6 +47,14 @@ class Array(Source):
             return False
         return array.dtype == self.dtype and (array.ndim == 1 if self.shape is None else array.shape == self.shape)
 
+    def checksum(self, path: Path) -> str:
+        """The SHA-256 of what a .npy file was made of. Raises OSError or ValueError for one that is none."""
+        with path.open("rb") as file:
+            if self.format == "raw":
+                np.lib.format.read_magic(file)
+                np.lib.format.read_array_header_1_0(file)
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 ENTRY: TypeAdapter[Array] = TypeAdapter(Array)
 CATALOGUE: TypeAdapter[dict[str, Array]] = TypeAdapter(dict[Name, Array])
@@ -96,7 +104,10 @@ def _copy(entry: Array, path: Path, file: BinaryIO) -> None:
         digest.update(chunk)
         file.write(chunk)
     if entry.sha256 not in (None, found := digest.hexdigest()):
-        raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right")
+        raise Failure(
+            f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right: remove it and run"
+            " again"
+        )
 
 
 def _check_npy(entry: Array, path: Path, part: Path) -> None:

@@ -21,8 +21,8 @@ from typing import Any
 
 from saitan.workflow.instances import load_instance, read_queries, read_reference
 from saitan.workflow.memory import keep_within_memory
+from saitan.workflow.parquet_files import identity_in
 from saitan.workflow.points import digest
-from saitan.workflow.samples import described
 from saitan.workflow.sampling import Answering, prepared
 from saitan.workflow.step import Failure, load_numba
 
@@ -60,7 +60,7 @@ def compile_ahead(settings: dict[str, Any], arguments: argparse.Namespace) -> No
 
 def _measured(point: dict[str, Any]) -> bool:
     with contextlib.suppress(Failure):
-        return described(Path(point["samples"]))["identity"] == point["identity"]
+        return identity_in(Path(point["samples"])) == point["identity"]
     return False
 
 

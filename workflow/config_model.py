@@ -60,8 +60,12 @@ class Model(BaseModel):
 class Measure(Model):
     """How a point is sampled. A round answers every query once."""
 
-    budget_s: float = Field(10, gt=0, description="Seconds after which no further round begins, the first check aside.")
-    spread: float = Field(0.02, gt=0, description="Stop when the median is known within this share of it.")
+    budget_s: float = Field(
+        10, gt=0, allow_inf_nan=False, description="Seconds after which no further round begins, the first check aside."
+    )
+    spread: float = Field(
+        0.02, gt=0, allow_inf_nan=False, description="Stop when the median is known within this share of it."
+    )
     min_rounds: int = Field(3, ge=1, description="Rounds wanted before the spread counts.")
     max_rounds: int = Field(50, ge=1, description="Rounds after which to stop in any case.")
     warmup: int = Field(1, ge=0, description="Queries answered before the clock counts.")
@@ -134,13 +138,16 @@ class Experiment(Model):
     )
     quantities: list[str] = Field(
         ["time", "mean time", "memory"],
+        min_length=1,
         description="Rows of the summary table: these, total time, upload time, counters.",
     )
     baseline: str | None = Field(
         None, description="A variant over which the speed-up of the others is shown; in `rivals`, that over the others."
     )
     column: str = Field("updated", description="The column that the views phases and phase_cdf describe.")
-    small: int | float | None = Field(None, description="The share of phases with `column` at or under this is shown.")
+    small: int | float | None = Field(
+        None, allow_inf_nan=False, description="The share of phases with `column` at or under this is shown."
+    )
     measure: dict[str, float | int] = Field(default={}, description="Overrides of the run's `measure`.")
     figure: Figure | None = None
 

@@ -23,8 +23,7 @@ from saitan.files import beside
 from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
 from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, shapes, tidy
-from saitan.workflow.parquet_files import read_rows
-from saitan.workflow.samples import described
+from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.step import run_step
 from saitan.workflow.vega import theme, vega_lite_version
 

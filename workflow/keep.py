@@ -31,7 +31,7 @@ def keep(arguments: argparse.Namespace) -> None:
     package, instance = load_instance(settings, arguments)
     query = read_queries(arguments.queries)[0]
     about = {
-        "keep_as": arguments.keep_as,
+        "identity": settings.pop("identity", None),
         "query": query,
         "answer": settings,
         "provenance": provenance(settings["backend"], ranks),
@@ -99,7 +99,7 @@ def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Na
         raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
     [output] = arguments.outputs
     # Without what differs from call to call.
-    same = {name: about[name] for name in ("keep_as", "query", "answer")}
+    same = {name: about[name] for name in ("identity", "query", "answer")}
     writer = SlabWriter(arguments.folder, output, same, arguments.keep_as == "compressed")
     slabs = solver.slabs(query[1])
     solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)

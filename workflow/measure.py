@@ -24,9 +24,8 @@ from saitan.problem import Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
-from saitan.workflow.parquet_files import CHECKSUMS
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.provenance import provenance
-from saitan.workflow.samples import METADATA
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, absent, add_ranks, leave, run_step, say
 

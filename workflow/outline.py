@@ -12,6 +12,7 @@ from saitan.workflow.points import RESULTS, Point
 from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,
+    PlannedAnswer,
     PlannedExperiment,
     PlannedFigure,
     PlannedGraph,
@@ -42,7 +43,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
                 origin=published[name].origin if name in published else None,
-                identity=plan.identity_of(name),
+                identity=plan.table_identity(name),
                 table=Path(f"{plan.run}/tables/{name}.parquet"),
                 figure=PlannedFigure(
                     svg=Path(f"{plan.run}/figures/{name}.svg"), spec=Path(f"{plan.run}/figures/{name}.json")
@@ -62,11 +63,12 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 name=graph,
                 title=plan.entries[graph].title,
                 folder=Path(plan.graph_folder(graph)),
+                identity=plan.graph_identity(graph),
                 synthetic=entry.synthetic if isinstance(entry := plan.entries[graph], Downloaded) else "generated",
             )
             for graph in plan.graphs
         ],
-        answers=[Path(path) for path in plan.kept],
+        answers=[PlannedAnswer(file=Path(f), identity=identity) for f, identity in plan.kept_identities.items()],
         ceilings=Path(plan.source("config/ceilings.yaml")),
     )
 
@@ -76,7 +78,7 @@ def table_plan(plan: Plan, name: str) -> TablePlan:
     return TablePlan(
         experiment=name,
         settings=plan.config.experiments[name],
-        identity=plan.identity_of(name),
+        identity=plan.table_identity(name),
         models=plan.models_of(name),
         points=[_planned(point) for point in plan.points_of(name)],
         graphs=[Path(plan.graph_folder(graph)) for graph in plan.graphs_of(name)],

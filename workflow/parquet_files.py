@@ -1,13 +1,16 @@
 """Parquet files with a checksum for each page: a damaged byte is refused, not read as another number.
 
-Files without checksums are read as they are.
+Files without checksums are read as they are. All say what they are, as JSON under one key of their metadata; of what is
+made for a configuration, `identity` is a digest of that (identities.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +19,8 @@ from saitan.workflow.step import Failure
 
 # How every file is written.
 CHECKSUMS = {"write_page_checksum": True}
+# The key of the metadata under which a file says what it is.
+METADATA = b"saitan"
 
 
 @contextmanager
@@ -42,3 +47,21 @@ def read_rows(path: Path, columns: list[str] | None = None) -> pa.Table:
     """All rows of a file, or some columns of them. Raises Failure."""
     with opened(path) as file:
         return file.read(columns=columns)
+
+
+def described(path: Path, expected: str = "written by this workflow", *, has: Collection[str] = ()) -> dict[str, Any]:
+    """What a file says it is. Raises Failure for a file that cannot be read, or does not say what it `has`."""
+    with opened(path) as file:
+        stored = (file.metadata.metadata or {}).get(METADATA, b"")
+    try:
+        told = json.loads(stored)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or not told.keys() >= set(has):
+        raise Failure(f"{path}: not {expected}; remove it and run again")
+    return told
+
+
+def identity_in(path: Path) -> str | None:
+    """What a file says it was made for. Raises Failure as `described` does."""
+    return described(path).get("identity")

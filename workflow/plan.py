@@ -11,16 +11,15 @@ from functools import cached_property
 from typing import Any
 
 from saitan.files import beside
-from saitan.problem import problem, with_defaults
-from saitan.workflow import modules
+from saitan.problem import problem
 from saitan.workflow.arrays import Array, array_file
 from saitan.workflow.config_model import Config
 from saitan.workflow.cubin_files import CubinFiles
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.graphs.plan import NO_GRAPH, GraphFiles
+from saitan.workflow.identities import Identities
 from saitan.workflow.machine import Machine
 from saitan.workflow.points import RESULTS, Point, digest
-from saitan.workflow.quantities import declarations
 
 VEGA = f"{RESULTS}/vega.js"
 INDEX = f"{RESULTS}/index.html"
@@ -35,7 +34,7 @@ class Skipped:
 
 
 @dataclass
-class Plan(GraphFiles, CubinFiles):
+class Plan(GraphFiles, CubinFiles, Identities):
     """Everything the rules and the report ask of a configuration.
 
     machine          what jobs run on
@@ -170,22 +169,11 @@ class Plan(GraphFiles, CubinFiles):
     def keep_settings(self, wildcards: Any) -> str:
         """What `workflow.keep` is told about a kept answer, as JSON."""
         point = self.kept_point(wildcards)
-        # A slab of another identity is made again.
-        return json.dumps(self._solver_settings(point) | ({"identity": point.identity} if point.ranks else {}))
+        return json.dumps(self._solver_settings(point) | {"identity": self.answer_identity(point)})
 
     def keep_as(self, wildcards: Any) -> str:
         """How a kept answer is written."""
         return self.config.experiments[self.kept_point(wildcards).experiment].keep_as
-
-    def keep_code(self, wildcards: Any) -> str:
-        """A digest of the modules that make a kept answer and write it, and of all its parameters."""
-        point = self.kept_point(wildcards)
-        package = problem(point.problem)
-        form = getattr(package, "FORMS", {}).get(self.keep_as(wildcards))
-        made_by = form.writes if form else getattr(package.VARIANTS[point.variant], point.backend)
-        steps = ("saitan.workflow.keep", "saitan.workflow.answers", "saitan.workflow.instances")
-        code = modules.digest(modules.closure([made_by.split(":")[0], *steps], "saitan.workflow", measured=True))
-        return digest([code, self.full_parameters(point)])
 
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {
@@ -197,26 +185,7 @@ class Plan(GraphFiles, CubinFiles):
             "instance": dict(point.instance),
         }
 
-    @staticmethod
-    def full_parameters(point: Point) -> list[dict[str, Any]]:
-        """All parameters of a point's instance and of its variant, with the defaults of those that are not given."""
-        package = problem(point.problem)
-        variant = package.VARIANTS[point.variant]
-        return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
-
     # Graphs and arrays
-
-    def made_of(self, data: str) -> str | None:
-        """What the plan knows of a graph or array beside its entry: the code that makes it, its file's content."""
-        if data not in self._made_of:
-            code = self.graph_code(data) if data in self.entries else self.array_code() if data in self.arrays else None
-            known = [code, self.contents.get(data)]
-            self._made_of[data] = " ".join(filter(None, known)) or None
-        return self._made_of[data]
-
-    @cached_property
-    def _made_of(self) -> dict[str, str | None]:
-        return {}
 
     def graphs_of(self, experiment: str) -> list[str]:
         """The graphs of an experiment that this run has."""
@@ -275,9 +244,9 @@ class Plan(GraphFiles, CubinFiles):
         return list(self._kept_by_file)
 
     @property
-    def kept_as(self) -> dict[str, str]:
-        """Every answer that this run keeps -> how it is written."""
-        return {file: self.config.experiments[point.experiment].keep_as for file, point in self._kept_by_file.items()}
+    def kept_identities(self) -> dict[str, str]:
+        """Every answer that this run keeps -> what it is made for."""
+        return {file: self.answer_identity(point) for file, point in self._kept_by_file.items()}
 
     def kept_point(self, wildcards: Any) -> Point:
         w = wildcards
@@ -321,12 +290,6 @@ class Plan(GraphFiles, CubinFiles):
             }
         )
 
-    def query_code(self, point: Point) -> str:
-        """A digest of the modules that make a point's instance, queries and reference, and of all its parameters."""
-        made_by = [f"saitan.{point.problem}", "saitan.workflow.queries"]
-        code = modules.digest(modules.closure(made_by, "saitan.workflow"))
-        return digest([code, self.full_parameters(point)[0]])
-
     # What is shown
 
     def models_of(self, experiment: str) -> dict[str, str]:
@@ -337,15 +300,6 @@ class Plan(GraphFiles, CubinFiles):
     def figure_settings(self, experiment: str) -> str:
         described = self.config.experiments[experiment]
         return json.dumps({"title": described.title, **described.figure.model_dump()})
-
-    def identity_of(self, experiment: str) -> str:
-        """A digest of what an experiment's table depends on, without data that the plan does not know."""
-        described, graphs = self.config.experiments[experiment], self.graphs_of(experiment)
-        settings = described.model_dump(exclude={"title", "text", "figure"})
-        entries = [(self.entries[graph].model_dump(exclude={"title"}), self.made_of(graph)) for graph in graphs]
-        points = [(point.name, point.identity) for point in self.points_of(experiment)]
-        declared = declarations(described.problem, described.variants)
-        return digest([settings, entries, points, declared])
 
     def files_of(self, experiment: str) -> list[str]:
         """The files of an experiment, samples and what is made of them: one that was removed is made again."""

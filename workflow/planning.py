@@ -10,30 +10,27 @@ import itertools
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from saitan.problem import Variant, problem, with_defaults
-from saitan.workflow import machine, modules
+from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.points import Point, combinations, digest, pattern
+from saitan.workflow.points import Point, combinations, pattern
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import read_quoted
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run
-
-# The modules of the workflow that a sample depends on.
-MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
 
 
 def make(
@@ -150,7 +147,7 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
                     f"{experiment.queries}-{experiment.seed}",
                     ranks=ranks,
                 )
-                found.append(_identified(plan, point))
+                found.append(replace(point, identity=plan.samples_identity(point)))
     if experiment.keep and len(found) > len(plan.backends):
         users = [
             other for other, e in plan.config.experiments.items() if any(a.startswith(f"{name}.") for a in e.arrays)
@@ -204,37 +201,6 @@ def _unkept(plan: Plan, source: str) -> str | None:
     if not dot or source in plan.entries or source in plan.arrays or plan.points_of(experiment):
         return None
     return f"{experiment} keeps no answer here: nothing of it can run"
-
-
-def _identified(plan: Plan, point: Point) -> Point:
-    """The point with its identity: settings, data's entry, the code that makes its numbers."""
-    experiment = plan.config.experiments[point.experiment]
-    declared = problem(point.problem).VARIANTS[point.variant]
-    path = getattr(declared, point.backend)
-    measure = plan.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
-    entry = plan.entries.get(point.graph) or plan.arrays.get(point.graph)
-    parts = [
-        (point.problem, point.backend, point.graph, point.variant, plan.full_parameters(point), point.drawn),
-        (measure, experiment.traced, plan.machine.cores if point.backend == "cpu" else 0),
-        entry.model_dump(exclude={"title", "models"}) if entry else None,
-        (path, declared.cubins, declared.peer),
-        modules.digest(modules.closure([path.split(":")[0], *MEASURING], "saitan.workflow", measured=True)),
-    ]
-    if made_of := plan.made_of(point.graph):
-        parts.append(made_of)
-    if point.ranks:
-        parts.append((point.ranks, experiment.cores_per_rank))
-    if entry is None and point.graph != NO_GRAPH:
-        # What another experiment keeps: of another graph, variant or draw it is another array.
-        made = plan.kept_by(point.graph.partition(".")[0], point.backend)
-        parts.append((made.name, made.drawn, made.identity))
-    if point.backend == "cuda":
-        names = kernel_names(point.problem, declared.cubins)
-        owners = dict.fromkeys(name.partition("/")[0] for name in names)
-        own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
-        files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
-        parts.append((plan.architectures, modules.text_digest(files)))
-    return Point(**{**point.__dict__, "identity": digest(parts)})
 
 
 def check_named(arguments: Sequence[str]) -> None:

@@ -24,19 +24,13 @@ from saitan.workflow.bests import Best, bests
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
-from saitan.workflow.parquet_files import read_rows
+from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
-from saitan.workflow.report_facts import GraphRow, Kernel, Machine, graph_row, kept, kernels, machines
-from saitan.workflow.report_outcome import NOT_REDRAWN, OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
-from saitan.workflow.report_plan import (
-    PlannedExperiment,
-    PlannedGraph,
-    ReportPlan,
-    read_plan,
-)
+from saitan.workflow.report_facts import Kernel, Machine, graph_row, kept, kernels, machines
+from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
+from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
-from saitan.workflow.samples import current, described
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import charts_script, identity_of, theme
 
@@ -68,7 +62,7 @@ class Section:
 
 def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     """What the run found, for the console: the best of each experiment, what failed, what was left out."""
-    lines = [_summary(experiment, experiment.name in found.stale) for experiment in plan.experiments]
+    lines = [_summary(experiment, found.stale.get(experiment.name)) for experiment in plan.experiments]
     if busy := found.busy():
         lines.append(f"beware: {busy}")
     # What has a reason of its own is why the others did not run.
@@ -80,17 +74,17 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     return [*lines, found.counts]
 
 
-def _summary(experiment: PlannedExperiment, stale: bool) -> str:
+def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
     if not experiment.table.exists():
         return f"{experiment.name}: no table"
-    if stale:
-        return f"{experiment.name}: no table, {NOT_REDRAWN}"
     try:
-        if not current(experiment.table, experiment.identity):
+        if identity_in(experiment.table) != experiment.identity:
             return f"{experiment.name}: no table, {OUT_OF_DATE}"
         table = read_rows(experiment.table).to_pandas()
     except Failure as failure:
         return f"{experiment.name}: no table, {failure}"
+    if stale:
+        return f"{experiment.name}: no table, {stale}"
     found = bests(table, experiment.problem, experiment.instance)
     if not found:
         compared = int(table["paper"].notna().sum())
@@ -127,7 +121,7 @@ def page(
         skipped=by_reason(found.left_out),
         busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
-        graphs=[_graph(graph) for graph in plan.graphs],
+        graphs=[graph_row(graph, partial=partial) for graph in plan.graphs],
         answers=kept(plan.answers, read_ceilings(plan.ceilings) if plan.ceilings else Ceilings()),
         css=(TEMPLATES / "page.css").read_text(),
         script=(TEMPLATES / "page.js").read_text(),
@@ -168,7 +162,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
 
     table, csv, svg, specification = None, None, None, None
     with whole():
-        if there(experiment.table, "the table", lambda: described(experiment.table)["identity"]):
+        if there(experiment.table, "the table", lambda: identity_in(experiment.table)):
             table = read_rows(experiment.table).to_pandas()
             csv = base64.b64encode(table.to_csv(index=False).encode()).decode()
     drawn = experiment.figure
@@ -242,10 +236,6 @@ def _software(measured: list[Machine]) -> list[dict[str, str]]:
         if facts not in found:
             found.append(facts)
     return found
-
-
-def _graph(graph: PlannedGraph) -> GraphRow:
-    return graph_row(graph.name, graph.title, graph.folder, graph.synthetic, graph.origin)
 
 
 def write_report(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from saitan.workflow.answers import about_answer, broken, files_of
+from saitan.workflow.answers import kept_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import read_rows
+from saitan.workflow.report_plan import PlannedAnswer, PlannedGraph
 from saitan.workflow.step import Failure
 
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
@@ -60,7 +61,8 @@ class GraphRow:
 
 @dataclass(frozen=True)
 class Kept:
-    """A kept answer: its name below results/answers/, bytes of the array and of its files, seconds of writing.
+    """A kept answer as the report shows it: its name below results/answers/, bytes of the array and of
+    its files, seconds of writing.
 
     link: bytes a second from the GPU that it was compressed on to the host; None where numbers crossed.
     """
@@ -89,28 +91,31 @@ class Kept:
         return self.saved / self.link if self.link else None
 
 
-def kept(answers: Iterable[Path], ceilings: Ceilings) -> list[Kept]:
-    """The kept answers that are there with all their files."""
+def kept(answers: Iterable[PlannedAnswer], ceilings: Ceilings) -> list[Kept]:
+    """The kept answers that are there with all their files, and are those of the plan."""
     found = []
-    for path in answers:
-        if path.exists() and not broken(path) and "unavailable" not in (told := about_answer(path)):
-            files = files_of(path)
-            parts = [about_answer(file) for file in files if file.suffix == ".parquet"]
-            seconds = [part["seconds"] for part in parts if "seconds" in part]
-            how = parts[-1].get("written", "numbers")
-            link = ceilings.of((told.get("provenance") or {}).get("gpu")).get("bytes_to_host")
-            found.append(
-                Kept(
-                    name="/".join(path.with_suffix("").parts[-7:]),
-                    how=how,
-                    dtype=told["dtype"],
-                    shape=told["shape"],
-                    nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,
-                    written=sum(file.stat().st_size for file in files),
-                    seconds=sum(seconds) or None,
-                    link=link.rate if link and how != "numbers" else None,
-                )
+    for planned in answers:
+        try:
+            answer = kept_answer(planned.file)
+        except Failure:
+            continue
+        told = answer.told
+        if answer.identity != planned.identity or "unavailable" in told:
+            continue
+        how = [part["written"] for part in answer.files.values() if "written" in part][-1]
+        link = ceilings.of((told.get("provenance") or {}).get("gpu")).get("bytes_to_host")
+        found.append(
+            Kept(
+                name="/".join(planned.file.with_suffix("").parts[-7:]),
+                how=how,
+                dtype=told["dtype"],
+                shape=told["shape"],
+                nbytes=int(np.prod(told["shape"], dtype=np.int64)) * np.dtype(told["dtype"]).itemsize,
+                written=sum(file.stat().st_size for file in answer.files),
+                seconds=sum(part.get("seconds", 0) for part in answer.files.values()) or None,
+                link=link.rate if link and how != "numbers" else None,
             )
+        )
     return found
 
 
@@ -148,17 +153,23 @@ def kernels(resources: Iterable[Path]) -> list[Kernel]:
     return found
 
 
-def graph_row(name: str, title: str, folder: Path, synthetic: str | None, origin: str | None) -> GraphRow:
-    """A graph with its counts; without them where its files are not there. What is generated is never called real."""
+def graph_row(graph: PlannedGraph, *, partial: bool = False) -> GraphRow:
+    """A graph with its counts; without them where its files are not there. What is generated is never called real.
+
+    partial: the files may be those of an earlier run, whose counts are not shown.
+    """
+    row = GraphRow(graph.name, graph.title, graph.synthetic, graph.origin or "not there")
     try:
-        metadata = read_metadata(folder)
+        metadata = read_metadata(graph.folder)
     except (OSError, Failure):
-        return GraphRow(name, title, synthetic, origin or "not there")
+        return row
+    if partial and metadata.get("identity") != graph.identity:
+        return replace(row, origin="out of date")
     return GraphRow(
-        name,
-        title,
-        synthetic or ("generated" if "generator" in metadata else None),
-        origin or _origin(metadata),
+        graph.name,
+        graph.title,
+        graph.synthetic or ("generated" if "generator" in metadata else None),
+        graph.origin or _origin(metadata),
         metadata["vertices"],
         metadata["arcs"],
         metadata["weight"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from saitan.workflow.answers import broken
+from saitan.workflow.answers import kept_answer
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
 from saitan.workflow.samples import About, about
 from saitan.workflow.step import DONE, ERROR, Failure
@@ -25,6 +25,8 @@ KILLED = "killed by signal 9; out of memory?"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration"
 NOT_REDRAWN = "out of date: its queries are to be drawn again, which failed"
+ANOTHER_ANSWER = "out of date: kept for another configuration"
+NOT_OF_THESE = "out of date: made before this run, some of whose points have no result or a newer one"
 
 Fate = Literal["failed", "stopped", "not run", "out of date"]
 
@@ -46,15 +48,15 @@ class Outcome:
     """A run's points and other jobs by what became of them.
 
     lacking: other jobs first, since they are why points did not run; left_out: what the plan leaves out, and points
-    that turned out to be unavailable; points: how many the plan has without those; stale: experiments of which a point
-    may have other queries than its samples.
+    that turned out to be unavailable; points: how many the plan has without those; stale: experiment -> why a table of
+    it that bears the right identity is out of date all the same.
     """
 
     points: int
     measured: list[tuple[PlannedPoint, About]] = field(default_factory=list)
     lacking: list[Lacking] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    stale: set[str] = field(default_factory=set)
+    stale: dict[str, str] = field(default_factory=dict)
 
     @property
     def counts(self) -> str:
@@ -103,10 +105,11 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
         else:
             found.measured.append((point, told))
     without = {samples for samples, _ in points}
+    answers = {answer.file: answer.identity for answer in plan.answers}
     for step in plan.steps:
         if step.output.exists():
-            if step.output in plan.answers and (wrong := broken(step.output)):
-                found.lacking.append(Lacking(step.what, wrong))
+            if step.output in answers and (wrong := _wrong(step.output, answers[step.output])):
+                found.lacking.append(Lacking(step.what, *wrong))
             continue
         what_became = lacking(step.what, step.log, stopped=stopped, since=since)
         served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
@@ -115,12 +118,32 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             outdated = [point for point in plan.points if point.samples in step.serves]
             points += [(point.samples, Lacking(point.name, NOT_REDRAWN, "out of date")) for point in outdated]
             found.measured = [(point, told) for point, told in found.measured if point not in outdated]
-            found.stale |= {point.experiment for point in outdated}
+            found.stale |= {point.experiment: NOT_REDRAWN for point in outdated}
             served = False
         if not served and (not step.last or what_became.fate == "failed"):
             found.lacking.append(what_became)
     found.lacking += [one for _, one in points]
+    found.stale = _not_of_these(plan, {samples for samples, _ in points}, since) | found.stale
     return found
+
+
+def _wrong(answer: Path, identity: str) -> tuple[str, Fate] | None:
+    """What is wrong with a kept answer that is there."""
+    try:
+        return None if kept_answer(answer).identity == identity else (ANOTHER_ANSWER, "out of date")
+    except Failure as failure:
+        return str(failure), "failed"
+
+
+def _not_of_these(plan: ReportPlan, without: set[Path], since: float) -> dict[str, str]:
+    """Experiments whose table is of an earlier run, and whose points are not all as they were then."""
+    changed = {
+        point.experiment
+        for point in plan.points
+        if point.samples in without or (since and point.samples.stat().st_mtime >= since)
+    }
+    tables = {experiment.name: experiment.table for experiment in plan.experiments if experiment.name in changed}
+    return {name: NOT_OF_THESE for name, table in tables.items() if table.exists() and table.stat().st_mtime < since}
 
 
 def _broke(step: PlannedStep, what_became: Lacking) -> bool:

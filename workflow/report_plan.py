@@ -103,19 +103,30 @@ class LeftOut(_Model):
 
 
 class PlannedGraph(_Model):
-    """origin: where it comes from, in words; read from the graph's files when absent."""
+    """origin: where it comes from, in words; read from the graph's files when absent.
+
+    identity: what its files bear, but for those of a file out of reach that other code converted.
+    """
 
     name: str
     title: str
     folder: Path
+    identity: str
     synthetic: str | None = None
     origin: str | None = None
+
+
+class PlannedAnswer(_Model):
+    """A kept answer's file, and what it must bear."""
+
+    file: Path
+    identity: str
 
 
 class ReportPlan(_Model):
     """What the report is told of a run; paths are relative to where it is written from.
 
-    name, results: the run's, and the folder of its results; answers: files of kept answers;
+    name, results: the run's, and the folder of its results; answers: those that are kept;
     ceilings: file of what GPUs can do.
     """
 
@@ -129,7 +140,7 @@ class ReportPlan(_Model):
     skipped: list[LeftOut] = []
     resources: list[Path] = []
     graphs: list[PlannedGraph] = []
-    answers: list[Path] = []
+    answers: list[PlannedAnswer] = []
 
 
 def read_plan(path: Path) -> ReportPlan:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from saitan.workflow.parquet_files import opened
-from saitan.workflow.step import Failure
+from saitan.workflow.parquet_files import described, opened
 
 if TYPE_CHECKING:
     # Reading a file's metadata needs no pandas, which takes half a second to load.
     import pandas as pd
 
-# The key of the schema's metadata under which our files hold JSON.
-METADATA = b"saitan"
 _ROWS = ("query", "round", "seconds", "total_seconds", "transfer_seconds", "memory")
 _POINT = ("backend", "graph", "variant", "cores")
 
@@ -64,29 +60,14 @@ class Samples:
     checked: str
 
 
-def described(path: Path) -> dict[str, Any]:
-    """The JSON in a Parquet file's metadata. Raises Failure for a file that cannot be read or has none."""
-    with opened(path) as file:
-        stored = (file.schema_arrow.metadata or {}).get(METADATA, b"")
-    try:
-        return json.loads(stored)
-    except ValueError:
-        raise Failure(f"{path}: was not written by this workflow; remove it and run again") from None
-
-
-def current(path: Path, identity: str) -> bool:
-    """Whether a file was made for this configuration. Raises Failure as `described` does."""
-    return described(path)["identity"] == identity
-
-
 def about(path: Path) -> About:
-    """What a sample file says about its point, without its rows. Raises Failure as `described` does."""
-    told = described(path)
+    """What a sample file says about its point, without its rows. Raises Failure for a file that is none."""
+    told = described(path, "samples of a point", has=("identity", "settled", "disturbed", "unavailable"))
     return About(told["identity"], told["settled"], tuple(told["disturbed"]), told["unavailable"])
 
 
 def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
-    """A point's samples; None where it was unavailable. Raises Failure as `described` does."""
+    """A point's samples; None where it was unavailable. Raises Failure as `about` does."""
     told = about(path)
     if told.unavailable is not None:
         return None

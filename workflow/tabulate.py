@@ -17,11 +17,10 @@ from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.parquet_files import CHECKSUMS
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA, identity_in
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
-from saitan.workflow.samples import METADATA, current
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.views import MEASURED, VIEWS, Inputs
 
@@ -34,7 +33,7 @@ def tabulate(plan: TablePlan) -> None:
     experiment = plan.settings
     published = read_published(plan.published)
     vertices = {folder.name: read_metadata(folder)["vertices"] for folder in plan.graphs}
-    samples = [point.samples for point in plan.points if current(point.samples, point.identity)]
+    samples = [point.samples for point in plan.points if identity_in(point.samples) == point.identity]
     inputs = Inputs(samples, plan.graphs, read_ceilings(plan.ceilings))
     table, figure = VIEWS[experiment.view](experiment, inputs)
     parameters = problem(experiment.problem).INSTANCE if experiment.problem else {}

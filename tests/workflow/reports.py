@@ -79,6 +79,7 @@ def run_plan(tmp_path):
             np.array([0, 1, 2]), np.array([1, 0], np.int32), np.array([5, 6], np.uint32), metadata={"generator": "ring"}
         ),
         tmp_path / "map",
+        "now",
     )
     use = {
         "kernel": "relax",
@@ -121,8 +122,14 @@ def run_plan(tmp_path):
         "skipped": [{"what": f"networkit in fig_{x}", "reason": "networkit is not installed"} for x in "ab"],
         "resources": [str(resources)],
         "graphs": [
-            {"name": "map", "title": "A map", "folder": str(tmp_path / "map"), "synthetic": "weights are drawn"},
-            {"name": "gone", "title": "Not there", "folder": str(tmp_path / "gone")},
+            {
+                "name": "map",
+                "title": "A map",
+                "folder": str(tmp_path / "map"),
+                "synthetic": "weights are drawn",
+                "identity": "now",
+            },
+            {"name": "gone", "title": "Not there", "folder": str(tmp_path / "gone"), "identity": "now"},
         ],
     }
 

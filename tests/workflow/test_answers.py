@@ -16,10 +16,11 @@ from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, broken, files_of, read_answer
+from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, kept_answer, read_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept
+from saitan.workflow.report_plan import PlannedAnswer
 from saitan.workflow.step import Failure
 
 
@@ -112,7 +113,9 @@ def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several,
     np.save(tmp_path / "field.npy", np.ones(9, np.float32))
     (tmp_path / "queries.json").write_text("[0]")
     point = {"problem": "compression", "backend": "cpu", "graph": "field", "variant": "c1"}
-    arguments = SimpleNamespace(settings=json.dumps(point | {"parameters": {}, "instance": {}}), graph=None, log=None)
+    arguments = SimpleNamespace(
+        settings=json.dumps(point | {"parameters": {}, "instance": {}, "identity": "now"}), graph=None, log=None
+    )
     vars(arguments).update(array=tmp_path / "field.npy", queries=tmp_path / "queries.json", folder=tmp_path / "kept")
     vars(arguments).update(outputs=["values", "stream"], keep_as="raw")
     monkeypatch.setattr("saitan.workflow.keep.current", lambda: Ranks(size=2 if several else 1))
@@ -128,7 +131,7 @@ def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several,
         file = tmp_path / f"kept/{output}.parquet"
         with pytest.raises(Failure, match=f"values.parquet holds no answer: {reason}".replace("values", output)):
             read_answer(file)
-        assert kept([file], Ceilings()) == []
+        assert kept([PlannedAnswer(file=file, identity="now")], Ceilings()) == []
 
 
 def test_a_foreign_file_is_no_answer(tmp_path):
@@ -160,19 +163,22 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
     assert writer.finished(SLABS) == {0, 3, 7} and not path.exists()
     writer.join(SLABS, {"query": 7, "ranks": 2})
     assert about_answer(path) == {"query": 7, "ranks": 2, "shape": [8, 2], "dtype": "uint32", "slabs": [0, 3, 7]}
-    assert [file.stem for file in files_of(path)] == ["d", "0", "3", "7"]
+    assert [file.stem for file in kept_answer(path).files] == ["d", "0", "3", "7"]
     for low in range(9):
         for high in range(low, 9):
             part = read_answer(path, slice(low, high))
             assert part.dtype == np.uint32 and part.tolist() == array[low:high].tolist()
     with pytest.raises(ValueError, match="step 1"):
         read_answer(path, slice(0, 8, 2))
-    assert broken(path) is None
+    slabs(tmp_path, array, about={"query": 7, "identity": "another"}, starts={3: 4})
+    with pytest.raises(Failure, match=r"3\.parquet is damaged or not what .*d\.parquet was written with"):
+        kept_answer(path)
     (tmp_path / "d.slabs/3.parquet").unlink()
     assert read_answer(path, slice(0, 3)).tolist() == array[:3].tolist()
     with pytest.raises(Failure, match=r"3\.parquet is missing, a part of .*d\.parquet: remove that and run the same"):
         read_answer(path)
-    assert kept([path], Ceilings()) == [] and "3.parquet is missing" in broken(path)
+    with pytest.raises(Failure, match=r"3\.parquet is missing"):
+        kept_answer(path)
 
 
 def test_slabs_of_another_answer_are_made_again(tmp_path):

@@ -1,5 +1,6 @@
 import copy
 import json
+import math
 import re
 import subprocess
 import sys
@@ -226,6 +227,9 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"measure": {"rounds": 1}}, ".measure.rounds: unknown key 'rounds'; did you mean 'min_rounds'?"),
         ({"measure": {"spread": -1}}, ".measure.spread: input should be greater than 0, not -1"),
         ({"measure": {"spread": "x"}}, '.measure.spread: input should be float or int, not "x"'),
+        ({"measure": {"budget_s": math.inf}}, ".measure.budget_s: input should be a finite number, not Infinity"),
+        ({"small": math.nan}, ".small: input should be a finite number, not NaN"),
+        ({"quantities": []}, ".quantities: list should have at least 1 item"),
         ({"figure": {"mark": "pie", "x": "a", "y": "b"}}, ".figure.mark: input should be 'line', 'step', 'point' or"),
         ({"figure": {"mark": "bar", "y": "b"}}, ".figure.x: field required"),
         (

@@ -101,7 +101,7 @@ def test_files_of_different_graphs_are_refused(tmp_path):
 
 def test_foreign_files_are_refused(tmp_path):
     pq.write_table(pa.table({"offset": [0]}), tmp_path / "vertices.parquet")
-    with pytest.raises(Failure, match=r"vertices.parquet: not a graph written by saitan: delete it and convert again"):
+    with pytest.raises(Failure, match=r"vertices.parquet: not a graph written by saitan; remove it and run again"):
         read_graph(tmp_path)
 
 
@@ -186,7 +186,7 @@ def test_edges_of_another_graph_of_the_same_size_are_refused(tmp_path):
             read(tmp_path / "2")
 
 
-FOREIGN = "not a graph written by saitan: delete it and convert again"
+FOREIGN = "not a graph written by saitan; remove it and run again"
 
 
 @pytest.mark.parametrize("rows", [1, 64 << 20])

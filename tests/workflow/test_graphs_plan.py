@@ -35,7 +35,7 @@ ENTRIES = CATALOGUE.validate_python(
 
 def files(mirror=None, entries=ENTRIES):
     made = GraphFiles()
-    made.config, made.entries, made.arrays = SimpleNamespace(mirror=mirror), entries, {}
+    made.config, made.entries, made.arrays, made.contents = SimpleNamespace(mirror=mirror), entries, {}, {}
     return made
 
 

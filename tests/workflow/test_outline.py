@@ -13,7 +13,15 @@ from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
 
 from saitan import workflow
 from saitan.workflow.outline import outline, outline_files, table_plan
-from saitan.workflow.report_plan import LeftOut, PlannedFigure, PlannedGraph, PlannedPoint, ReportPlan, TablePlan
+from saitan.workflow.report_plan import (
+    LeftOut,
+    PlannedAnswer,
+    PlannedFigure,
+    PlannedGraph,
+    PlannedPoint,
+    ReportPlan,
+    TablePlan,
+)
 
 FIGURE = {"mark": "bar", "x": "graph", "y": "seconds"}
 EXPERIMENTS = {
@@ -39,7 +47,7 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     assert (first.title, first.text, first.problem) == ("Tiny", "Words.", "sssp")
     assert (first.variants, first.instance, product.instance) == (["adaptive", "conventional"], [], ["n"])
     assert first.origin.startswith("Suzuki et al., Table 1") and product.origin is None
-    assert first.identity == plan.identity_of("suzuki_table1") != maps.identity == plan.identity_of("maps")
+    assert first.identity == plan.table_identity("suzuki_table1") != maps.identity == plan.table_identity("maps")
     assert first.table == Path("results/run/tables/suzuki_table1.parquet")
     figures = Path("results/run/figures")
     assert first.figure == PlannedFigure(svg=figures / "suzuki_table1.svg", spec=figures / "suzuki_table1.json")
@@ -51,10 +59,17 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     ]
     assert len(told.points) == 6 + 1 + 2 and len({point.log for point in told.points}) == 9
     assert told.graphs == [
-        PlannedGraph(name=name, title=ENTRIES[name].title, folder=Path(f"results/graphs/{name}"), synthetic=made)
-        for name, made in (("grid", "generated"), ("ring", "generated"), ("road", None))
+        PlannedGraph(
+            name=name,
+            title=ENTRIES[name].title,
+            folder=Path(f"results/graphs/{name}"),
+            synthetic=synthetic,
+            identity=plan.graph_identity(name),
+        )
+        for name, synthetic in (("grid", "generated"), ("ring", "generated"), ("road", None))
     ]
-    assert told.answers == [Path("results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet")]
+    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
+    assert told.answers == [PlannedAnswer(file=Path(kept), identity=plan.kept_identities[kept])]
     assert told.resources == []
 
 
@@ -138,7 +153,7 @@ def test_a_table_is_told_what_it_is_made_of():
     plan = made()
     told = table_plan(plan, "suzuki_table1")
     assert told.settings == plan.config.experiments["suzuki_table1"]
-    assert (told.experiment, told.identity) == ("suzuki_table1", plan.identity_of("suzuki_table1"))
+    assert (told.experiment, told.identity) == ("suzuki_table1", plan.table_identity("suzuki_table1"))
     assert told.models == {"ring": "kanto"}
     points = plan.points_of("suzuki_table1")
     assert [(p.samples, p.identity) for p in told.points] == [(Path(p.samples), p.identity) for p in points] and points

@@ -10,8 +10,7 @@ from damaged import damage
 from saitan.blocks import Block
 from saitan.workflow.answers import AnswerWriter, read_answer
 from saitan.workflow.measure import write_samples
-from saitan.workflow.parquet_files import read_rows
-from saitan.workflow.samples import described
+from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.step import Failure
 from saitan.workflow.tabulate import _write
 
@@ -54,5 +53,5 @@ def test_a_file_that_is_not_there_is_not_to_be_removed(tmp_path):
 def test_damaged_words_at_the_end_of_a_file_are_one_line(tmp_path):
     table = pa.table({"a": NUMBERS}).replace_schema_metadata({b"saitan": b"{not JSON"})
     pq.write_table(table, tmp_path / "x.parquet")
-    with pytest.raises(Failure, match=r"x\.parquet: was not written by this workflow; remove it and run again"):
+    with pytest.raises(Failure, match=r"x\.parquet: not written by this workflow; remove it and run again"):
         described(tmp_path / "x.parquet")

@@ -365,12 +365,12 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
     assert len({point.identity for point in made.points}) == 4
 
 
-def test_a_slab_is_kept_with_the_identity_of_its_point():
+def test_an_answer_of_several_ranks_is_kept_with_its_identity():
     kept = {"variants": ["cluster", "hybrid"], "ranks": [2], "keep": ["levels"]}
     made = plan({**CLUSTER, **kept}, {"launcher": "mpirun"})
     for point in made.points:
         told = json.loads(made.keep_settings(wildcards(f"{point.answers}/levels.parquet")))
-        assert told.get("identity") == (point.identity if point.ranks else None)
+        assert told["identity"] == made.answer_identity(point)
     assert [point.ranks for point in made.points] == [2, None]
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, planned, wildcards
+from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, planned
 
 from saitan import problem
 from saitan.workflow import modules
@@ -58,7 +58,7 @@ def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
     plans = [plan(), plan(TROPICAL)]
 
     def codes():
-        return [made.query_code(made.points[0]) for made in plans]
+        return [made.queries_identity(made.points[0]) for made in plans]
 
     before = codes()
     edited("saitan.workflow.queries")
@@ -77,10 +77,7 @@ def test_a_point_depends_on_the_defaults_of_its_variant(monkeypatch):
 
     def found():
         made = plan(graphs=["grid"], variants=wanted, keep=["distances"])
-        files = {point.variant: f"{point.answers}/distances.parquet" for point in made.points}
-        return {
-            point.variant: (point.identity, made.keep_code(wildcards(files[point.variant]))) for point in made.points
-        }
+        return {point.variant: (point.identity, made.answer_identity(point)) for point in made.points}
 
     before = found()
     for name, touched in (("threshold_up", set()), ("threshold_down", {"adaptive"})):
@@ -95,7 +92,7 @@ def test_a_point_and_its_queries_depend_on_the_defaults_of_the_instance(monkeypa
 
     def found():
         made = plan(TROPICAL)
-        return [(point.identity, made.query_code(point)) for point in made.points]
+        return [(point.identity, made.queries_identity(point)) for point in made.points]
 
     before = found()
     monkeypatch.setitem(declared, "n", replace(declared["n"], default=7))
@@ -198,22 +195,22 @@ def test_what_is_only_shown_of_a_graph_makes_it_no_second_time():
 def test_titles_texts_and_charts_are_no_part_of_a_point():
     figure = {"mark": "bar", "x": "graph", "y": "seconds"}
     assert identities(**BOTH) == identities(**BOTH, title="Other", text="Other", figure=figure)
-    assert plan().identity_of("tiny") == plan(title="Other", figure=figure).identity_of("tiny")
-    assert plan().identity_of("tiny") != plan(quantities=["memory"]).identity_of("tiny")
-    assert plan().identity_of("tiny") != plan(graphs=["grid"]).identity_of("tiny")
+    assert plan().table_identity("tiny") == plan(title="Other", figure=figure).table_identity("tiny")
+    assert plan().table_identity("tiny") != plan(quantities=["memory"]).table_identity("tiny")
+    assert plan().table_identity("tiny") != plan(graphs=["grid"]).table_identity("tiny")
     # A graph's entry too, where no point has it in its own identity.
     shown = plan(view="graphs", variants={}, graphs=["grid"])
-    before, shown.entries = shown.identity_of("tiny"), dict(shown.entries)
-    shown.entries["grid"] = ENTRIES["grid"].model_copy(update={"parameters": ENTRIES["grid"].parameters | {"width": 4}})
-    assert shown.identity_of("tiny") != before
-    one, other = (plan(view=view, column="updated").identity_of("tiny") for view in ("phases", "phase_cdf"))
+    wider = ENTRIES["grid"].model_copy(update={"parameters": ENTRIES["grid"].parameters | {"width": 4}})
+    other = make(shown.config, WITHOUT, {**ENTRIES, "grid": wider})
+    assert other.table_identity("tiny") != shown.table_identity("tiny")
+    one, other = (plan(view=view, column="updated").table_identity("tiny") for view in ("phases", "phase_cdf"))
     assert one != other
 
 
 def test_a_table_depends_on_the_code_of_its_points(edited):
-    before = plan().identity_of("tiny")
+    before = plan().table_identity("tiny")
     edited("saitan.sssp.cpu")
-    assert plan().identity_of("tiny") != before
+    assert plan().table_identity("tiny") != before
 
 
 @pytest.mark.parametrize(
@@ -227,20 +224,20 @@ def test_a_table_depends_on_the_code_of_its_points(edited):
     ],
 )
 def test_a_table_depends_on_what_its_problem_declares_of_numbers(monkeypatch, part, name, change):
-    before, points = plan().identity_of("tiny"), identities()
+    before, points = plan().table_identity("tiny"), identities()
     declared = getattr(problem.problem("sssp"), part)
     assert replace(declared[name], **change) != declared[name]
     monkeypatch.setitem(declared, name, replace(declared[name], **change))
-    assert plan().identity_of("tiny") != before and identities() == points
+    assert plan().table_identity("tiny") != before and identities() == points
 
 
 def test_a_table_depends_on_what_solvers_are_ranked_by(monkeypatch):
-    before = plan().identity_of("tiny")
+    before = plan().table_identity("tiny")
     monkeypatch.setattr(problem.problem("sssp"), "HEADLINE", "phases")
-    assert plan().identity_of("tiny") != before
-    before = plan(TROPICAL).identity_of("tiny")
+    assert plan().table_identity("tiny") != before
+    before = plan(TROPICAL).table_identity("tiny")
     monkeypatch.setattr(problem.problem("sssp"), "HEADLINE", "time")
-    assert plan(TROPICAL).identity_of("tiny") == before
+    assert plan(TROPICAL).table_identity("tiny") == before
 
 
 def test_cores_are_part_of_a_cpu_point():
@@ -269,13 +266,11 @@ def test_cores_are_part_of_a_cpu_point():
 def test_a_graph_is_made_again_when_the_code_that_decides_it_changes(edited, module, touched):
     def codes():
         made = planned({"tiny": {**EXPERIMENT, "graphs": ["grid", "ring", "road"]}})
-        return {name: (made.graph_code(name), made.made_of(name)) for name in ("grid", "ring", "road")}
+        return {name: made.graph_identity(name) for name in ("grid", "ring", "road")}
 
     before = codes()
     edited(f"saitan.{module}")
-    after = codes()
-    assert {name for name in before if not set(before[name]) & set(after[name])} == touched
-    assert changed(before, after) == touched
+    assert changed(before, codes()) == touched
 
 
 @pytest.mark.parametrize(("module", "again"), [("arrays", True), ("graphs.streams", True), ("graphs.readers", False)])
@@ -286,7 +281,7 @@ def test_an_array_is_unpacked_again_when_the_code_that_decides_it_changes(edited
     def found():
         config = load({"name": "run", "experiments": {"tiny": tiny}}, ENTRIES, arrays)
         made = make(config, WITHOUT, ENTRIES, arrays)
-        return [made.array_code(), *(point.identity for point in made.points)]
+        return [made.array_identity("field"), *(point.identity for point in made.points)]
 
     before = found()
     edited(f"saitan.workflow.{module}")
@@ -299,7 +294,7 @@ def test_what_a_graph_is_made_of_is_part_of_the_identity():
         config = load({"name": "run", "experiments": {"tiny": described}}, ENTRIES)
         made = make(config, WITHOUT, ENTRIES, contents=contents)
         return [{p.identity for p in made.points if p.graph == graph} for graph in ("grid", "hidden")] + [
-            made.identity_of("tiny")
+            made.table_identity("tiny")
         ]
 
     before, after, other = identities(), identities(hidden="abc"), identities(hidden="abd")
@@ -311,9 +306,9 @@ def test_what_a_graph_is_made_of_is_part_of_the_identity():
 def test_another_generator_is_another_identity(monkeypatch):
     def identities():
         made = plan(graphs=["grid"])
-        return {point.identity for point in made.points}, plan(view="graphs", variants={}).identity_of("tiny")
+        return {point.identity for point in made.points}, plan(view="graphs", variants={}).table_identity("tiny")
 
     before = identities()
-    monkeypatch.setattr(Plan, "graph_code", lambda self, graph: "changed")
+    monkeypatch.setattr(Plan, "graph_identity", lambda self, graph: "changed")
     after = identities()
     assert not before[0] & after[0] and before[1] != after[1]

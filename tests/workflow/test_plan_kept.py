@@ -76,10 +76,10 @@ def test_two_experiments_keep_outputs_of_the_same_answer():
 def test_another_code_keeps_an_answer_anew(monkeypatch, module):
     made = planned({"kept": KEPT})
     (file,) = made.kept
-    before, found = made.keep_code(wildcards(file)), modules.source(module)
+    before, found = made.kept_identities[file], modules.source(module)
     told = modules._code
     monkeypatch.setattr(modules, "_code", lambda path: "changed" if path == found else told(path))
-    assert made.keep_code(wildcards(file)) != before
+    assert made.kept_identities[file] != before
 
 
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):

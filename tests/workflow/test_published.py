@@ -11,8 +11,8 @@ from samples import seconds, write_samples
 
 from saitan.problem import problem
 from saitan.workflow.config_model import Experiment
+from saitan.workflow.parquet_files import described
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
-from saitan.workflow.samples import described
 from saitan.workflow.step import Failure
 from saitan.workflow.tabulate import TablePlan, _write, read_plan, tabulate
 from saitan.workflow.views import VIEWS

@@ -8,16 +8,26 @@ from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.report_facts import graph_row, kept, machines
+from saitan.workflow.report_plan import PlannedAnswer, PlannedGraph
+
+
+def planned(file, identity="now"):
+    return PlannedAnswer(file=file, identity=identity)
 
 
 def test_kept_answers_say_what_compressing_them_saves(tmp_path):
     array = np.arange(100_000, dtype=np.uint32)
     for how in ("raw", "compressed"):
         folder = tmp_path / "results" / "answers" / how
-        with AnswerWriter(folder, ["d"], {}, how == "compressed") as sink:
+        with AnswerWriter(folder, ["d"], {"identity": "now"}, how == "compressed") as sink:
             sink(Block("d", 0, array))
     raw, compressed, *others = kept(
-        [*(tmp_path / "results" / "answers" / how / "d.parquet" for how in ("raw", "compressed")), tmp_path / "none"],
+        [
+            planned(tmp_path / "results/answers/raw/d.parquet"),
+            planned(tmp_path / "results/answers/compressed/d.parquet"),
+            planned(tmp_path / "results/answers/compressed/d.parquet", "another"),
+            planned(tmp_path / "none"),
+        ],
         Ceilings(),
     )
     assert not others and raw.how == "numbers" and compressed.how == "streams"
@@ -32,9 +42,11 @@ def test_answers_compressed_on_a_gpu_say_what_did_not_cross(tmp_path):
     paths = []
     for gpu, how in (("card", "raw"), ("card", "compressed"), ("other", "compressed")):
         paths.append(tmp_path / "results/answers" / f"{gpu}-{how}" / "d.parquet")
-        with AnswerWriter(paths[-1].parent, ["d"], {"provenance": {"gpu": gpu}}, how == "compressed") as sink:
+        with AnswerWriter(
+            paths[-1].parent, ["d"], {"identity": "now", "provenance": {"gpu": gpu}}, how == "compressed"
+        ) as sink:
             sink(Block("d", 0, array))
-    raw, compressed, other = kept(paths, ceilings)
+    raw, compressed, other = kept(map(planned, paths), ceilings)
     assert raw.saved is other.saved is None
     assert compressed.saved == 400_000 - compressed.written > 0
     assert compressed.saved_seconds == compressed.saved / 2e5
@@ -42,11 +54,11 @@ def test_answers_compressed_on_a_gpu_say_what_did_not_cross(tmp_path):
 
 def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
     folder, array = tmp_path / "results/answers", np.arange(60_000, dtype=np.uint32).reshape(6, 10_000)
-    writer = SlabWriter(folder, "d", {})
+    writer = SlabWriter(folder, "d", {"identity": "now"})
     for first in (0, 4):
         writer(Block("d", first, array[first : first + 4]))
-    writer.join({0: 4, 4: 2}, {})
-    (found,) = kept([folder / "d.parquet"], Ceilings())
+    writer.join({0: 4, 4: 2}, {"identity": "now"})
+    (found,) = kept([planned(folder / "d.parquet")], Ceilings())
     files = [folder / "d.parquet", *(folder / f"d.slabs/{first}.parquet" for first in (0, 4))]
     assert found.written == sum(file.stat().st_size for file in files) and found.nbytes == array.nbytes
     assert found.shape == [6, 10_000] and found.how == "numbers" and found.ratio == array.nbytes / found.written
@@ -54,24 +66,32 @@ def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
 
 
 def test_generated_graphs_are_called_synthetic(plan, tmp_path):
+    def row_of(name, partial=False, **told):
+        told = {"identity": "now", "synthetic": None} | told
+        return graph_row(PlannedGraph(name=name, title=name, folder=tmp_path / name, **told), partial=partial)
+
     del plan["graphs"][0]["synthetic"]
     text = text_of(shown(plan))
     assert "synthetic generated" in text and "real" not in text[text.index("Graphs graph") : text.index("Not there")]
     write_graph(Graph(np.array([0, 1]), np.array([0], np.int32), np.array([5], np.uint32)), tmp_path / "net")
-    row = graph_row("net", "A net", tmp_path / "net", None, None)
+    row = row_of("net")
     assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
     # What the catalogue says of its origin says more.
-    assert graph_row("net", "A net", tmp_path / "net", None, "drawn by hand").origin == "drawn by hand"
-    assert graph_row("map", "A map", tmp_path / "map", None, None).synthetic == "generated"
+    assert row_of("net", origin="drawn by hand").origin == "drawn by hand"
+    assert row_of("map").synthetic == "generated"
     drawn = Graph(np.array([0, 1]), np.array([0], np.int32), None, metadata={"generator": "ring", "seed": 7})
     write_graph(drawn.with_metadata(parameters={"vertices": 1, "odd": True}), tmp_path / "drawn")
-    row = graph_row("drawn", "Drawn", tmp_path / "drawn", None, None)
+    row = row_of("drawn")
     assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
     arcs = Graph(np.array([0, 2, 2, 4]), np.array([1, 2, 0, 1], np.int32), None)
     write_graph(arcs, tmp_path / "arcs")
-    row = graph_row("arcs", "Arcs", tmp_path / "arcs", None, None)
+    row = row_of("arcs")
     assert (row.vertices, row.arcs, row.weight, row.directed) == (3, 4, None, None)
-    assert graph_row("gone", "Gone", tmp_path / "gone", None, None).origin == "not there"
+    assert row_of("gone").origin == "not there"
+    write_graph(arcs, tmp_path / "arcs", "now")
+    assert row_of("arcs", partial=True).vertices == row_of("arcs", identity="another").vertices == 3
+    outdated = row_of("arcs", partial=True, identity="another")
+    assert (outdated.vertices, outdated.origin) == (None, "out of date")
 
 
 def test_a_machine_names_every_combination_of_software_once(tmp_path):

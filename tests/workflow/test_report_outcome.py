@@ -7,9 +7,11 @@ from samples import seconds, write_samples
 from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.report import ReportPlan
 from saitan.workflow.report_outcome import (
+    ANOTHER_ANSWER,
     EMPTY_LOG,
     KILLED,
     LOST,
+    NOT_OF_THESE,
     NOT_REDRAWN,
     NOT_RUN,
     OUT_OF_DATE,
@@ -83,10 +85,14 @@ def test_every_job_without_a_result_counts_once(plan, tmp_path):
 
 def test_a_kept_answer_of_which_a_file_is_gone_is_a_failure_of_its_own(plan, tmp_path):
     answer = tmp_path / "results/answers/distances.parquet"
-    coded = write_coded(answer)
+    coded = write_coded(answer, identity="now")
     plan["steps"] = [{"what": "keep distances", "output": str(answer), "log": "no.log"}]
-    plan["answers"] = [str(answer)]
+    plan["answers"] = [{"file": str(answer), "identity": "now"}]
     assert "keep distances" not in text_of(shown(plan))
+    coded.write_text("another")
+    assert f"{coded} is damaged or not what {answer} was written with" in text_of(shown(plan))
+    write_coded(answer, identity="another")
+    assert f"{ANOTHER_ANSWER} keep distances" in text_of(shown(plan))
     coded.unlink()
     text = text_of(shown(plan))
     assert f"{coded} is missing, a part of {answer}" in text and "keep distances" in text
@@ -122,15 +128,36 @@ def test_points_whose_queries_could_not_be_drawn_again_are_out_of_date(plan, tmp
     made, began = ReportPlan.model_validate(plan), log.stat().st_mtime
     # Of queries that broke before the points were measured they were drawn again since, and removed.
     os.utime(point["samples"], (began + 1, began + 1))
-    assert outcome(made).stale == set() and "queries" not in [one.what for one in outcome(made).lacking]
+    assert outcome(made).stale == {} and "queries" not in [one.what for one in outcome(made).lacking]
     before = len(outcome(made).measured)
     os.utime(point["samples"], (began - 1, began - 1))
     found = outcome(made)
-    assert found.stale == {"fig_a"} and len(found.measured) == before - 1
+    assert found.stale == {"fig_a": NOT_REDRAWN} and len(found.measured) == before - 1
     fates = {one.what: one.fate for one in found.lacking}
     assert (fates["queries"], fates[point["name"]]) == (fate, "out of date")
     assert f"fig_a: no table, {NOT_REDRAWN}" in lines_of(plan)
     assert "the table is out of date" in text_of(shown(plan, partial=True))
+
+
+def test_a_table_of_before_the_run_is_out_of_date_where_points_are_not_as_they_were(plan, tmp_path):
+    """The same configuration, whose samples were removed and of which some or all are measured again."""
+    table, samples = tmp_path / "a.parquet", [tmp_path / f"{backend}.parquet" for backend in ("cpu", "cuda")]
+    for file in (table, *samples):
+        os.utime(file, (1000, 1000))
+    del plan["points"][2]
+    says = f"fig_a: no table, {NOT_OF_THESE}"
+    assert says not in lines_of(plan, since=2000) and "out of date" not in text_of(
+        shown(plan, partial=True, since=2000)
+    )
+    os.utime(samples[0], (2001, 2001))
+    assert says in lines_of(plan, since=2000)
+    assert "the table is out of date" in text_of(shown(plan, partial=True, since=2000))
+    os.utime(table, (2002, 2002))
+    assert says not in lines_of(plan, since=2000)
+    samples[1].unlink()
+    assert says not in lines_of(plan, since=2000) and says in lines_of(plan, since=3000, stopped=True)
+    # A call that made no report knows of no run.
+    assert says not in lines_of(plan)
 
 
 def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):

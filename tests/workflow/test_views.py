@@ -354,8 +354,8 @@ def test_a_file_of_another_kind_is_one_line(tmp_path):
     with pytest.raises(Failure, match=r"x\.parquet: cannot be read: .*; remove it and run again"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "x.parquet"])
     pd.DataFrame({"seconds": [1.0]}).to_parquet(tmp_path / "y.parquet")
-    with pytest.raises(Failure, match=r"y\.parquet: was not written by this workflow"):
+    with pytest.raises(Failure, match=r"y\.parquet: not samples of a point"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "y.parquet"])
     pq.write_table(pa.table({"seconds": [1.0]}), tmp_path / "z.parquet")
-    with pytest.raises(Failure, match=r"z\.parquet: was not written by this workflow"):
+    with pytest.raises(Failure, match=r"z\.parquet: not samples of a point"):
         shown("summary", {"variants": ["fast"]}, [tmp_path / "z.parquet"])

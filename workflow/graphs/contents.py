@@ -6,7 +6,7 @@ A file that an entry gives a SHA-256 of needs none: fetching refuses another con
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from saitan.workflow.graphs.streams import checksum
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
 
-# File name -> the file that was last planned with: its path, size, times and checksum.
+# Name of a file, or arrays/<file> -> the one that was last planned with: its path, size, times and checksum.
 KNOWN = Path(f"{RESULTS}/checksums.json")
 
 
@@ -38,7 +38,7 @@ def contents(
         if entry is None or isinstance(entry, Generated) or entry.sha256 is not None:
             continue
         if copies := local_copies(entry, config.mirror):
-            known[entry.filename] = _checked(Path(copies[0]), known.get(entry.filename))
+            known[entry.filename] = _checked(Path(copies[0]), known.get(entry.filename), checksum)
             found[name] = known[entry.filename]["sha256"]
         elif entry.filename in known and name in entries and made_before(name, entry):
             found[name] = _converted(name)
@@ -47,7 +47,18 @@ def contents(
     return found
 
 
-def _checked(path: Path, before: dict[str, Any] | None) -> dict[str, Any]:
+def holds(path: Path, entry: Array, content: str | None) -> bool:
+    """Whether the file of a catalogue's array has this content (a SHA-256; None is any)."""
+    if content is None:
+        return True
+    known, name = _read(), f"arrays/{path.name}"
+    before, known[name] = known.get(name), _checked(path, known.get(name), entry.checksum)
+    if known[name] != before:
+        _write(known)
+    return known[name]["sha256"] == content
+
+
+def _checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], str]) -> dict[str, Any]:
     """What is known of a file; its checksum is taken again where it is not the file of before."""
     status = path.stat()
     # The time of modification can be set back, as tar and rsync do; that of the change of the inode cannot.
@@ -56,7 +67,7 @@ def _checked(path: Path, before: dict[str, Any] | None) -> dict[str, Any]:
     if before is not None and {key: before.get(key) for key in now} == now and before.get("sha256"):
         return before
     try:
-        return {**now, "sha256": checksum(path)}
+        return {**now, "sha256": take(path)}
     except (Failure, OSError):  # fetching it says why
         return {**now, "sha256": f"unreadable {status.st_mtime_ns}"}
 

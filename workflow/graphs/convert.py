@@ -27,7 +27,10 @@ def _read(entry: Downloaded, path: Path, coordinates: Path | None) -> Graph:
     graph = read_graph_file(path, entry.format)
     found = graph.metadata["checksum"]
     if entry.sha256 not in (None, found):
-        raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right")
+        raise Failure(
+            f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right: remove it and run"
+            " again"
+        )
     if coordinates is not None:
         graph = replace(graph, coordinates=read_coordinates(coordinates, graph.n))
     return graph.with_metadata(origin=entry.address)
@@ -53,6 +56,11 @@ def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
     return graph.with_metadata(name=name, **said, **({"options": entry.options} if entry.options else {}))
 
 
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")
+    parser.add_argument("--identity", help="what they are made for, written into them")
+
+
 def main(arguments: argparse.Namespace) -> None:
     entry = ENTRY.validate_json(arguments.entry)
     graph = convert(entry, arguments.name, arguments.input, arguments.coordinates)
@@ -62,7 +70,7 @@ def main(arguments: argparse.Namespace) -> None:
             f"{arguments.input}: {inexact['count']} weights are rounded to float32, "
             f"by {inexact['relative']:.2g} of their value at most",
         )
-    write_graph(graph, arguments.output)
+    write_graph(graph, arguments.output, arguments.identity)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", required=True)
     parser.add_argument("--input", type=Path, required=True)
     parser.add_argument("--coordinates", type=Path)
-    parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")
+    add_output(parser)
     return parser
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from saitan.errors import Unavailable
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
-from saitan.workflow.graphs.convert import finish
+from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.memory import keep_within_memory
 from saitan.workflow.step import Failure, load_numba, run_step
@@ -27,7 +26,7 @@ def main(arguments: argparse.Namespace) -> None:
     entry, available = ENTRY.validate_json(arguments.entry), keep_within_memory()
     load_numba()
     try:
-        write_graph(generate(entry, arguments.name), arguments.output)
+        write_graph(generate(entry, arguments.name), arguments.output, arguments.identity)
     except MemoryError as error:
         raise Failure(
             f"{arguments.name}: {entry.parameters} need more than the {available / 2**30:.1f} GiB of memory "
@@ -39,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m saitan.workflow.graphs.generate", description=__doc__)
     parser.add_argument("--entry", required=True, help="the catalogue entry, JSON")
     parser.add_argument("--name", required=True)
-    parser.add_argument("--output", type=Path, required=True, help="folder of the two Parquet files")
+    add_output(parser)
     return parser
 
 

@@ -22,20 +22,24 @@ import pyarrow.parquet as pq
 from saitan.arc_parts import BATCH, Arcs, tails_of
 from saitan.files import beside
 from saitan.graph import Graph, GraphError
-from saitan.workflow.parquet_files import CHECKSUMS, opened, reading
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA, described, opened, reading
 from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
-_KEY = b"saitan"
 _COUNTS = ("vertices", "arcs", "weight")
+_GRAPH = "a graph written by saitan"
 # One row group decodes into one piece of memory, which NumPy takes without a copy; PyArrow allows 64 Mi rows in one.
 _ROWS = 64 << 20
 
 
-def write_graph(graph: Graph, folder: Path) -> None:
-    """Write both files, each beside its place and renamed; edges first, so that vertices.parquet completes a graph."""
+def write_graph(graph: Graph, folder: Path, identity: str | None = None) -> None:
+    """Write both files, each beside its place and renamed; edges first, so that vertices.parquet completes a graph.
+
+    identity: what they are made for, among the metadata.
+    """
     metadata = {
         **graph.metadata,
+        **({} if identity is None else {"identity": identity}),
         "vertices": graph.n,
         "arcs": graph.m,
         "weight": None if graph.weights is None else str(graph.weights.dtype),
@@ -51,7 +55,7 @@ def write_graph(graph: Graph, folder: Path) -> None:
     if graph.labels is not None:
         vertices["label"] = pa.array(np.append(graph.labels, graph.labels.dtype.type()), mask=last)
     for name, columns in ((EDGES, edges), (VERTICES, vertices)):
-        table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(metadata)})
+        table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(metadata)})
         with beside(folder / name) as path:
             pq.write_table(
                 table,
@@ -94,26 +98,18 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     path = Path(folder) / VERTICES
     if not path.exists():
         raise Failure(f"{folder}: this folder holds no graph: there is no {VERTICES}, which saitan writes last")
-    with opened(path) as file:
-        found = file.schema_arrow.metadata
-    try:
-        told = json.loads(found[_KEY])
-        if set(_COUNTS) <= told.keys():
-            return told
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _unreadable(path) from error
-    raise _unreadable(path)
+    return described(path, _GRAPH, has=_COUNTS)
 
 
 def _check_together(folder: Path, vertices: pq.ParquetFile, edges: pq.ParquetFile, metadata: dict[str, Any]) -> None:
-    told = [(file.schema_arrow.metadata or {}).get(_KEY) for file in (vertices, edges)]
+    told = [(file.schema_arrow.metadata or {}).get(METADATA) for file in (vertices, edges)]
     counts = vertices.metadata.num_rows - 1, edges.metadata.num_rows
     if told[0] != told[1] or counts != (metadata["vertices"], metadata["arcs"]):
         raise Failure(f"{folder}: {VERTICES} and {EDGES} are of different graphs: delete the folder and convert again")
 
 
 def _unreadable(path: Path) -> Failure:
-    return Failure(f"{path}: not a graph written by saitan: delete it and convert again")
+    return Failure(f"{path}: not {_GRAPH}; remove it and run again")
 
 
 def _column(path: Path, file: pq.ParquetFile, name: str, nulls: int = 0) -> np.ndarray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from saitan.generators import GENERATORS
-from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError
 from saitan.workflow.config_model import Config
@@ -19,14 +19,6 @@ from saitan.workflow.step import Failure
 
 # In the place of a graph's name where an experiment has none.
 NO_GRAPH = "no-graph"
-
-# The workflow's modules that decide what the files of graphs and arrays hold; those of saitan that they import may,
-# but for those set aside.
-_FINISHING = tuple(f"saitan.workflow.graphs.{name}" for name in ("convert", "arcs", "parquet"))
-_CONVERTING = tuple(f"saitan.workflow.graphs.{name}" for name in ("readers", "formats", "streams"))
-_GENERATING = ("saitan.workflow.graphs.generate",)
-_UNPACKING = ("saitan.workflow.arrays", "saitan.workflow.graphs.streams")
-_ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
 
 
 class GraphFiles:
@@ -52,6 +44,11 @@ class GraphFiles:
         lacking = out_of_reach(self.config, graph_sources(self.entries))
         kept = [name for name in lacking if made_before(name, self.entries[name])]
         return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded) and name not in kept]
+
+    @cached_property
+    def made_graphs(self) -> set[str]:
+        """Names of all graphs that a rule makes."""
+        return {*self.generated, *self.downloaded}
 
     @staticmethod
     def any_of(names: list[str]) -> str:
@@ -120,26 +117,15 @@ class GraphFiles:
 
     def _made_by(self, graph: str) -> str:
         """The entry, JSON, without what is only shown: another title makes no graph again."""
-        shown = {"title": graph, "models": None}
-        return self.entries[graph].model_copy(update=shown).model_dump_json()
+        return self._without_what_is_shown(graph, self.entries[graph], models=None)
 
-    def graph_code(self, graph: str) -> str:
-        """A digest of the modules that decide what a graph's files hold."""
-        entry = self.entries[graph]
-        if isinstance(entry, Generated):
-            made_by = [GENERATORS[entry.generator].path.split(":")[0], *_GENERATING]
-        else:
-            made_by = _CONVERTING
-        return _code([*made_by, *_FINISHING])
+    def unpack_settings(self, array: str) -> str:
+        """Arguments of `saitan.workflow.arrays`."""
+        return _options({"--entry": self._without_what_is_shown(array, self.arrays[array])})
 
-    @staticmethod
-    def array_code() -> str:
-        """The same of an array's file."""
-        return _code(_UNPACKING)
-
-
-def _code(made_by: Iterable[str]) -> str:
-    return modules.digest({*modules.closure(made_by, "saitan.workflow")} - _ASIDE)
+    def _without_what_is_shown(self, name: str, entry: Any, **shown: None) -> str:
+        known = {"sha256": self.contents[name]} if name in self.contents else {}
+        return entry.model_copy(update={"title": name, **shown, **known}).model_dump_json()
 
 
 def _options(options: Mapping[str, str | None]) -> str:

@@ -35,10 +35,11 @@ rule convert:
     cache: True
     params:
         settings=lambda wc: plan.convert_settings(wc.graph),
-        code=lambda wc: plan.graph_code(wc.graph),
+        identity=lambda wc: plan.graph_identity(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "python -m saitan.workflow.graphs.convert {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.convert {params.settings} --identity {params.identity}"
+        " --output {params.folder:q} --log {log:q}"
 
 
 rule generate:
@@ -52,10 +53,11 @@ rule generate:
     cache: True
     params:
         settings=lambda wc: plan.generate_settings(wc.graph),
-        code=lambda wc: plan.graph_code(wc.graph),
+        identity=lambda wc: plan.graph_identity(wc.graph),
         folder=f"{RESULTS}/graphs/{{graph}}",
     shell:
-        "python -m saitan.workflow.graphs.generate {params.settings} --output {params.folder:q} --log {log:q}"
+        "python -m saitan.workflow.graphs.generate {params.settings} --identity {params.identity}"
+        " --output {params.folder:q} --log {log:q}"
 
 
 # An array of the catalogue, unpacked.
@@ -70,9 +72,7 @@ rule array:
         array=plan.any_of(list(plan.arrays)),
     cache: True
     params:
-        entry=lambda wc: plan.arrays[wc.array]
-        .model_copy(update={"title": wc.array})
-        .model_dump_json(),
-        code=plan.array_code(),
+        settings=lambda wc: plan.unpack_settings(wc.array),
+        identity=lambda wc: plan.array_identity(wc.array),
     shell:
-        "python -m saitan.workflow.arrays --entry {params.entry:q} --input {input:q} --output {output:q} --log {log:q}"
+        "python -m saitan.workflow.arrays {params.settings} --input {input:q} --output {output:q} --log {log:q}"

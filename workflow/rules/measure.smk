@@ -13,7 +13,7 @@ rule queries:
         settings=lambda wc: plan.query_settings(wc),
         data=lambda wc: plan.input_option(plan.query_point(wc)),
         # Another code of instances, queries or references is another answer.
-        code=lambda wc: plan.query_code(plan.query_point(wc)),
+        code=lambda wc: plan.queries_identity(plan.query_point(wc)),
     shell:
         "python -m saitan.workflow.queries --settings {params.settings:q} {params.data}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
@@ -69,9 +69,9 @@ rule keep:
         tasks=lambda wc: plan.kept_point(wc).ranks,
         cpus_per_task=lambda wc: plan.cores_of(plan.kept_point(wc)),
     params:
+        # With the answer's identity.
         settings=lambda wc: plan.keep_settings(wc),
         keep_as=lambda wc: plan.keep_as(wc),
-        code=lambda wc: plan.keep_code(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
         cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),

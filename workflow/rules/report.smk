@@ -52,6 +52,7 @@ rule tabulate:
         printed=lambda wc: text_digest(
             [plan.source(f"config/{name}.yaml") for name in ("published", "ceilings")]
         ),
+        identity=lambda wc: plan.table_identity(wc.experiment),
         code=steps_code(),
     shell:
         "python -m saitan.workflow.tabulate --plan {input.plan:q} --log {log:q}"
@@ -71,6 +72,7 @@ rule draw:
         f"{plan.run}/logs/draw/{{experiment}}.log",
     params:
         figure=lambda wc: plan.figure_settings(wc.experiment),
+        identity=lambda wc: plan.table_identity(wc.experiment),
         code=steps_code(),
     shell:
         "python -m saitan.workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"

@@ -1,0 +1,276 @@
+import hashlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from plans import ENTRIES, WITHOUT, plan
+from reports import write_coded
+from samples import seconds, write_samples
+from snakemake.persistence.file import FilePersistence
+
+from saitan.blocks import Block
+from saitan.generators import GENERATORS
+from saitan.workflow.answers import AnswerWriter
+from saitan.workflow.arrays import Array
+from saitan.workflow.config import load
+from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.outdated import INCOMPLETE, RECORDS, make_again, unrecorded
+from saitan.workflow.outline import outline_files
+from saitan.workflow.planning import make
+from saitan.workflow.tabulate import _write
+
+WIDTH = {"width": 3, "height": 3, "weight_low": 1, "weight_high": 2, "seed": 1}
+GRID = [f"results/graphs/grid/{name}.parquet" for name in ("vertices", "edges")]
+HIDDEN = [f"results/graphs/hidden/{name}.parquet" for name in ("vertices", "edges")]
+BITS = np.arange(3, dtype=np.float32)
+
+
+def place(folder, file):
+    """Where Snakemake has its record of a file."""
+    snakemake = SimpleNamespace(_fetch_max_len=lambda folder: 255)
+    return Path(FilePersistence._record_path(snakemake, str(folder), file))
+
+
+def recorded(file, told=""):
+    """Snakemake's record of a file, whose step was told so."""
+    record = place(RECORDS, file)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps({"params": [told]}))
+
+
+def again():
+    """The files that Snakemake makes again, and those of them that it takes for incomplete."""
+    files = [str(path) for path in Path("results").rglob("*") if path.is_file()]
+    marked = {file for file in files if place(INCOMPLETE, file).exists()}
+    return {file for file in files if Path(file).stat().st_mtime == 1 and unrecorded(file)}, marked
+
+
+def tell(made):
+    for file, text in outline_files(made).items():
+        Path(file).parent.mkdir(exist_ok=True, parents=True)
+        Path(file).write_text(text)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A finished run of one point, with a chart."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    made = plan(graphs=["grid"], variants=["conventional"], figure={"mark": "bar", "x": "graph", "y": "seconds"})
+    [point] = made.points
+    write_samples(Path(point.samples), seconds(1.0), identity=point.identity)
+    write_grid(made.graph_identity("grid"))
+    tables, charts = Path("results/run/tables"), Path("results/run/figures")
+    tables.mkdir()
+    charts.mkdir()
+    write_tables(made.table_identity("tiny"))
+    tell(made)
+    return made
+
+
+def write_grid(identity):
+    write_graph(GENERATORS["grid"](**WIDTH), Path("results/graphs/grid"), identity)
+
+
+TABLES = ["results/run/tables/tiny.parquet", "results/run/tables/tiny.figure.parquet", "results/run/figures/tiny.json"]
+
+
+def write_tables(identity):
+    for table in TABLES[:2]:
+        _write(pd.DataFrame({"a": [1]}), Path(table), {"identity": identity})
+    Path(TABLES[2]).write_text(json.dumps({"usermeta": {"saitan": {"identity": identity}}}))
+
+
+def test_what_is_of_this_configuration_stays(run):
+    make_again(run)
+    assert again() == (set(), set())
+
+
+@pytest.mark.parametrize("kind", ["samples", "graph", "tables"])
+def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
+    [point] = run.points
+    identity, files, write = {
+        "samples": (
+            point.identity,
+            {point.samples},
+            lambda told: write_samples(Path(point.samples), seconds(1.0), identity=told),
+        ),
+        "graph": (run.graph_identity("grid"), {*GRID}, write_grid),
+        "tables": (run.table_identity("tiny"), {*TABLES}, write_tables),
+    }[kind]
+    for file in files:
+        recorded(file, identity)
+    make_again(run)
+    assert again() == (set(), set())
+    write("another")
+    # Snakemake sees by itself that it is told otherwise now.
+    for file in files:
+        recorded(file, "earlier")
+    make_again(run)
+    assert again() == (set(), set())
+    for file in files:
+        recorded(file, identity)
+    make_again(run)
+    assert again() == (files, files if kind == "graph" else set())
+
+
+@pytest.mark.parametrize("kind", ["samples", "graph", "table", "chart"])
+def test_without_a_record_a_file_of_another_configuration_is_made_again(run, kind):
+    [point] = run.points
+    if kind == "samples":
+        write_samples(Path(point.samples), seconds(1.0), identity="another")
+    elif kind == "graph":
+        write_grid("another")
+    elif kind == "table":
+        _write(pd.DataFrame({"a": [1]}), Path(TABLES[0]), {"identity": "another"})
+    else:
+        Path(TABLES[2]).write_text("{}")
+    files = {"samples": {point.samples}, "graph": {*GRID}, "table": {TABLES[0]}, "chart": {TABLES[2]}}[kind]
+    make_again(run)
+    assert again() == (files, files if kind == "graph" else set())
+
+
+def test_a_damaged_file_is_made_again(run):
+    files = {run.points[0].samples, *GRID, *TABLES}
+    for file in files:
+        os.truncate(file, 9)
+    make_again(run)
+    assert again() == (files, {*GRID})
+
+
+@pytest.mark.parametrize("length", [10, 190, 191, 400])
+def test_records_are_found_whatever_the_length_of_a_path(run, length):
+    file = "/".join(["results", "a" * (length // 2), "b" * (length // 2)])
+    Path(file).parent.mkdir()
+    Path(file).write_text("")
+    assert unrecorded(file)
+    recorded(file)
+    assert not unrecorded(file)
+
+
+def test_what_steps_were_told_of_another_configuration_is_told_again(run):
+    told = "results/run/plan/tiny.json"
+    Path(told).write_text(json.dumps({"title": "another"}))
+    make_again(run)
+    assert again() == ({told}, set())
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A finished run of a graph and an array of the user's own, of which an answer is kept."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/published.yaml").write_text("graphs: {}\nexperiments: {}\n")
+    for file in ("hidden.gr", "field.bin"):
+        (tmp_path / file).touch()
+    array = Array(title="F", file="field.bin", dtype="float32")
+    kept = {"title": "K", "problem": "sssp", "graphs": ["hidden"], "variants": ["scipy"], "keep": ["distances"]}
+    packed = {"title": "P", "problem": "compression", "arrays": ["field"], "variants": ["fpc"]}
+    experiments = {"kept": kept | {"keep_as": "compressed"}, "packed": packed}
+    config = load({"name": "run", "mirror": ".", "experiments": experiments}, ENTRIES, ["field"])
+    contents = {"hidden": "abc", "field": hashlib.sha256(BITS.tobytes()).hexdigest()}
+    made = make(config, WITHOUT, ENTRIES, {"field": array}, contents=contents)
+    metadata = {"checksum": "abc", "origin": "hidden.gr", "format": "pace"}
+    graph = replace(GENERATORS["grid"](**WIDTH), metadata=metadata)
+    write_graph(graph, Path("results/graphs/hidden"), made.graph_identity("hidden"))
+    for file in ("downloads/hidden.gr", "downloads/field.bin"):
+        Path("results", file).parent.mkdir(exist_ok=True)
+        Path("results", file).write_text("")
+    Path("results/arrays").mkdir()
+    np.save("results/arrays/field.npy", BITS)
+    keep(made)
+    tell(made)
+    return made
+
+
+def keep(made, identity=None):
+    [answer] = made.kept
+    about = {"identity": identity or made.kept_identities[answer]}
+    with AnswerWriter(Path(answer).parent, ["distances"], about) as write:
+        write(Block("distances", 0, np.zeros(3)))
+
+
+def test_own_files_as_they_were_stay(own):
+    make_again(own)
+    assert again() == (set(), set())
+
+
+def test_a_graph_of_another_content_is_fetched_and_converted_again(own):
+    graph = replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other", "origin": "hidden.gr"})
+    write_graph(graph, Path("results/graphs/hidden"), "another")
+    make_again(own)
+    # A copy of the mirror's file is made of that.
+    assert again() == ({*HIDDEN, "results/downloads/hidden.gr"}, set())
+    recorded("results/downloads/hidden.gr")
+    make_again(own)
+    assert again()[0] == {*HIDDEN}
+
+
+def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):
+    metadata = {"checksum": "abc", "origin": "hidden.gr", "format": "pace"}
+    graph = replace(GENERATORS["grid"](**WIDTH), metadata=metadata)
+    write_graph(graph, Path("results/graphs/hidden"), "another")
+    make_again(own)
+    assert again() == ({*HIDDEN}, set())
+
+
+def test_a_download_that_is_no_copy_is_made_of_no_file(own):
+    Path("hidden.gr").unlink()
+    graph = replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other", "origin": "hidden.gr"})
+    write_graph(graph, Path("results/graphs/hidden"), "another")
+    made = replace(own, config=own.config.model_copy(update={"mirror": "http://host"}))
+    make_again(made)
+    assert again()[1] == {"results/downloads/hidden.gr"}
+
+
+@pytest.mark.parametrize("values", [BITS.astype(np.int32), BITS + 1, BITS[:2]], ids=["type", "content", "length"])
+def test_an_array_of_another_entry_or_content_is_fetched_and_unpacked_again(own, values):
+    array = "results/arrays/field.npy"
+    recorded(array, own.array_identity("field"))
+    recorded("results/downloads/field.bin")
+    make_again(own)
+    np.save(array, values)
+    make_again(own)
+    assert again()[0] == {array}
+    place(RECORDS, "results/downloads/field.bin").unlink()
+    make_again(own)
+    assert again()[0] == {array, "results/downloads/field.bin"}
+
+
+def test_a_cut_array_is_unpacked_again(own):
+    os.truncate("results/arrays/field.npy", 5)
+    make_again(own)
+    assert "results/arrays/field.npy" in again()[0]
+
+
+def test_an_answer_of_which_a_file_was_lost_or_replaced_is_kept_again(own):
+    [answer] = own.kept
+    identity = own.kept_identities[answer]
+    coded = write_coded(Path(answer), identity=identity)
+    recorded(answer, identity)
+    make_again(own)
+    assert again() == (set(), set())
+    coded.write_text("another")
+    make_again(own)
+    assert again() == ({answer}, set())
+    write_coded(Path(answer), identity=identity)
+    recorded(answer, identity)
+    coded.unlink()
+    make_again(own)
+    assert again() == ({answer}, set())
+
+
+@pytest.mark.parametrize("recorded_too", [False, True])
+def test_an_answer_of_another_configuration_is_kept_again(own, recorded_too):
+    [answer] = own.kept
+    if recorded_too:
+        recorded(answer, own.kept_identities[answer])
+    keep(own, "another")
+    make_again(own)
+    assert again() == ({answer}, set())

@@ -1,0 +1,139 @@
+"""What files were made for: a digest of all that a file's content depends on, its identity.
+
+Graphs, samples, kept answers, tables and charts bear theirs, and Snakemake's rules are told it. So a change of anything
+below makes a file again, and a file that another one replaced is told from it (outdated.py). The identity of what is
+made of a graph or an array holds that of its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from saitan.generators import GENERATORS
+from saitan.problem import problem, with_defaults
+from saitan.workflow import modules
+from saitan.workflow.arrays import Array
+from saitan.workflow.config_model import Config
+from saitan.workflow.cubin_files import kernel_names
+from saitan.workflow.graphs.catalogue import Downloaded, Generated
+from saitan.workflow.machine import Machine
+from saitan.workflow.points import Point, digest
+from saitan.workflow.quantities import declarations
+
+# The workflow's modules that decide what a file holds; those of saitan that they import may, but for those set aside.
+_FINISHING = tuple(f"saitan.workflow.graphs.{name}" for name in ("convert", "arcs", "parquet"))
+_CONVERTING = tuple(f"saitan.workflow.graphs.{name}" for name in ("readers", "formats", "streams"))
+_GENERATING = ("saitan.workflow.graphs.generate",)
+_UNPACKING = ("saitan.workflow.arrays", "saitan.workflow.graphs.streams")
+_ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
+_MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
+_KEEPING = tuple(f"saitan.workflow.{name}" for name in ("keep", "answers", "instances"))
+
+
+class Identities:
+    """The side of a plan that says what its files are made for.
+
+    config, machine, entries, arrays, contents, architectures: as Plan has them.
+    """
+
+    config: Config
+    machine: Machine
+    entries: Mapping[str, Downloaded | Generated]
+    arrays: Mapping[str, Array]
+    contents: Mapping[str, str]
+    architectures: Sequence[str]
+
+    def graph_identity(self, graph: str) -> str:
+        """By its entry, the content of the user's own file, and the code that makes it."""
+        if graph not in self._of_data:
+            entry = self.entries[graph]
+            if isinstance(entry, Generated):
+                made_by = [GENERATORS[entry.generator].path.split(":")[0], *_GENERATING]
+            else:
+                made_by = _CONVERTING
+            told = entry.model_dump(exclude={"title", "models"})
+            self._of_data[graph] = digest([told, self.contents.get(graph), _code([*made_by, *_FINISHING])])
+        return self._of_data[graph]
+
+    def array_identity(self, array: str) -> str:
+        """The same of an array of the catalogue."""
+        if array not in self._of_data:
+            told = self.arrays[array].model_dump(exclude={"title"})
+            self._of_data[array] = digest([told, self.contents.get(array), _code(_UNPACKING)])
+        return self._of_data[array]
+
+    @cached_property
+    def _of_data(self) -> dict[str, str]:
+        return {}
+
+    def data_identity(self, point: Point) -> str | None:
+        """That of what a point reads; None where it reads nothing."""
+        if point.graph in self.entries:
+            return self.graph_identity(point.graph)
+        if point.graph in self.arrays:
+            return self.array_identity(point.graph)
+        keeper, dot, _ = point.graph.partition(".")
+        return self.answer_identity(self.kept_by(keeper, point.backend)) if dot else None
+
+    def queries_identity(self, point: Point) -> str:
+        """By the modules that make a point's instance, queries and reference, and all parameters of the instance."""
+        made_by = [f"saitan.{point.problem}", "saitan.workflow.queries"]
+        code = modules.digest(modules.closure(made_by, "saitan.workflow"))
+        return digest([code, full_parameters(point)[0]])
+
+    def answer_identity(self, point: Point) -> str:
+        """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it."""
+        form_name = self.config.experiments[point.experiment].keep_as
+        form = getattr(problem(point.problem), "FORMS", {}).get(form_name)
+        return digest([form_name, *self._solved(point, _KEEPING, form.writes if form else None)])
+
+    def samples_identity(self, point: Point) -> str:
+        """By all that the answer depends on, and how it is measured; `cores` of the CPU are a part of that."""
+        experiment = self.config.experiments[point.experiment]
+        measure = self.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
+        cores = self.machine.cores if point.backend == "cpu" else 0
+        together = (point.ranks, experiment.cores_per_rank) if point.ranks else None
+        return digest([measure, experiment.traced, cores, together, *self._solved(point, _MEASURING)])
+
+    def _solved(self, point: Point, steps: Iterable[str], by: str | None = None) -> list[Any]:
+        """What an answer depends on: settings, data, the code and kernels that make it and those of some steps.
+
+        by: the function that answers, where it is not the variant's own.
+        """
+        declared = problem(point.problem).VARIANTS[point.variant]
+        path = by or getattr(declared, point.backend)
+        code = modules.closure([path.split(":")[0], *steps], "saitan.workflow", measured=True)
+        return [
+            (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
+            self.data_identity(point),
+            (path, declared.cubins, declared.peer, modules.digest(code)),
+            self._kernels_of(point) if point.backend == "cuda" else None,
+        ]
+
+    def _kernels_of(self, point: Point) -> tuple[Sequence[str], str]:
+        names = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
+        owners = dict.fromkeys(name.partition("/")[0] for name in names)
+        own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
+        files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
+        return self.architectures, modules.text_digest(files)
+
+    def table_identity(self, experiment: str) -> str:
+        """Of a table and its chart: by settings, graphs and points, and what is declared of their numbers."""
+        described, graphs = self.config.experiments[experiment], self.graphs_of(experiment)
+        settings = described.model_dump(exclude={"title", "text", "figure"})
+        shown = [(self.entries[graph].models, self.graph_identity(graph)) for graph in graphs]
+        points = [(point.name, point.identity) for point in self.points_of(experiment)]
+        return digest([settings, shown, points, declarations(described.problem, described.variants)])
+
+
+def full_parameters(point: Point) -> list[dict[str, Any]]:
+    """All parameters of a point's instance and of its variant, with the defaults of those that are not given."""
+    package = problem(point.problem)
+    variant = package.VARIANTS[point.variant]
+    return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
+
+
+def _code(made_by: Iterable[str]) -> str:
+    return modules.digest({*modules.closure(made_by, "saitan.workflow")} - _ASIDE)

@@ -1,0 +1,125 @@
+"""Files that say they were made for something else, while Snakemake takes them for what it made.
+
+Snakemake sees a changed parameter by its record in .snakemake. Without it (removed, or results/ copied alone) it goes
+by dates; and a file that another one replaced it takes for a newer one of the same. So files are asked for their own
+identity (identities.py), and what bears another one is made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from saitan.workflow.answers import kept_answer
+from saitan.workflow.arrays import array_file
+from saitan.workflow.graphs.contents import holds
+from saitan.workflow.graphs.parquet import read_metadata
+from saitan.workflow.graphs.plan import made_before
+from saitan.workflow.outline import outline_files
+from saitan.workflow.parquet_files import identity_in
+from saitan.workflow.plan import Plan
+from saitan.workflow.step import Failure
+from saitan.workflow.vega import identity_of
+
+# Snakemake's: records of how files were made, and marks of those that are not complete.
+RECORDS, INCOMPLETE = Path(".snakemake/metadata"), Path(".snakemake/incomplete")
+# Snakemake cuts a longer name of a record into folders.
+_LONGEST = 254
+
+
+def make_again(plan: Plan) -> None:
+    """Have Snakemake make again what is not what the plan wants, and what it does not see by itself."""
+    files = [file for file, identity, found in _claims(plan) if _mistaken(file, identity, found)]
+    # A download may be that of another entry or content.
+    graphs = [graph for graph in plan.graphs if set(plan.graph_files(graph)) & set(files)]
+    fetched = [file for graph in graphs if not _of_this_file(plan, graph) for file in plan.downloads_of(graph)]
+    fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
+    fetched = list(filter(unrecorded, fetched))
+    if unrecorded(f"{plan.run}/plan.json"):
+        files += [file for file, told in outline_files(plan).items() if unrecorded(file) and _text(file) != told]
+    for file in [*files, *fetched]:
+        _forget(file)
+    made_of_none = [file for graph in graphs if graph in plan.generated for file in plan.graph_files(graph)]
+    made_of_none += [file for file in fetched if not plan.local_copies(Path(file).name)]
+    for file in made_of_none:
+        _mark(file)
+
+
+def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]]]:
+    """Each file of a run that says what it was made for: what it should say, and how it is read."""
+    for graph in plan.graphs:
+        if graph in plan.made_graphs:
+            yield from ((file, plan.graph_identity(graph), identity_in) for file in plan.graph_files(graph))
+    for array in plan.arrays_used:
+        yield array_file(array), (identity := plan.array_identity(array)), _array_identity(plan, array, identity)
+    for file, identity in plan.kept_identities.items():
+        yield file, identity, lambda path: kept_answer(path).identity
+    for point in plan.points:
+        yield point.samples, point.identity, identity_in
+    for name in plan.config.experiments:
+        identity = plan.table_identity(name)
+        tables = (f"{plan.run}/tables/{name}{end}" for end in (".parquet", ".figure.parquet"))
+        yield from ((table, identity, identity_in) for table in tables)
+        yield f"{plan.run}/figures/{name}.json", identity, identity_of
+
+
+def _array_identity(plan: Plan, array: str, identity: str) -> Callable[[Path], str | None]:
+    """A .npy file says nothing of itself: what is known of its content does."""
+    entry = plan.arrays[array]
+    content = entry.sha256 or plan.contents.get(array)
+    return lambda path: identity if entry.describes(path) and holds(path, entry, content) else None
+
+
+def _mistaken(file: str, identity: str, found: Callable[[Path], str | None]) -> bool:
+    """Whether Snakemake would take a file for that of an identity, and it is damaged or says that it is not."""
+    record = _record(file)
+    if not Path(file).exists() or (record.exists() and identity not in _text(str(record))):
+        return False
+    try:
+        return found(Path(file)) != identity
+    except Failure:
+        return True
+
+
+def _of_this_file(plan: Plan, graph: str) -> bool:
+    """Whether a graph that is to be made again was made of the file that its entry names now."""
+    try:
+        told = read_metadata(Path(plan.graph_folder(graph)))
+    except Failure:
+        return False
+    content = told.get("checksum")
+    return made_before(graph, plan.entries[graph]) and content == plan.contents.get(graph, content)
+
+
+def unrecorded(file: str) -> bool:
+    """Whether a file is there, and Snakemake's record of it is not."""
+    return Path(file).exists() and not _record(file).exists()
+
+
+def _forget(file: str) -> None:
+    """Have a file look older than all it is made of."""
+    with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
+        os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
+        # With a record, newer data of the same checksum is none to Snakemake.
+        _record(file).unlink(missing_ok=True)
+
+
+def _mark(file: str) -> None:
+    """Have a file that is made of none pass for an incomplete one: there is nothing that it could be older than."""
+    with contextlib.suppress(OSError):
+        mark = _record(file, INCOMPLETE)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text('{"external_jobid": null}')
+
+
+def _record(file: str, folder: Path = RECORDS) -> Path:
+    name = urlsafe_b64encode(file.encode()).decode()
+    *folders, last = (name[start : start + _LONGEST] for start in range(0, len(name), _LONGEST))
+    return folder.joinpath(*(f"@{part}" for part in folders), last)
+
+
+def _text(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8", errors="replace")
