@@ -193,7 +193,7 @@ def _form(path: Path, told: dict[str, Any]) -> Path:
     form = path.with_suffix(f".{told['written']}")
     if not form.exists():
         raise _missing(form, path)
-    if _fingerprint(form) != told["held"]:
+    if _fingerprint(form) != told.get("held"):
         raise _another(form, path)
     return form
 

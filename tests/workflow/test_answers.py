@@ -11,12 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from reports import write_coded
 
 from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer, kept_answer, read_answer
+from saitan.workflow.answers import (
+    AnswerWriter,
+    SlabWriter,
+    _without_rows,
+    about_answer,
+    kept_answer,
+    read_answer,
+)
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept
@@ -142,6 +150,16 @@ def test_a_foreign_file_is_no_answer(tmp_path):
     path.write_bytes(b"PAR1")
     with pytest.raises(Failure, match=r"x\.parquet: cannot be read: .*; remove it and run again"):
         about_answer(path)
+
+
+def test_an_answer_of_a_form_that_says_nothing_of_its_file_is_none(tmp_path):
+    coded = write_coded(tmp_path / "d.parquet", identity="now")
+    assert list(kept_answer(tmp_path / "d.parquet").files) == [tmp_path / "d.parquet", coded]
+    about = about_answer(tmp_path / "d.parquet")
+    del about["held"]
+    _without_rows(tmp_path / "d.parquet", about)
+    with pytest.raises(Failure, match="is damaged or not what"):
+        kept_answer(tmp_path / "d.parquet")
 
 
 SLABS = {0: 3, 3: 4, 7: 1}
