@@ -155,7 +155,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
     Raises ValueError for another dtype, a keep_bits or bound that is off, or both; Unavailable where a device is needed
     and there is none.
     """
-    from saitan.compression.data import TYPES, make
+    from saitan.compression.data import check_type, make
     from saitan.compression.format import checked_bound
 
     known = VARIANTS["fast"].parameters["keep_bits"]
@@ -165,9 +165,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
     if not isinstance(array, np.ndarray) and hasattr(array, "__cuda_array_interface__"):
         from saitan.compression import cuda_fast
 
-        dtype = np.dtype(array.__cuda_array_interface__["typestr"])
-        if dtype.name not in TYPES and dtype.name not in ("complex64", "complex128"):
-            raise ValueError(f"an array of {dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})")
+        check_type(np.dtype(array.__cuda_array_interface__["typestr"]))
         return cuda_fast.compress(array, kept, bound)
     from saitan.compression import cpu_fast
 

@@ -29,6 +29,7 @@ from saitan.memory import check_room
 KINDS = ("qft", "phase-estimation", "ghz", "random", "normal", "bits")
 STATES = frozenset({"qft", "phase-estimation", "ghz", "random"})
 TYPES = tuple(dtype.name for dtype in _TYPES)
+_COMPLEX = ("complex64", "complex128")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class Instance:
         return self._host
 
 
+def check_type(dtype: np.dtype) -> None:
+    """Raise ValueError unless arrays of this type, in this byte order, can be compressed."""
+    if dtype.name not in (*TYPES, *_COMPLEX) or not dtype.isnative:
+        raise ValueError(f"an array of {dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})")
+
+
 def make(
     values: np.ndarray | None,
     *,
@@ -96,9 +103,10 @@ def make(
     """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters.
 
     Where values are given, copies and doubles are what is done with them, and the others mean nothing.
-    Raises ValueError for a type that is not in TYPES (complex numbers are two floats each).
+    Raises ValueError for a type that `check_type` refuses; complex numbers are two floats each.
     """
     if values is not None:
+        check_type(values.dtype)
         if doubles and values.dtype == np.float32:
             values = values.astype(np.float64)
         if copies > 1:
@@ -107,10 +115,6 @@ def make(
         flat = np.ascontiguousarray(values).reshape(-1)
         if components == 2:
             flat = flat.view(f"f{flat.itemsize // 2}")
-        if flat.dtype.name not in TYPES or not flat.dtype.isnative:
-            raise ValueError(
-                f"an array of {values.dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})"
-            )
         row = chunk_row((*values.shape[:-1], values.shape[-1] * components) if values.ndim else ())
         return Instance("array", flat.size, flat.dtype, components, row=row, _host=flat)
     n = 2**qubits
