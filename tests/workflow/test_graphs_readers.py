@@ -171,6 +171,38 @@ def test_blocks_of_any_size_give_the_same_graph(write, arcs, size):
             assert_arcs(read_graph_file(write(rows), "snap"), len(labels), *ends)
 
 
+TEXTS = {
+    "dimacs": "c x\np sp 4 3\na 1 2 5\nc y\na 3 4 6\na 4 1 7\n",
+    "pace": "c x\np tw 4 3\n1 2\nc y\n3 4\n4 1\n",
+    "snap": "# x\n# Edges: 3\n0 1\n# y\n2 3\n3 0\n",
+    "matrix-market": "%%MatrixMarket matrix coordinate real general\n% x\n4 4 3\n1 2 5\n% y\n3 4 6\n4 1 7.5\n",
+    "coordinates": "c x\np aux sp co 3\nv 1 4 5\nc y\nv 3 6 7\nv 2 8 9\n",
+}
+
+
+@pytest.mark.parametrize("format", TEXTS)
+@given(st.data(), st.integers(1, 30))
+@settings(max_examples=30)
+def test_a_line_ends_with_cr_or_lf_or_both(write, format, data, size):
+    """Each line of a file with an end of its own, in blocks that end anywhere."""
+    read = {"coordinates": lambda path: read_coordinates(path, 3)}.get(
+        format, lambda path: read_graph_file(path, format)
+    )
+    plain = TEXTS[format].splitlines()
+    ends = data.draw(st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=len(plain), max_size=len(plain)))
+    wrong = "\n".join(plain[:-1]) + "\nx y z\n"
+    one = read(write(TEXTS[format]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saitan.workflow.graphs.streams._CHUNK", size)
+        other = read(write("".join(map("".join, zip(plain, ends, strict=True)))))
+        if format == "coordinates":
+            assert_array_equal(one, other)
+        else:
+            assert [one.n, *one.sources, *one.targets] == [other.n, *other.sources, *other.targets]
+        with pytest.raises(Failure, match=rf": line {len(plain)}: "):
+            read(write("".join(map("".join, zip(wrong.splitlines(), ends, strict=True)))))
+
+
 @given(st.permutations(range(6)))
 def test_coordinates(write, order):
     rows = "".join(f"v {v + 1} {-73000000 - v} {41000000 + v}\n" for v in order)

@@ -162,7 +162,7 @@ def lines_of(block: bytes) -> Lines:
         if place >= len(block):
             return
         end = block.find(b"\n", place) + 1 or len(block)
-        yield number, end, block[place:end].rstrip(b"\r\n")
+        yield number, end, block[place:end].rstrip(b"\n")
         place = end
 
 

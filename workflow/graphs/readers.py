@@ -211,8 +211,8 @@ def _tidied(layout: Layout, block: bytes) -> bytes:
         block = re.sub(rb"(?m)^(?: +(?:%b)?|%b)" % (comment, comment), b"", block)
     while b"  " in block:
         block = block.replace(b"  ", b" ")
-    if b" \n" in block or b" \r" in block or block.endswith(b" "):
-        block = re.sub(rb"(?m) (\r?)$", rb"\1", block)
+    if b" \n" in block or block.endswith(b" "):
+        block = re.sub(rb"(?m) $", b"", block)
     return block
 
 

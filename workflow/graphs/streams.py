@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -97,9 +97,23 @@ def _readable_lines(path: Path, suffix: str) -> int:
     """Whole lines before the point where decompression fails, found by reading in small steps."""
     lines = 0
     with contextlib.suppress(OSError, EOFError, lzma.LZMAError):
-        for piece in _pieces(path, suffix, 256):
+        for piece in _line_feeds(_pieces(path, suffix, 256)):
             lines += piece.count(b"\n")
     return lines
+
+
+def _line_feeds(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of a text with every end of a line (CR LF, CR, LF) as LF."""
+    held = b""
+    for piece in pieces:
+        if held or b"\r" in piece:
+            piece, held = held + piece, b""
+            if piece.endswith(b"\r"):  # perhaps half of CR LF
+                piece, held = piece[:-1], b"\r"
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        yield piece
+    if held:
+        yield b"\n"
 
 
 def begun(path: Path, content: bytes) -> bytes:
@@ -125,7 +139,7 @@ def checksum(path: Path, suffix: str | None = None) -> str:
 
 
 class Blocks:
-    """Iterates over (number of the first line, bytes of whole lines); the checksum is known at the end.
+    """Iterates over (number of the first line, whole lines, which end in LF); the checksum is known at the end.
 
     checksum  SHA-256 of the decompressed content, hexadecimal, once iterated to the end
     lines     number of lines so far
@@ -140,10 +154,7 @@ class Blocks:
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         digest = hashlib.sha256()
         held: list[bytes] = []
-        for number, chunk in enumerate(chunks(self.path)):
-            digest.update(chunk)
-            if number == 0:
-                chunk = begun(self.path, chunk)
+        for chunk in _line_feeds(self._text(digest)):
             cut = chunk.rfind(b"\n") + 1
             if cut and sum(map(len, held)) + cut >= self.size:
                 yield self._numbered(b"".join((*held, chunk[:cut])))
@@ -153,6 +164,11 @@ class Blocks:
         if last := b"".join(held):
             yield self._numbered(last)
         self.checksum = digest.hexdigest()
+
+    def _text(self, digest: Any) -> Iterator[bytes]:
+        for number, chunk in enumerate(chunks(self.path)):
+            digest.update(chunk)
+            yield chunk if number else begun(self.path, chunk)
 
     def _numbered(self, block: bytes) -> tuple[int, bytes]:
         first = self.lines + 1
