@@ -1,7 +1,6 @@
 """`python -m saitan.compression pack|unpack|info FILE`: .npy files and raw ones as streams of FORMAT.md.
 
-A packed .npy file is its own header with the stream in the place of the data, `FILE.packed`; a packed raw file is the
-stream alone.
+The section "Packed files" of FORMAT.md says what `FILE.packed` holds.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+import zlib
+from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,7 +18,7 @@ import numpy as np
 from saitan import compression
 from saitan.command import one_line, say
 from saitan.compression.data import TYPES
-from saitan.compression.format import HEAD, parse
+from saitan.compression.format import HEAD, MAGIC, Head, parse
 from saitan.files import beside
 
 # Values that are unpacked at a time: 64 MiB of doubles.
@@ -26,6 +27,8 @@ PACKED = ".packed"
 # Types of .npy files whose bits are packed as those of another.
 ALIKE = {"bool": "uint8", "float16": "uint16", "datetime64": "int64", "timedelta64": "int64"}
 NPY = b"\x93NUMPY"
+# Bytes of the checksum of a .npy file's header.
+CHECKSUM = 4
 
 
 class Progress:
@@ -72,6 +75,7 @@ def pack(arguments: argparse.Namespace) -> None:
         if arguments.type not in (None, array.dtype.name):
             raise ValueError(f"a .npy file of {array.dtype}: --type {arguments.type} is of files that do not say it")
         front = content[: len(content) - array.nbytes]
+        front += _checksum(front)
         # As it lies in the file.
         array = _alike(array if array.flags.c_contiguous else array.T, arguments)
     elif arguments.type is None:
@@ -90,13 +94,19 @@ def pack(arguments: argparse.Namespace) -> None:
 
 def _alike(array: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
     """The array, or its bits as those of a type that can be packed. Raises ValueError."""
-    dtype = array.dtype
+    alike = _packed_as(array.dtype)
+    if alike == array.dtype:
+        return array
+    if arguments.keep_bits is not None or arguments.bound is not None:
+        raise ValueError(f"values of {array.dtype} are kept to the bit: without --keep-bits and --bound is right")
+    return array.view(alike)
+
+
+def _packed_as(dtype: np.dtype) -> np.dtype:
+    """The type whose bits those of values of a .npy file are packed as. Raises ValueError."""
     if not dtype.isnative:
         raise ValueError(f"its values of {dtype.str} are big-endian: those of {dtype.newbyteorder().str} can be packed")
-    other = ALIKE.get(dtype.type.__name__.rstrip("_"))
-    if other and (arguments.keep_bits is not None or arguments.bound is not None):
-        raise ValueError(f"values of {dtype} are kept to the bit: without --keep-bits and --bound is right")
-    return array.view(other) if other else array
+    return np.dtype(ALIKE.get(dtype.type.__name__.rstrip("_"), dtype))
 
 
 def unpack(arguments: argparse.Namespace) -> None:
@@ -104,8 +114,11 @@ def unpack(arguments: argparse.Namespace) -> None:
     if arguments.file.suffix != PACKED:
         raise ValueError(f"the name does not end in {PACKED}")
     with _opened(arguments.file) as file:
-        front, stream = _front(file), np.frombuffer(file.read(), np.uint8)
-    count, parts = parse(stream[:HEAD], len(stream)).count, [front]
+        front = _front(file)
+        stream = np.frombuffer(file.read(), np.uint8)
+    head = parse(stream[:HEAD], len(stream))
+    _check_front(front, head)
+    count, parts = head.count, [front]
     with Progress(count) as progress:
         for start in range(0, count, PART):
             parts.append(compression.decompress(stream, start, min(start + PART, count)).tobytes())
@@ -116,9 +129,11 @@ def unpack(arguments: argparse.Namespace) -> None:
 def info(arguments: argparse.Namespace) -> None:
     """What a packed file holds; reads its head only."""
     with _opened(arguments.file) as file:
-        front, first = _front(file), file.read(HEAD)
-        length = file.seek(0, io.SEEK_END) - len(front)
+        front = _front(file)
+        begin, first = file.tell(), file.read(HEAD)
+        length = file.seek(0, io.SEEK_END) - begin
     head = parse(np.frombuffer(first, np.uint8), length)
+    _check_front(front, head)
     shape = ", with the header of a .npy file" if front else ""
     kept = f", {head.kept} mantissa bits kept" if head.dtype.kind == "f" else ""
     kept = f", absolute error at most {head.bound:g}" if head.bound else kept
@@ -132,17 +147,48 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _front(file: BinaryIO) -> bytes:
-    """The header of a .npy file, if there is one; the stream follows."""
+    """The header of a .npy file, if there is one; the stream is what the file goes on with.
+
+    Raises ValueError where the header is not what its checksum, if there is one, is of.
+    """
     begins = file.read(len(NPY)) == NPY
     file.seek(0)
     if not begins:
         return b""
-    version = _understood(np.lib.format.read_magic, file)
-    head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    _understood(head, file)
+    _header(file)
     size = file.tell()
     file.seek(0)
-    return file.read(size)
+    front, first = file.read(size), file.read(len(MAGIC))
+    file.seek(size)
+    # Packed by earlier versions, without a checksum.
+    if first != MAGIC and file.read(CHECKSUM) != _checksum(front):
+        raise ValueError("the checksum of its .npy header is wrong")
+    return front
+
+
+def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Shape, whether the first index runs fastest, and type of a .npy file; what follows are the values."""
+    version = _understood(np.lib.format.read_magic, file)
+    head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return _understood(head, file)
+
+
+def _checksum(front: bytes) -> bytes:
+    return zlib.crc32(front).to_bytes(CHECKSUM, "little")
+
+
+def _check_front(front: bytes, head: Head) -> None:
+    """Raise ValueError where the header of a .npy file, if there is one, does not go with the stream."""
+    if not front:
+        return
+    shape, _, dtype = _header(io.BytesIO(front))
+    alike, count = _packed_as(dtype), prod(shape)
+    if alike.kind == "c":
+        alike, count = np.empty(0, alike).real.dtype, 2 * count
+    if (alike, count) != (head.dtype, head.count):
+        raise ValueError(
+            f"its .npy header says {dtype} of shape {shape}, which {head.count:,} values of {head.dtype} are not"
+        )
 
 
 def _understood(read, *arguments, **named):

@@ -135,6 +135,52 @@ def test_other_types_are_one_line_that_says_what_is_taken(tmp_path, monkeypatch,
         call(monkeypatch, "pack", path, *options)
 
 
+def unpacked(path, content, monkeypatch):
+    """The bytes that a packed file with this content gives; None where it is refused in one line."""
+    packed = path.with_name(f"{path.name}.packed")
+    packed.write_bytes(content)
+    path.unlink(missing_ok=True)
+    try:
+        call(monkeypatch, "unpack", packed)
+    except SystemExit as refused:
+        assert str(refused).startswith(f"{packed}: ") and "\n" not in str(refused)
+        return None
+    return path.read_bytes()
+
+
+def changed(content, bit):
+    other = bytearray(content)
+    other[bit // 8] ^= 1 << bit % 8
+    return other
+
+
+@pytest.mark.parametrize("kind", ["f8", "u4", "c16", "f2"])
+def test_a_header_that_is_not_its_streams_is_refused(tmp_path, monkeypatch, kind):
+    path = tmp_path / "a.npy"
+    array = np.ones((20, 30), kind)
+    np.save(path, array)
+    before = path.read_bytes()
+    call(monkeypatch, "pack", path)
+    packed = (tmp_path / "a.npy.packed").read_bytes()
+    assert unpacked(path, packed, monkeypatch) == before
+    begin = packed.index(b"saitanC4")
+    assert begin - 4 == len(before) - array.nbytes
+    # One bit of every byte; a checksum sees all alike.
+    for byte in range(begin):
+        wrong = changed(packed, 8 * byte + byte % 8)
+        assert unpacked(path, wrong, monkeypatch) is None, byte
+        with pytest.raises(SystemExit):
+            call(monkeypatch, "info", f"{path}.packed")
+    # Of earlier versions, without a checksum: every bit of type and shape.
+    earlier = packed[: begin - 4] + packed[begin:]
+    assert unpacked(path, earlier, monkeypatch) == before
+    for place in (earlier.index(b"'descr': '") + 10, earlier.index(b"'shape': (") + 10):
+        for bit in range(8 * place, 8 * (place + 6)):
+            if unpacked(path, changed(earlier, bit), monkeypatch) is not None:
+                found = np.load(path)
+                assert (found.dtype, found.shape) == (array.dtype, array.shape) and np.array_equal(found, array)
+
+
 def test_what_follows_an_array_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "two.npy"
     with path.open("wb") as file:
