@@ -203,6 +203,32 @@ def test_a_line_ends_with_cr_or_lf_or_both(write, format, data, size):
             read(write("".join(map("".join, zip(wrong.splitlines(), ends, strict=True)))))
 
 
+COMMENTED = {
+    "dimacs": ("", "c", "\np sp 3 2\na 1 2 5\na 2 3 6\n"),
+    "pace": ("", "c", "\np tw 3 2\n1 2\n2 3\n"),
+    "snap": ("", "#", "\n# Edges: 2\n0 1\n1 2\n"),
+    "matrix-market": ("%%MatrixMarket matrix coordinate pattern general\n", "%", "\n3 3 2\n1 2\n2 3\n"),
+}
+
+
+@pytest.mark.parametrize("format", COMMENTED)
+@pytest.mark.parametrize("lines", [0, 3, 40])
+@pytest.mark.parametrize("length", [1, 100])
+def test_comments_before_the_header_may_be_longer_than_a_block(write, monkeypatch, format, lines, length):
+    before, comment, text = COMMENTED[format]
+    content = before + (comment * length + "\n") * lines + text
+    monkeypatch.setattr("saitan.workflow.graphs.streams._CHUNK", 50)
+    monkeypatch.setattr(readers, "Blocks", lambda path: Blocks(path, size=64))
+    for named in (format, None):
+        assert saitan.read_graph(write(content, "g.txt"), named).targets.tolist()[:1] == [1]
+    last = len(content.splitlines())
+    cut = content[: content[:-1].rindex("\n") + 1]
+    with pytest.raises(Failure, match=f": line {last - 1}: the file ends after 1 lines .* the header .* announces 2"):
+        read_graph_file(write(cut), format)
+    with pytest.raises(Failure, match=f": line {last}: "):
+        read_graph_file(write(cut + "x y\n"), format)
+
+
 @given(st.permutations(range(6)))
 def test_coordinates(write, order):
     rows = "".join(f"v {v + 1} {-73000000 - v} {41000000 + v}\n" for v in order)

@@ -7,9 +7,8 @@ most: Python refuses to convert thousands of them.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,50 +50,77 @@ class Layout:
         return self.first + (MAX_VERTICES if self.vertices is None else self.vertices) - 1
 
 
-Lines = Iterator[tuple[int, int, bytes]]
-"""(line number, place where the line ends, line without its end) of the first block."""
+class Lines:
+    """Iterates over (line number, line without its end) of blocks of whole lines, as streams.Blocks yields them."""
+
+    def __init__(self, blocks: Iterable[tuple[int, bytes]]) -> None:
+        self._blocks = iter(blocks)
+        self._block, self._start, self._end = b"", 0, 0  # the last line's place
+        self._next = 1
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> tuple[int, bytes]:
+        if self._end == len(self._block):
+            self._next, self._block = next(self._blocks)
+            self._end = 0
+        self._start, self._end = self._end, self._block.find(b"\n", self._end) + 1 or len(self._block)
+        self._next += 1
+        return self._next - 1, self._block[self._start : self._end].rstrip(b"\n")
+
+    def back(self) -> None:
+        """The last line is iterated over once more."""
+        self._end = self._start
+        self._next -= 1
+
+    def rest(self) -> Iterator[tuple[int, bytes]]:
+        """The blocks of what was not iterated over."""
+        block, self._block = self._block[self._end :], b""
+        yield self._next, block
+        del block
+        yield from self._blocks
 
 
-def _dimacs_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n, m) = _problem_line(path, lines, rb"p\s+sp\s+(\d{1,18})\s+(\d{1,18})", "p sp VERTICES ARCS")
+def _dimacs_header(path: Path, lines: Lines) -> Layout:
+    number, (n, m) = _problem_line(path, lines, rb"p\s+sp\s+(\d{1,18})\s+(\d{1,18})", "p sp VERTICES ARCS")
     columns = ("vertex", "vertex", "weight")
-    return Layout("a FROM TO WEIGHT", columns, 1, n, m, number, comment=b"c", tag=b"a"), end
+    return Layout("a FROM TO WEIGHT", columns, 1, n, m, number, comment=b"c", tag=b"a")
 
 
-def coordinates_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n,) = _problem_line(path, lines, rb"p\s+aux\s+sp\s+co\s+(\d{1,18})", "p aux sp co VERTICES")
-    return Layout("v VERTEX X Y", ("vertex", "degree", "degree"), 1, n, n, number, comment=b"c", tag=b"v"), end
+def coordinates_header(path: Path, lines: Lines) -> Layout:
+    number, (n,) = _problem_line(path, lines, rb"p\s+aux\s+sp\s+co\s+(\d{1,18})", "p aux sp co VERTICES")
+    return Layout("v VERTEX X Y", ("vertex", "degree", "degree"), 1, n, n, number, comment=b"c", tag=b"v")
 
 
-def _pace_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    number, end, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d{1,18})\s+(\d{1,18})", "p tw VERTICES EDGES")
-    return Layout("FROM TO", ("vertex", "vertex"), 1, n, m, number, comment=b"c", undirected=True), end
+def _pace_header(path: Path, lines: Lines) -> Layout:
+    number, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d{1,18})\s+(\d{1,18})", "p tw VERTICES EDGES")
+    return Layout("FROM TO", ("vertex", "vertex"), 1, n, m, number, comment=b"c", undirected=True)
 
 
-def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tuple[int, int, list[int]]:
-    for number, end, line in lines:
+def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tuple[int, list[int]]:
+    for number, line in lines:
         if not line.strip() or line.startswith(b"c"):
             continue
         if not (match := re.fullmatch(pattern, line.strip())):
             raise Failure(f"{path}: line {number}: {quoted(line)} comes where the header {expected!r} should be")
-        counts = [int(count) for count in match.groups()]
-        return number, end, counts
+        return number, [int(count) for count in match.groups()]
     raise Failure(f"{path}: line 1: there is no header {expected!r}: the file is empty or holds only comments")
 
 
-def _snap_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    rows, counted_at, end = None, 1, 0
-    for number, line_end, line in lines:
+def _snap_header(path: Path, lines: Lines) -> Layout:
+    rows, counted_at = None, 1
+    for number, line in lines:
         if line.strip() and not line.startswith(b"#"):
+            lines.back()
             break
         if match := re.search(rb"Edges:\s*(\d[\d,]*)", line):
             rows, counted_at = int(match[1].replace(b",", b"")[:18]), number
-        end = line_end
-    return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#"), end
+    return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#")
 
 
-def _matrix_market_header(path: Path, lines: Lines) -> tuple[Layout, int]:
-    _, _, banner = next(lines, (1, 0, b""))
+def _matrix_market_header(path: Path, lines: Lines) -> Layout:
+    _, banner = next(lines, (1, b""))
     words = banner.decode("latin-1").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise Failure(f"{path}: line 1: {quoted(banner)} is not '%%MatrixMarket matrix coordinate FIELD SYMMETRY'")
@@ -106,7 +132,7 @@ def _matrix_market_header(path: Path, lines: Lines) -> tuple[Layout, int]:
     ):
         if word not in right:
             raise Failure(f"{path}: line 1: {word!r} matrices cannot be read as graphs (right: {', '.join(right)})")
-    for number, end, line in lines:
+    for number, line in lines:
         if not line.strip() or line.startswith(b"%"):
             continue
         if not (match := re.fullmatch(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", line.strip())):
@@ -115,19 +141,16 @@ def _matrix_market_header(path: Path, lines: Lines) -> tuple[Layout, int]:
         if n != n_columns:
             raise Failure(f"{path}: line {number}: {n} rows and {n_columns} columns: a graph's matrix is square")
         weighted = field != "pattern"
-        return (
-            Layout(
-                "ROW COLUMN VALUE" if weighted else "ROW COLUMN",
-                ("vertex", "vertex", "weight") if weighted else ("vertex", "vertex"),
-                first=1,
-                vertices=n,
-                rows=m,
-                header=number,
-                comment=b"%",
-                undirected=symmetry == "symmetric",
-                real=field == "real",
-            ),
-            end,
+        return Layout(
+            "ROW COLUMN VALUE" if weighted else "ROW COLUMN",
+            ("vertex", "vertex", "weight") if weighted else ("vertex", "vertex"),
+            first=1,
+            vertices=n,
+            rows=m,
+            header=number,
+            comment=b"%",
+            undirected=symmetry == "symmetric",
+            real=field == "real",
         )
     raise Failure(f"{path}: the file ends before its line 'ROWS COLUMNS ENTRIES': truncated?")
 
@@ -146,7 +169,7 @@ def check_size(path: Path, layout: Layout) -> None:
         )
 
 
-Header = Callable[[Path, Lines], tuple[Layout, int]]
+Header = Callable[[Path, Lines], Layout]
 
 FORMATS: dict[str, Header] = {
     "dimacs": _dimacs_header,
@@ -154,16 +177,6 @@ FORMATS: dict[str, Header] = {
     "snap": _snap_header,
     "matrix-market": _matrix_market_header,
 }
-
-
-def lines_of(block: bytes) -> Lines:
-    place = 0
-    for number in itertools.count(1):
-        if place >= len(block):
-            return
-        end = block.find(b"\n", place) + 1 or len(block)
-        yield number, end, block[place:end].rstrip(b"\n")
-        place = end
 
 
 def quoted(line: bytes) -> str:

@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 
 from saitan.graph import Graph, GraphError
-from saitan.workflow.graphs.formats import FORMATS
-from saitan.workflow.graphs.streams import begun, chunks
+from saitan.workflow.graphs.formats import FORMATS, Lines
+from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
 
 _COMPRESSED = (".gz", ".xz", ".zst")
@@ -44,11 +44,11 @@ def read(path: Path, format: str | None = None) -> Graph:
 
 def _format_of(path: Path) -> str:
     """The format of a file by its first line that is neither empty nor a comment."""
-    head = begun(path, next(chunks(path), b""))
-    if head.lower().startswith(b"%%matrixmarket"):
-        return "matrix-market"
-    for line in head.split(b"\n"):
+    number = 0
+    for number, line in Lines(Blocks(path, size=1)):
         words = line.split()
+        if number == 1 and line.lower().startswith(b"%%matrixmarket"):
+            return "matrix-market"
         if not words or words[0].startswith((b"c", b"#")):
             continue
         if words[0] == b"p":
@@ -56,4 +56,6 @@ def _format_of(path: Path) -> str:
         if len(words) == 2 and all(word.isdigit() for word in words):
             return "snap"
         break
+    if not number:
+        raise Failure(f"{path}: the file is empty")
     raise Failure(f"{path}: the format cannot be told from its first lines: name one of {', '.join(FORMATS)}")

@@ -19,7 +19,7 @@ import pyarrow.csv
 from saitan.graph import Graph
 from saitan.graph_input import MAX_REAL, joined_inexact, rounding
 from saitan.workflow.graphs.arcs import renumbered
-from saitan.workflow.graphs.formats import FORMATS, Header, Layout, check_size, coordinates_header, lines_of, quoted
+from saitan.workflow.graphs.formats import FORMATS, Header, Layout, Lines, check_size, coordinates_header, quoted
 from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure, progress
 
@@ -98,14 +98,11 @@ def read_coordinates(path: Path, vertices: int) -> np.ndarray:
 
 def _read(blocks: Blocks, header: Header) -> tuple[Layout, list[np.ndarray], dict[str, float] | None]:
     """The layout, the columns of all lines, vertices counted from 0, and how real weights were rounded."""
-    path, rest = blocks.path, iter(blocks)
-    number, block = next(rest, (1, b""))
-    layout, end = header(path, lines_of(block))
+    path, lines = blocks.path, Lines(blocks)
+    layout = header(path, lines)
     check_size(path, layout)
-    rest = itertools.chain([(number + block.count(b"\n", 0, end), block[end:])], rest)
-    del block
     columns, count = _Columns(layout), 0
-    for first_line, data in progress(rest, f"reading {path.name}"):
+    for first_line, data in progress(lines.rest(), f"reading {path.name}"):
         part = _fast(layout, data)
         if part is None:
             part = _fast(layout, _tidied(layout, data))

@@ -24,6 +24,7 @@ _BEGINS = {
     b"\x93NUMPY": ("a NumPy array", "Graph.from_arcs takes arrays"),
     b"\xff\xfe": ("UTF-16", "UTF-8 is right"),
     b"\xfe\xff": ("UTF-16", "UTF-8 is right"),
+    b"\0": ("binary", "text is right"),
     b"<": ("a page of the web", "the file itself is right: fetch it again"),
 }
 _UTF8 = b"\xef\xbb\xbf"
