@@ -15,10 +15,12 @@ from saitan.blocks import Digest, Rows, both
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
 from saitan.workflow.disturbance import Disturbance, Watch
-from saitan.workflow.step import Failure, load_numba, progress
+from saitan.workflow.step import Failure, compilations, load_numba, progress
 
 # With which the median lies within the spread of six rounds or more.
 CONFIDENCE = 0.95
+# Answers to one query in all of which something was compiled, after which another would be no different.
+COMPILING = 20
 
 
 @dataclass
@@ -51,7 +53,12 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any]) -> It
 
 
 class Answering:
-    """Answers queries and checks every answer. The first is also compared with the reference."""
+    """Answers queries and checks every answer. The first is also compared with the reference.
+
+    compiled  timed runs so far within which Numba compiled or loaded code, on any rank
+    """
+
+    compiled = 0
 
     def __init__(
         self, package: ModuleType, solver: Any, reference: Reference | None, ranks: Ranks | None = None
@@ -72,7 +79,7 @@ class Answering:
     def answer(self, query: Any) -> tuple[Run, Checked]:
         """A timed answer, checked. Raises Invalid."""
         if not self._streamed:
-            run = self._solver.run(query)
+            run = self._timed(query)
             checked = self._solver.validate()
             if self._first and self._reference is not None:
                 rows = Rows(self._reference.rows)
@@ -83,13 +90,19 @@ class Answering:
             return run, checked
         expected, checked = self._certify(query)
         own = Digest()
-        run = self._solver.run(query, own)
+        run = self._timed(query, own)
         digest = Digest.of(self._ranks.each(own))
         if digest != expected:
             raise Invalid(
                 f"the timed answer to {query} differs from the one that was checked: {digest}, not {expected}"
             )
         return run, checked
+
+    def _timed(self, *query_and_sink: Any) -> Run:
+        before = compilations()
+        run = self._solver.run(*query_and_sink)
+        self.compiled += any(self._ranks.each(compilations() > before))
+        return run
 
     def _certify(self, query: Any) -> tuple[Digest, Checked]:
         """The digest of an answer of which every block was checked, from an untimed run, once a query."""
@@ -119,7 +132,7 @@ def sample(
 ) -> Sampled:
     """Whole rounds of all queries until the median has settled or the budget is spent, the first check aside.
 
-    Raises Invalid for a wrong answer, before its time counts.
+    So is what goes into compiling. Raises Invalid for a wrong answer, before its time counts.
     """
     ranks = ranks or current()
     watch = Watch(settings["backend"], ranks)
@@ -132,10 +145,10 @@ def sample(
         label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"
         first = len(sampled.rows)
         for query in progress(queries, label):
-            begin = time.perf_counter()
-            run, checked = answering.answer(query)
-            if not sampled.rows:
-                # The first check may compile, which says nothing of the budget.
+            begin, before = time.perf_counter(), (compilations(), answering.compiled)
+            run, checked = _answer_compiled(answering, query)
+            if not sampled.rows or (compilations(), answering.compiled) != before:
+                # A check may compile too.
                 deadline += time.perf_counter() - begin - run.total
             watch.answered()
             if run.disturbed:
@@ -163,6 +176,18 @@ def sample(
     if decided_by_disturbed(sampled.rows, settings["spread"]):
         sampled.disturbed = list(dict.fromkeys(kind for found in kinds.values() for kind in found))
     return sampled
+
+
+def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
+    """An answer within which nothing was compiled; those before it are checked like any other, and do not count.
+
+    Raises Failure where there is none.
+    """
+    for _ in range(COMPILING):
+        before, answer = answering.compiled, answering.answer(query)
+        if answering.compiled == before:
+            return answer
+    raise Failure(f"{COMPILING} answers to {query} each compiled something: what compiles each time cannot be timed")
 
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:

@@ -169,6 +169,30 @@ def load_numba(backend: str = "cpu") -> None:
     save_one_at_a_time()
 
 
+_compilations = 0
+
+
+def compilations() -> int:
+    """How many functions Numba compiled or loaded from its cache since the first call; -1 before Numba is loaded."""
+    if "numba.core.dispatcher" not in sys.modules:
+        return -1
+    from numba.core.dispatcher import Dispatcher
+
+    compile_one = Dispatcher.compile
+    if compile_one.__name__ != "counted":
+
+        def counted(self: Any, signature: Any) -> Any:
+            global _compilations
+            before = len(self.overloads)
+            try:
+                return compile_one(self, signature)
+            finally:
+                _compilations += len(self.overloads) > before
+
+        Dispatcher.compile = counted
+    return _compilations
+
+
 def save_one_at_a_time() -> None:
     """Between processes that share Numba's cache: it locks nothing itself.
 

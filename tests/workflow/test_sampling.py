@@ -128,6 +128,106 @@ def test_the_first_check_and_the_counts_are_no_part_of_the_budget(slow, budget, 
     assert len(found.rows) == 2 * rounds
 
 
+class Compiling(Counting):
+    """Compiles for 100 s within the given runs, or the checks of them; what such runs take is not in the script."""
+
+    def __init__(self, seconds, clock, runs=(), checks=()):
+        super().__init__(seconds)
+        self.clock, self.runs, self.checks, self.compiled, self.ran = clock, runs, checks, 0, 0
+
+    def compile(self):
+        self.compiled += 1
+        self.clock[0] += 100
+
+    def run(self, query):
+        self.ran += 1
+        if self.ran in self.runs:
+            self.compile()
+            return Run(100, 100, {"compiled": 1}, disturbed="the clock moved")
+        run = super().run(query)
+        self.clock[0] += run.total
+        return run
+
+    def validate(self):
+        if self.ran in self.checks:
+            self.compile()
+        if self.ran == self.wrong:
+            raise Invalid("vertex 3: off by one")
+        self.calls.append(("validate",))
+        return Checked("every vertex")
+
+
+@pytest.fixture
+def compiling(monkeypatch):
+    """A maker of solvers that compile; the clock stands still otherwise, but for what runs take."""
+    clock = [0.0]
+
+    def make(*seconds, **compiled):
+        solver = Compiling(seconds, clock, **compiled)
+        monkeypatch.setattr(sampling.time, "perf_counter", lambda: clock[0])
+        monkeypatch.setattr(sampling, "compilations", lambda: solver.compiled)
+        return solver
+
+    return make
+
+
+# Five rounds; after the fourth 72 s have gone by.
+SCRIPT = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]]
+
+
+@pytest.mark.parametrize(("budget", "rounds"), [(71, 4), (73, 5)])
+@pytest.mark.parametrize("compiled", [{"runs": (1,)}, {"runs": (2, 3, 8)}, {"checks": (2,)}])
+def test_an_answer_that_compiles_is_as_if_it_had_not_been(compiling, compiled, budget, rounds):
+    asked = {"spread": 0, "budget_s": budget, "traced": True}
+    solver = compiling(*SCRIPT, **compiled)
+    found, plain = sampled(solver, **asked), sampled(compiling(*SCRIPT), **asked)
+    assert found == plain and len(found.rows) == 2 * rounds
+    # It is checked all the same.
+    assert solver.calls.count(("validate",)) == solver.ran
+
+
+def test_a_wrong_answer_that_compiles_ends_the_point(compiling):
+    solver = compiling([1, 2], runs=(2,))
+    solver.wrong = 2
+    with pytest.raises(Invalid, match="vertex 3"):
+        sampled(solver)
+
+
+def test_what_compiles_in_every_answer_is_one_line(compiling):
+    with pytest.raises(Failure, match="20 answers to 5 each compiled something"):
+        sampled(compiling([1, 2], runs=range(1000)))
+
+
+@pytest.mark.parametrize(("budget", "rounds"), [(71, 4), (73, 5)])
+def test_all_ranks_answer_again_where_one_compiles(compiling, budget, rounds):
+    """This one compiles nothing, and waits for another that does so in the third timed run."""
+    # The third is the answer that does not count.
+    solver = compiling([1, 2, 3], *SCRIPT[1:])
+
+    class Another(Ranks):
+        def each(self, value):
+            if not isinstance(value, bool):
+                return [value]
+            if another := solver.ran == 3:
+                solver.clock[0] += 100
+            return [value, another]
+
+    answering = Answering(Package(), solver, None, Another())
+    found = sample(answering, solver, [5, 6], {**SETTINGS, "spread": 0, "budget_s": budget})
+    assert [call[1] for call in solver.calls if call[0] == "run"][:5] == [5, 6, 5, 5, 6]
+    assert [row["seconds"] for row in found.rows] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10][: 2 * rounds]
+
+
+def test_a_streamed_answer_that_compiles_is_given_again(monkeypatch):
+    solver = Streaming()
+    # The second run is the first that is timed.
+    monkeypatch.setattr(sampling, "compilations", lambda: min(solver.runs, 2))
+    assert len(sampled(solver).rows) == 4 and solver.runs == 2 + 4 + 1
+    # Its digest is looked at.
+    with pytest.raises(Invalid, match=r"differs from the one that was checked"):
+        sampled(solver := Streaming(wrong=(2,)))
+
+
 def test_a_median_that_never_settles_says_so():
     unsteady = [[1, 1], [2, 2], [4, 4], [8, 8], [16, 16], [32, 32]]
     found = sampled(Scripted(unsteady), max_rounds=3)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 from numba.core.caching import IndexDataCacheFile
 
 import saitan
@@ -20,7 +21,7 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.step import Failure, add_ranks, leave, progress, run_step, save_one_at_a_time, say
+from saitan.workflow.step import Failure, add_ranks, compilations, leave, progress, run_step, save_one_at_a_time, say
 from saitan.workflow.step import _give_up as give_up
 
 
@@ -277,6 +278,28 @@ with absent({module!r}):
     import {module}
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def _next(x):
+    return x + 1
+
+
+def test_what_numba_compiles_or_loads_is_counted():
+    counts = [compilations()]
+
+    def called(function, *arguments):
+        function(*arguments)
+        counts.append(compilations())
+        return counts[-1] - counts[-2]
+
+    compiled = njit(cache=True)(_next)
+    assert called(compiled, 1) == 1 and called(compiled, 2) == 0 and called(compiled, 1.0) == 1
+    loaded = njit(cache=True)(_next)
+    assert called(loaded, 1) == 1 and called(loaded, 1) == 0 and loaded.stats.cache_hits
+    # A call that finds compiled code by another way than types counts nothing.
+    assert called(loaded.compile, "int64(int64)") == 0
+    without = "import sys; from saitan.workflow.step import compilations; print(compilations(), 'numba' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", without], text=True).split() == ["-1", "False"]
 
 
 def test_numba_is_loaded_without_scipys_blas():
