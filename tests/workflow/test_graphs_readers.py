@@ -2,12 +2,13 @@
 
 import hashlib
 import io
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.io
 from graph_files import COMPRESS
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import coo_array
@@ -250,8 +251,9 @@ def test_the_largest_weight_is_kept_and_the_next_refused(write, sign):
 @pytest.mark.parametrize(
     ("words", "inexact"),
     [
-        (["0", "3.4028234663852886e38"], None),
-        # float32's largest as NumPy prints it.
+        (["0", "340282346638528859811704183484516925440", "0.5"], None),
+        # float32's largest as float64 and float32 print it.
+        (["0", "3.4028234663852886e38"], {"count": 1, "relative": 4e-17}),
         (["0", "3.4028235e38"], {"count": 1, "relative": 9.878476e-9}),
         (["1.5", "2", "16777216"], None),
         (["16777217", "0.5"], {"count": 1, "relative": 1 / 16777217}),
@@ -273,7 +275,61 @@ def test_reals_that_float32_cannot_hold_are_counted(write, words, inexact, split
     for text, tag, format in ((mtx, "", "matrix-market"), (dimacs, "a ", "dimacs"))[split:]:
         graph = read_graph_file(write(text.replace("{}", tag), f"{format}.txt"), format)
         assert graph.weights.tolist() == [np.float32(word) for word in words]
-        assert graph.metadata.get("inexact") == (inexact and pytest.approx(inexact))
+        assert graph.metadata.get("inexact") == (inexact and pytest.approx(inexact, rel=1e-6, abs=3e-16))
+
+
+def _written(value, digits, beside):
+    """A float32 by all of its digits, some of them, or with one far behind them."""
+    return f"{value:.{digits}f}{beside}"
+
+
+NUMBERS = st.one_of(
+    st.floats(0, 2.0**100, width=32).map(repr),
+    st.builds(_written, st.floats(0, 2.0**70, width=32), st.integers(1, 160), st.sampled_from(["", "0", "1"])),
+    st.integers(0, 2**70).map(str),
+    st.from_regex(r"\A[0-9]{1,20}\.[0-9]{1,20}(e-?[0-9]{1,2})?\Z").filter(lambda word: float(word) < 1e38),
+    st.sampled_from(["1e-400", "0e-99999999999999999999", "1e-99999999999999999999", ".5", "5.", "0.50e00", "+.5"]),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=6), st.booleans(), st.integers(1, 100))
+@settings(max_examples=150)
+@example(["5000000000", *["3"] * 5, ".5"], False, 1)
+@example(["5000000000", "3"], False, 1)
+@example(["9007199254740993", ".5"], False, 100)
+@example(["16777216.0000000001"], False, 100)
+def test_what_is_kept_is_compared_with_what_is_written_wherever_blocks_end(write, words, real, size):
+    rows = "".join(f"{{}}{number} 1 {word}\n" for number, word in enumerate(words, 1))
+    n = len(words)
+    if real:
+        text, format = (
+            f"%%MatrixMarket matrix coordinate real general\n{n} {n} {n}\n{rows.replace('{}', '')}",
+            "matrix-market",
+        )
+    else:
+        text, format = f"p sp {n} {n}\n{rows.replace('{}', 'a ')}", "dimacs"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("saitan.workflow.graphs.streams._CHUNK", size)
+        patch.setattr(readers, "Blocks", lambda path: Blocks(path, size=size))
+        path = write(text, "weights.txt")
+        if not real and all(word.isdigit() for word in words):
+            if large := [word for word in words if int(word) >= 2**32]:
+                line = 2 + words.index(large[0])
+                with pytest.raises(Failure, match=f": line {line}: the weight {large[0]} is too large: uint32 holds"):
+                    read_graph_file(path, format)
+            else:
+                assert read_graph_file(path, format).weights.tolist() == list(map(int, words))
+            return
+        graph = read_graph_file(path, format)
+    kept = [np.float32(float(word)) for word in words]
+    assert graph.weights.tolist() == kept
+    # Beyond Fraction: an exponent of twenty digits.
+    exact = [Fraction(word if len(word.partition("e")[2]) < 20 else word.partition("e")[0]) for word in words]
+    off = [abs(Fraction(float(k)) - e) / e for k, e in zip(kept, exact, strict=True) if Fraction(float(k)) != e]
+    inexact = graph.metadata.get("inexact")
+    assert inexact == (
+        pytest.approx({"count": len(off), "relative": float(max(off))}, rel=1e-6, abs=3e-16) if off else None
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import pyarrow.csv
 
 from saitan.graph import Graph
 from saitan.graph_input import MAX_REAL, joined_inexact, rounding
+from saitan.workflow.graphs import written
 from saitan.workflow.graphs.arcs import renumbered
 from saitan.workflow.graphs.formats import FORMATS, Header, Layout, Lines, check_size, coordinates_header, quoted
 from saitan.workflow.graphs.streams import Blocks
@@ -103,11 +104,11 @@ def _read(blocks: Blocks, header: Header) -> tuple[Layout, list[np.ndarray], dic
     check_size(path, layout)
     columns, count = _Columns(layout), 0
     for first_line, data in progress(lines.rest(), f"reading {path.name}"):
-        part = _fast(layout, data)
+        part, too_large = _fast(layout, data), None
         if part is None:
             part = _fast(layout, _tidied(layout, data))
         if part is None:
-            part = _slow(path, layout, first_line, data)
+            part, too_large = _slow(path, layout, first_line, data)
         count += len(part[0])
         if layout.rows is not None and count > layout.rows:
             surplus = len(part[0]) - (count - layout.rows)
@@ -116,36 +117,44 @@ def _read(blocks: Blocks, header: Header) -> tuple[Layout, list[np.ndarray], dic
                 f"{path}: line {line}: more than the {layout.rows} lines {layout.row!r} "
                 f"that the header (line {layout.header}) announces"
             )
-        columns.add(part)
+        columns.add(part, too_large)
     if layout.rows is not None and count < layout.rows:
         raise Failure(
             f"{path}: line {blocks.lines}: the file ends after {count} lines {layout.row!r}, "
             f"the header (line {layout.header}) announces {layout.rows}: truncated?"
         )
+    if columns.too_large and not columns.real:
+        raise Failure(columns.too_large)
     return layout, columns.whole(), columns.inexact
 
 
 class _Columns:
     """The columns of a file while it is read; vertices are counted from 0, real weights are float32.
 
-    inexact  how real weights, or integers beside real ones, were rounded (as `rounding` says it)
+    inexact    how real weights, or integers beside real ones, were rounded (as `rounding` says it)
+    real       whether a weight was real
+    too_large  the first integer that uint32 does not hold, and where: wrong unless some weight is real
     """
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.count = 0
         self.inexact: dict[str, float] | None = None
+        self.real, self.too_large = layout.real, None
         # Memory that nothing was written to yet costs nothing: a header may announce what does not come.
         kinds = {"vertex": np.int32, "degree": np.float64, "weight": np.float32 if layout.real else np.uint32}
         self.arrays = [np.empty(layout.rows or 0, kinds[kind]) for kind in layout.columns]
 
-    def add(self, part: list[np.ndarray]) -> None:
+    def add(self, part: list[np.ndarray], too_large: str | None) -> None:
+        """too_large: as above, of a part without real weights, which then holds float64 all the same."""
         end = self.count + len(part[0])
+        self.too_large = self.too_large or too_large
         for index, (kind, piece) in enumerate(zip(self.layout.columns, part, strict=True)):
             array = self.arrays[index]
             if kind == "weight" and (piece.dtype == np.float64 or array.dtype == np.float32):
+                self.real |= piece.dtype == np.float64 and too_large is None
                 piece = self._rounded(piece)
-                if array.dtype == np.uint32:  # the first real weight after integers
+                if array.dtype == np.uint32:  # the first that is no uint32
                     array = np.empty(len(array), np.float32)
                     array[: self.count] = self._rounded(self.arrays[index][: self.count])
             if end > len(array):
@@ -171,7 +180,7 @@ class _Columns:
 def _fast(layout: Layout, block: bytes) -> list[np.ndarray] | None:
     """The columns of a block, or None when anything in it is unusual: a comment, a second space, an error.
 
-    Real weights are float64, as they are written.
+    Real weights are float64 as written.py has them.
     """
     if not block or block.isspace():
         return _empty(layout)
@@ -183,19 +192,21 @@ def _fast(layout: Layout, block: bytes) -> list[np.ndarray] | None:
     table = _parsed(layout, block, types)
     if table is None and "weight" in layout.columns and not layout.real:
         # A file of real weights; integers that are only too large are for the slow reader to name.
-        table = _parsed(layout, block, types | {"weight": pyarrow.float64()})
-        if table is not None and np.all((values := table[2].to_numpy()) == np.floor(values)):
+        if not any(mark in block for mark in (b".", b"e", b"E")):
             return None
+        table = _parsed(layout, block, types | {"weight": pyarrow.float64()})
     if table is None:
         return None
     columns = [column.to_numpy() for column in table.itercolumns()]
-    for kind, column in zip(layout.columns, columns, strict=True):
+    for index, (kind, column) in enumerate(zip(layout.columns, columns, strict=True)):
         if kind == "vertex" and (column.min() < layout.first or column.max() > layout.last()):
             return None
         if kind == "degree" and not np.isfinite(column).all():
             return None
-        if kind == "weight" and column.dtype == np.float64 and not (column.min() >= 0 and column.max() <= MAX_REAL):
-            return None
+        if kind == "weight" and column.dtype == np.float64:
+            if not (column.min() >= 0 and column.max() <= MAX_REAL):
+                return None
+            columns[index] = written.apart(column, block)
     return columns
 
 
@@ -244,10 +255,14 @@ def _empty(layout: Layout) -> list[np.ndarray]:
     return [np.empty(0, {"vertex": np.int32, "degree": np.float64, "weight": weight}[k]) for k in layout.columns]
 
 
-def _slow(path: Path, layout: Layout, first_line: int, block: bytes) -> list[np.ndarray]:
-    """The columns of a block read line by line. Raises Failure for the first line that is wrong."""
+def _slow(path: Path, layout: Layout, first_line: int, block: bytes) -> tuple[list[np.ndarray], str | None]:
+    """The columns of a block read line by line, and what _Columns.add takes.
+
+    Raises Failure for the first line that is wrong.
+    """
     columns: list[list[float]] = [[] for _ in layout.columns]
     expected = f"{layout.row!r} is expected"
+    real, too_large = layout.real, None
     for number, words in _rows(layout, first_line, block):
         if layout.tag and words[0] != layout.tag:
             raise Failure(f"{path}: line {number}: {quoted(b' '.join(words))}: {expected}")
@@ -258,11 +273,14 @@ def _slow(path: Path, layout: Layout, first_line: int, block: bytes) -> list[np.
             if isinstance(value := _number(layout, kind, word), str):
                 raise Failure(f"{path}: line {number}: {value}")
             column.append(value)
-    real = layout.real or any(
-        isinstance(w, float) for k, c in zip(layout.columns, columns, strict=True) if k == "weight" for w in c
-    )
-    types = {"vertex": np.int32, "degree": np.float64, "weight": np.float64 if real else np.uint32}
-    return [np.array(column, types[kind]) for kind, column in zip(layout.columns, columns, strict=True)]
+            if kind == "weight" and not _INTEGER.fullmatch(word):
+                real = True
+            elif kind == "weight" and value > _UINT32_MAX:
+                too_large = too_large or f"{path}: line {number}: {_beyond_uint32(word)}"
+    weight = np.float64 if real or too_large else np.uint32
+    types = {"vertex": np.int32, "degree": np.float64, "weight": weight}
+    arrays = [np.array(column, types[kind]) for kind, column in zip(layout.columns, columns, strict=True)]
+    return arrays, None if real else too_large
 
 
 def _rows(layout: Layout, first_line: int, block: bytes) -> Iterator[tuple[int, list[bytes]]]:
@@ -288,7 +306,7 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
             return f"vertex {word.decode()} is out of range: {layout.first} to {layout.last()} is right"
         return int(word)
     try:
-        value = int(word) if _INTEGER.fullmatch(word) and not layout.real else float(word.replace(b"_", b"?"))
+        value = float(word.replace(b"_", b"?"))  # Python takes them between digits
     except ValueError:
         return f"{quoted(word)} is not a number: {layout.row!r} is expected"
     if kind == "degree":
@@ -297,8 +315,12 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
         return "the weight is NaN: a number of at least 0 is right"
     if value < 0:
         return f"the weight {word.decode()} is negative: at least 0 is right"
-    if isinstance(value, int) and value > _UINT32_MAX:
-        return f"the weight {word.decode()} is too large: uint32 holds at most {_UINT32_MAX}"
     if value > MAX_REAL:
+        if _INTEGER.fullmatch(word) and not layout.real:
+            return _beyond_uint32(word)
         return f"the weight {word.decode()} is too large: float32 holds at most {np.finfo(np.float32).max:.8g}"
-    return value
+    return written.seen(value, word)
+
+
+def _beyond_uint32(word: bytes) -> str:
+    return f"the weight {word.decode()} is too large: uint32 holds at most {_UINT32_MAX}"
