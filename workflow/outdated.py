@@ -38,8 +38,10 @@ def make_again(plan: Plan) -> None:
     fetched = [file for graph in graphs if not _of_this_file(plan, graph) for file in plan.downloads_of(graph)]
     fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
     fetched = list(filter(unrecorded, fetched))
-    if unrecorded(f"{plan.run}/plan.json"):
-        files += [file for file, told in outline_files(plan).items() if unrecorded(file) and _text(file) != told]
+    # Of a job one of whose outputs it has no record of, Snakemake compares nothing: here, that of a new experiment.
+    if not all(_record(file).exists() for file in plan.outlines):
+        told = outline_files(plan)
+        files += [file for file in told if Path(file).exists() and _text(file) != told[file]]
     for file in [*files, *fetched]:
         _forget(file)
     made_of_none = [file for graph in graphs if graph in plan.generated for file in plan.graph_files(graph)]

@@ -92,10 +92,8 @@ def table_plan(plan: Plan, name: str) -> TablePlan:
 
 def outline_files(plan: Plan) -> dict[str, str]:
     """Path -> content of the files that tell the steps of a run what to do."""
-    files = {f"{plan.run}/plan.json": outline(plan).model_dump_json(indent=1)}
-    for name in plan.config.experiments:
-        files[f"{plan.run}/plan/{name}.json"] = table_plan(plan, name).model_dump_json(indent=1)
-    return files
+    told = [outline(plan), *(table_plan(plan, name) for name in plan.config.experiments)]
+    return {file: one.model_dump_json(indent=1) for file, one in zip(plan.outlines, told, strict=True)}
 
 
 def _planned(point: Point) -> PlannedPoint:

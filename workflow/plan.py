@@ -70,6 +70,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
     def report(self) -> str:
         return f"{self.run}/report.html"
 
+    @property
+    def outlines(self) -> list[str]:
+        """What tells the report of a run, then the table of each experiment, what to do."""
+        return [f"{self.run}/plan.json", *(f"{self.run}/plan/{name}.json" for name in self.config.experiments)]
+
     def source(self, name: str) -> str:
         """A file of the project as jobs see it."""
         return f"{self.root}{name}"

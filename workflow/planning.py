@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -52,8 +53,7 @@ def make(
         if name in plan.absent:
             kind = "graph" if name in entries else "array"
             plan.skipped.append(Skipped(f"{kind} {name}", plan.absent[name]))
-    # Experiments that keep come first: others read what they keep.
-    for name in sorted(config.experiments, key=lambda name: not config.experiments[name].keep):
+    for name in _by_reading(config):
         found, left_out = _points(plan, name)
         plan.points += found
         plan.skipped += left_out
@@ -64,6 +64,25 @@ def make(
     plan.skipped = list(dict.fromkeys(plan.skipped))
     _check_kept(plan)
     return plan
+
+
+def _by_reading(config: Config) -> list[str]:
+    """The experiments, each after those whose answers it reads. Raises ConfigError where one waits for itself."""
+    keepers = {
+        f"{name}.{output}": name for name, experiment in config.experiments.items() for output in experiment.keep
+    }
+    reads = {
+        name: [keepers[array] for array in experiment.arrays if array in keepers]
+        for name, experiment in config.experiments.items()
+    }
+    try:
+        return list(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        chain = ", ".join(f"{reader} reads what {kept} keeps" for reader, kept in itertools.pairwise(circle))
+        raise ConfigError(
+            f"experiments.{circle[0]}.arrays: {chain}: none can be the first; give one another array"
+        ) from None
 
 
 def _check_kept(plan: Plan) -> None:

@@ -161,6 +161,20 @@ def test_what_steps_were_told_of_another_configuration_is_told_again(run):
     assert again() == ({told}, set())
 
 
+def test_where_an_experiment_is_new_what_steps_were_told_is_told_again(run):
+    """One that shows nothing, whose own file nobody asks for: Snakemake compares nothing where it has no record."""
+    whole, told = "results/run/plan.json", "results/run/plan/tiny.json"
+    for file in (whole, told):
+        recorded(file)
+    Path(whole).write_text("{}")
+    make_again(run)
+    assert again() == (set(), set()), "Snakemake sees that by itself"
+    Path(told).unlink()
+    place(RECORDS, told).unlink()
+    make_again(run)
+    assert again() == ({whole}, set())
+
+
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A finished run of a graph and an array of the user's own, of which an answer is kept."""

@@ -115,3 +115,22 @@ def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
     swept = {**reads_arrays, "instance": {"n": [8, 16]}}
     made = planned({"kept": KEPT, "tiny": swept}, absent={"grid": "no grid"}, settings={"backend": "cpu"})
     assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]
+
+
+def test_experiments_that_wait_for_themselves_are_one_line():
+    def chain(**reads):
+        described = {"title": "T", "problem": "compression", "variants": ["fast"], "keep": ["values"]}
+        return planned({name: {**described, "arrays": [f"{of}.values"] if of else []} for name, of in reads.items()})
+
+    rest = "keeps: none can be the first; give one another array$"
+    with pytest.raises(ConfigError, match=rf"^experiments\.e\.arrays: e reads what e {rest}"):
+        chain(a=None, e="e")
+    with pytest.raises(ConfigError, match=rf"^experiments\.e\.arrays: e reads what k keeps, k reads what e {rest}"):
+        chain(e="k", k="e", z="e")
+    with pytest.raises(
+        ConfigError, match=r"^experiments\.(.)\.arrays: \1 reads what . keeps, .*, . reads what \1 keeps"
+    ):
+        chain(e="k", k="z", z="e")
+    # In whatever order they stand: what is read is planned first.
+    made = chain(e="k", k="z", z=None)
+    assert [point.experiment for point in made.points] == ["e", "k", "z"] and not made.skipped[1:]

@@ -15,11 +15,7 @@ rule outline:
     input:
         published=plan.source("config/published.yaml"),
     output:
-        report=f"{plan.run}/plan.json",
-        experiments=[
-            f"{plan.run}/plan/{experiment}.json"
-            for experiment in plan.config.experiments
-        ],
+        plan.outlines,
     log:
         f"{plan.run}/logs/outline.log",
     params:
