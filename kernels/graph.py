@@ -40,7 +40,7 @@ class Graph:
     labels       int64 or str [n]: what vertices are called where they come from; None where that is their number
 
     Arrays of other types are converted if that keeps every value, by position. Weights become uint32 from integers and
-    float32 from real numbers. Arrays that are right already are not copied.
+    float32 from real numbers. Arrays that are right already are not copied, and every public call checks them again.
     Raises GraphError, which says what is wrong, when the arrays do not fit together.
     """
 
@@ -172,13 +172,16 @@ class Graph:
 
     def transposed(self) -> Graph:
         """Every arc turned round; the targets of a row ascend, those of parallel arcs stay in their order."""
-        return Graph(
-            *csr.transposed(self.offsets, self.targets, self.weights), self.coordinates, self.metadata, self.labels
-        )
+        return Graph(*csr.transposed(*self._arcs()), self.coordinates, self.metadata, self.labels)
+
+    def _arcs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Offsets, targets and weights for compiled code. Raises GraphError where they were changed to be no graph."""
+        arcs = replace(self)
+        return arcs.offsets, arcs.targets, arcs.weights
 
     def is_symmetric(self) -> bool:
         """Whether every arc is there both ways, equally often and with the same weights."""
-        turned = csr.transposed(self.offsets, self.targets, self.weights)
+        turned = csr.transposed(*self._arcs())
         if not np.array_equal(turned[0], self.offsets):
             return False
         offsets, targets, weights = csr.transposed(*turned)
@@ -201,7 +204,7 @@ class Graph:
 
         if connection not in ("weak", "strong"):
             raise GraphError(f"unknown connection {connection!r} (there are: weak, strong)")
-        return getattr(components, connection)(self.offsets, self.targets)
+        return getattr(components, connection)(*self._arcs()[:2])
 
     def to_scipy(self):
         """The weights as a scipy.sparse.csr_array of float64 (exact for uint32), zeros and parallel arcs kept.

@@ -18,6 +18,8 @@ MAX_WEIGHT = 2**32 - 1
 # The largest float64 that float32 rounds to a finite number: what lies half a step above float32's largest is infinite.
 MAX_REAL = np.nextafter((2 - 2.0**-24) * 2.0**127, 0)
 _BLOCK = 1 << 20
+# The bits of float32's infinity.
+_INFINITY = 0x7F800000
 # Bytes that rows take while arcs are sorted into them, a vertex and an arc (with a weight); below the least that is
 # forecast no process runs out of memory.
 _VERTEX, _ARC, _LEAST = 13, 8, 1 << 26
@@ -63,6 +65,8 @@ def vertices(values: Any, n: int, side: str) -> np.ndarray:
     Raises GraphError unless they are whole numbers in [0, n).
     """
     array = _numbers(values, f"{side}s")
+    if array.dtype == np.int32 and array.view(np.uint32).max(initial=0) < n:
+        return np.ascontiguousarray(array)
     whole = array.dtype.kind != "f"
     with np.errstate(invalid="ignore"):
         arc = _first(array, lambda v: ~((v >= 0) & (v < n) & (whole or v == np.floor(v))))
@@ -109,6 +113,9 @@ def arc_weights(values: Any, m: int) -> np.ndarray:
     if array.dtype.kind in "iu":
         _refuse(array, lambda w: (w < 0) | (w > MAX_WEIGHT), f"a whole number from 0 to {MAX_WEIGHT} is right")
         return np.ascontiguousarray(array, np.uint32)
+    # As a whole number no bits of a sign, of infinity or of a NaN are less than infinity's.
+    if array.dtype == np.float32 and array.view(np.uint32).max(initial=0) < _INFINITY:
+        return np.ascontiguousarray(array)
     _check_reals(array)
     _refuse(
         array,

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
+    if instance.graph is not None:
+        instance = replace(instance, graph=checked_graph(instance.graph))
     if instance.answer == "matrix":
         return make(instance)
     if instance.graph is None:
@@ -225,7 +228,8 @@ def compress(
 
     chosen = known_variant(VARIANTS, variant)
     backend = backend_for(chosen, backend)
-    if reason := chosen.unfit(backend, {"answer": "slabs"}, _known(checked_graph(graph))):
+    graph = checked_graph(graph)
+    if reason := chosen.unfit(backend, {"answer": "slabs"}, _known(graph)):
         raise Unavailable(f"{variant} {reason}")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     return write_coded(graph, path, make, backend, check)
@@ -254,7 +258,8 @@ def _solver(graph, sources, answer, variant, backend, parameters):
     from saitan.apsp.instances import Instance
 
     backend = backend_for(known_variant(VARIANTS, variant), backend)
-    n = weighted_graph(checked_graph(graph)).n
+    graph = weighted_graph(checked_graph(graph))
+    n = graph.n
     chosen = range(n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= n:
         raise ValueError(f"sources must be a range of step 1 within [0, {n:,}), not {_said(chosen)}")

@@ -196,7 +196,7 @@ def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any)
     task = _task(asked)
     if reason := chosen.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
-    return chosen.load(backend, variant)(instance({"graph": _graph(asked)}, task=task), **given)
+    return chosen.load(backend, variant)(instance({"graph": checked_graph(_graph(asked))}, task=task), **given)
 
 
 def _answering(task: str) -> dict[str, Variant]:
@@ -222,7 +222,8 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
     nowhere, an unknown variant or backend, and a parameter that is off; Unavailable where the variant cannot run here.
     """
     chosen = known_variant(_answering("search"), variant)
-    root = check_root(instance({"graph": _checked(graph)}), root)
+    graph = instance({"graph": _checked(graph)})
+    root = check_root(graph, root)
     with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()

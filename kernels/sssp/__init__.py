@@ -150,7 +150,7 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     """
     chosen = known_variant(VARIANTS, variant)
     check_parameters(variant, parameters, chosen.parameters)
-    return chosen.load(backend, variant)(instance({"graph": graph}), **parameters)
+    return chosen.load(backend, variant)(instance({"graph": checked_graph(graph)}), **parameters)
 
 
 @described(VARIANTS)
@@ -177,7 +177,8 @@ def solve(
     weights or no vertices.
     """
     chosen = known_variant(VARIANTS, variant)
-    source = checked_vertex("source", source, weighted_graph(checked_graph(graph)).n)
+    graph = weighted_graph(checked_graph(graph))
+    source = checked_vertex("source", source, graph.n)
     backend = backend_for(chosen, backend)
     if backend == "cuda":
         checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs

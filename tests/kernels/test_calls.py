@@ -262,3 +262,56 @@ def test_a_mask_that_masks_nothing_is_no_obstacle():
     assert plain_array(np.ma.masked_array([1, 2]), "x").tolist() == [1, 2]
     with pytest.raises(ValueError, match=r"^x: 1 entries are masked"):
         plain_array(np.ma.masked_array([1, 2], mask=[False, True]), "x")
+
+
+CHANGES = {
+    r"arc 1: target 2147483647 is not in \[0, 3\)": ("targets", 1, 2**31 - 1),
+    r"arc 0: target -1 is not in \[0, 3\)": ("targets", 0, -1),
+    r"offsets\[2\] is 2, less than offsets\[1\], 1152921504606846976": ("offsets", 1, 2**60),
+    r"offsets end with 9: the number of arcs, 2, is right": ("offsets", 3, 9),
+    r"arc 1: the weight is nan: a finite number": ("weights", 1, np.nan),
+    r"arc 1: the weight is -1\.0: a finite number": ("weights", 1, -1),
+}
+
+
+@pytest.mark.parametrize("message", CHANGES)
+def test_arrays_that_were_written_to_are_refused_before_compiled_code_sees_them(message, tmp_path):
+    """The process would end: the arrays are the caller's own."""
+    name, place, value = CHANGES[message]
+    graph = Graph(np.array([0, 1, 2, 2]), np.array([1, 2], np.int32), np.array([5, 6], np.float32))
+    solvers = [(p, v) for p in (sssp, apsp, bfs) for v, known in p.VARIANTS.items() if known.cpu]
+    calls = [
+        *(lambda p=p, v=v: p.prepare(graph, v, "cpu") for p, v in solvers if p is not apsp and v in ("fast", "phast")),
+        *(
+            lambda p=p, v=v: p.solve(graph, *[0] * (p is not apsp), variant=v, backend="cpu")
+            for p, v in solvers
+            if p is not bfs or v in ("fast", "phast", "hybrid")
+        ),
+        lambda: apsp.reductions(graph, backend="cpu"),
+        lambda: apsp.slabs(graph, print, backend="cpu"),
+        lambda: apsp.compress(graph, tmp_path / "a.coded", backend="cpu"),
+        lambda: bfs.solve_many(graph, [0], "cpu"),
+        lambda: bfs.closeness(graph, backend="cpu"),
+        graph.transposed,
+        graph.is_symmetric,
+        lambda: graph.components("weak"),
+        lambda: graph.components("strong"),
+    ]
+    prepared = apsp.instance({"graph": graph})
+    calls.append(lambda: apsp.prepare(prepared, "fast", "cpu"))
+    getattr(graph, name)[place] = value
+    for call in calls:
+        with pytest.raises(GraphError, match=f"^{message}"):
+            call()
+
+
+def test_what_was_derived_from_a_graph_before_it_was_written_to_is_derived_anew():
+    graph = Graph(np.array([0, 0, 2, 2]), np.array([1, 2], np.int32), np.array([5, 6], np.uint32))
+    assert graph.degrees.tolist() == [0, 2, 0] and graph.sources.tolist() == [1, 1]
+    graph.offsets[1] = 2
+    graph.offsets[2] = 2
+    for variant in ("fast", "phast", "networkit", "scipy"):
+        if not sssp.VARIANTS[variant].missing():
+            assert sssp.solve(graph, 0, variant, "cpu").distances.tolist() == [0, 5, 6], variant
+    assert bfs.solve(graph, 0, "fast", "cpu").levels.tolist() == [0, 1, 1]
+    assert bfs.solve_many(graph, [0], "cpu").levels.tolist() == [[0, 1, 1]]
