@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,7 @@ def arc_weights(values: Any, m: int) -> np.ndarray:
         array,
         lambda w: w.astype(np.float32) != w,
         "float32 does not hold it exactly; weights.astype(numpy.float32) rounds",
+        values,
     )
     return _float32(array)
 
@@ -191,12 +193,13 @@ def _float32(array: np.ndarray) -> np.ndarray:
     return array if _first(array, np.signbit) is None else array + np.float32(0)
 
 
-def _refuse(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], right: str) -> None:
-    """Raise GraphError for the first weight that is wrong."""
+def _refuse(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], right: str, given: Any = None) -> None:
+    """Raise GraphError for the first weight that is wrong; given: what the array was made of."""
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         arc = _first(array, wrong)
     if arc is not None:
-        raise GraphError(f"arc {arc}: the weight is {array[arc].item()}: {right}")
+        value = array[arc].item() if given is None else np.asarray(given, object)[arc]
+        raise GraphError(f"arc {arc}: the weight is {value}: {right}")
 
 
 def _first(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray]) -> int | None:
@@ -210,10 +213,33 @@ def _first(array: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray]) -> int 
 
 def unboxed(values: Any, what: str) -> np.ndarray:
     """The values as an array; Python numbers beside each other, such as a column of pandas that lost its type, of the
-    type that holds them. Raises GraphError naming `what` for what is no array, and for masked entries.
+    type that holds them. An integer beside real numbers that float64 does not hold is the next float64, if float32
+    would hold the nearest. Raises GraphError naming `what` for what is no array, and for masked entries.
     """
     array = _array(values, what)
-    return _array(array.tolist(), what) if array.dtype == object else array
+    if array.dtype == object:
+        values = array.tolist()
+        array = _array(values, what)
+    if array.dtype == np.float64 and array.ndim == 1 and not hasattr(values, "__array__"):
+        return _with_integers(array, values, what)
+    return array
+
+
+def _with_integers(array: np.ndarray, values: Any, what: str) -> np.ndarray:
+    """float64 of Python numbers, where integers may be among those from 2^53 on; uint64 where all are integers."""
+    far = np.flatnonzero(np.abs(array) >= 2**53)
+    if len(far):
+        with suppress(TypeError, OverflowError):
+            return np.array([operator.index(value) for value in values], np.uint64)
+    for place in far:
+        try:
+            exact = operator.index(values[place])
+        except TypeError:
+            continue
+        nearest = array[place].item()
+        if exact != nearest and np.float32(nearest) == nearest:
+            array[place] = np.nextafter(nearest, np.copysign(np.inf, exact - int(nearest)))
+    return array
 
 
 def _numbers(values: Any, what: str) -> np.ndarray:

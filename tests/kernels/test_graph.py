@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -181,6 +183,35 @@ def test_arcs_of_any_kind_are_kept_exactly_or_refused_in_one_line(n, sources, ta
     assert graph.targets.tolist() == [targets[arc] for arc in order]
     if weights is not None:
         assert graph.weights.tolist() == [weights[arc] for arc in order]
+
+
+# Integers beside real numbers, as Python holds them.
+MIXED = st.lists(
+    st.one_of(
+        st.sampled_from([2**53 + 1, 2**53 + 2**30, 2**63, 2**63 + 1, 2**64 - 1, np.uint64(2**63 + 1), 0.5]),
+        st.integers(0, 2**65),
+        st.floats(0, 2.0**100, width=32),
+    ),
+    min_size=1,
+    max_size=5,
+)
+FORMS = st.sampled_from([list, tuple, lambda v: np.array(v, object), lambda v: pd.Series(v, dtype=object)])
+
+
+@given(MIXED, FORMS)
+@example([2**53 + 1, 0.5], list)
+@example([2**63, 5], list)
+def test_integers_beside_reals_are_kept_exactly_or_refused(weights, form):
+    m = len(weights)
+    try:
+        graph = Graph.from_arcs(m, range(m), range(m), form(weights))
+    except GraphError as error:
+        assert str(error).count("\n") == 0
+        arc = re.match(r"arc (\d+): the weight is (\S+): ", str(error))
+        assert arc is None or str(weights[int(arc[1])]) == arc[2]
+        return
+    assert graph.weights.tolist() == [w if type(w) is float else int(w) for w in weights]
+    assert (graph.weights.dtype == np.uint32) == all(type(w) is not float for w in weights)
 
 
 @pytest.mark.parametrize(

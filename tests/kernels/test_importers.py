@@ -97,6 +97,18 @@ def test_rounded_weights_are_said(value, relative):
     assert "inexact" not in Graph.from_scipy(square(0.5)).metadata
 
 
+@pytest.mark.filterwarnings("ignore:.*rounded to float32")
+@given(st.lists(st.sampled_from([2**53 + 1, 2**63 + 1, 2**60, 16777217, 3, 0.1, 0.5]), max_size=4))
+def test_integers_that_float64_loses_are_among_the_rounded_weights(weights):
+    weights = [*weights, 0.5, 2**53 + 1]
+    theirs = nx.DiGraph((place, place + 1, {"weight": weight}) for place, weight in enumerate(weights))
+    frame = pd.DataFrame(theirs.edges(data="weight"), columns=["source", "target", "weight"], dtype=object)
+    frame = frame.astype({"source": int, "target": int})
+    for graph in (Graph.from_networkx(theirs), Graph.from_pandas(frame, weight="weight")):
+        off = sum(kept != weight for kept, weight in zip(graph.weights.tolist(), weights, strict=True))
+        assert graph.metadata["inexact"]["count"] == off
+
+
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_networkx_graphs_of_every_kind(kind, weighted):
