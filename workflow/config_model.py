@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from saitan.workflow.yaml_files import worded
+
 Scalar = bool | int | float | str
 
 # How any output can be kept; a problem may have forms of its own.
@@ -37,6 +39,7 @@ def _architecture(value: Any) -> Any:
 
 
 Name = Annotated[str, BeforeValidator(_name)]
+Line = worded(r"[^\x00-\x1f\x7f]+", "a line of text, without control characters")
 Architecture = Annotated[str, BeforeValidator(_architecture)]
 
 
@@ -208,7 +211,7 @@ class Config(Model):
     backend: Literal["auto", "both", "cpu", "cuda"] = Field(
         "auto", description="auto: the GPU where there is one, otherwise the CPU; both: the CPU, and the GPU if any."
     )
-    mirror: str | None = Field(None, min_length=1, description="A folder or base address to take downloads from.")
+    mirror: Line | None = Field(None, description="A folder or base address to take downloads from.")
     architectures: list[Architecture] | None = Field(
         None,
         description="What to compile for: this machine's GPU when absent. Needed where jobs run on other machines.",
@@ -218,9 +221,8 @@ class Config(Model):
         ge=1,
         description="What a timed job may use: those of --cores when absent. Needed where jobs run elsewhere.",
     )
-    launcher: str = Field(
+    launcher: Line = Field(
         "mpirun --oversubscribe --bind-to none",
-        min_length=1,
         description="What starts ranks, with its options; the number of ranks is added as -n.",
     )
     measure: Measure = Measure()

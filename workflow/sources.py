@@ -17,7 +17,10 @@ Name = worded(
     "a name: letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
 )
 Checksum = worded("[0-9a-f]{64}", "a SHA-256: 64 digits from 0 to 9 and a to f")
-Address = worded(r"https?://[^/\s]+/\S*[^/\s]", "the address of a file, http://... or https://...")
+Address = worded(
+    r"https?://[^/\s\x00-\x1f]+/[^\s\x00-\x1f]*[^/\s\x00-\x1f]",
+    "the address of a file, http://... or https://...",
+)
 FileName = worded(
     r"[A-Za-z0-9_-]([A-Za-z0-9._ -]{0,198}[A-Za-z0-9._-])?",
     "the name of a file: letters, digits, '.', '_', '-' and spaces within, no folder",

@@ -95,6 +95,13 @@ def test_the_rules_names_are_reserved():
             {"experiments": {"a": EXPERIMENT}, "zzz": 1},
             "zzz: unknown key 'zzz' (there are: name, title, backend, mirror, architectures, cores, launcher, measure,",
         ),
+        *(
+            (
+                {"experiments": {"a": EXPERIMENT}, key: "a\0b"},
+                rf"{key}: 'a\x00b' is not a line of text, without control",
+            )
+            for key in ("mirror", "launcher")
+        ),
         (
             {"experiments": {"a": EXPERIMENT}, "backend": "gpu"},
             "backend: input should be 'auto', 'both', 'cpu' or 'cuda', not \"gpu\"",

@@ -54,6 +54,7 @@ def test_where_a_file_comes_from():
         ({**FILE, "file": "a "}, "'a ' is not the name of a file"),
         ({**FILE, "url": "http://host"}, "'http://host' is not the address of a file"),
         ({"title": "A", "format": "snap", "url": "http://h/a b.gr"}, "is not the address of a file"),
+        ({"title": "A", "format": "snap", "url": "http://h/a\0?b", "file": "b.gr"}, "is not the address of a file"),
         ({"title": "A", "format": "snap", "url": "http://h/{a}.gr"}, "the url ends in '{a}.gr': give a plain name"),
         ({**MADE, "parameters": {"vertices": 4, "seed": -1}}, "generator ring: seed must be at least 0, not -1"),
         ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 4, "seed": -1}}, "seed"),

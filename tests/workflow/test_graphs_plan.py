@@ -89,15 +89,34 @@ def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
         ("://x", "mirror: ://x: :// is not understood"),
         ("https://", "mirror: https:// names no host"),
         ("no/such/folder", "mirror: no/such/folder is no folder and no address (http://... or https://...)"),
+        ("x" * 300, f"mirror: {'x' * 300} is no folder and no address (http://... or https://...): File name too long"),
+        ("loop", "mirror: loop is no folder and no address (http://... or https://...): Too many levels of symbolic"),
         ("{a}", "mirror: {a}: Snakemake takes braces for wildcards: a folder without them is right"),
     ],
 )
 def test_a_mirror_that_cannot_be_used_is_named(tmp_path, monkeypatch, mirror, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "{a}").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ConfigError) as error:
         absent_data(SimpleNamespace(mirror=mirror), ENTRIES, {})
     assert str(error.value).startswith(message)
+
+
+def test_a_file_that_the_system_does_not_show_is_absent_and_why(tmp_path):
+    (tmp_path / "hidden.gr").symlink_to("hidden.gr")
+    absent = absent_data(SimpleNamespace(mirror=str(tmp_path)), {"hidden": ENTRIES["hidden"]}, {})
+    assert absent["hidden"] == f"the mirror {tmp_path} has no hidden.gr: Too many levels of symbolic links"
+    assert files(str(tmp_path)).local_copies("hidden.gr") == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into every folder")
+def test_a_folder_without_the_right_to_look_into_it(tmp_path):
+    (tmp_path / "hidden.gr").touch()
+    tmp_path.chmod(0o600)
+    absent = absent_data(SimpleNamespace(mirror=str(tmp_path)), {"hidden": ENTRIES["hidden"]}, {})
+    tmp_path.chmod(0o700)
+    assert absent["hidden"].endswith("has no hidden.gr: Permission denied")
 
 
 @pytest.mark.parametrize("mirror", ["HTTP://host", "https://host/folder/", "http://host:80/a b"])

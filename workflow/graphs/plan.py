@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ def fetch_options(source: Source, mirror: str | None) -> str:
 
 def local_copies(source: Source, mirror: str | None) -> list[str]:
     """The mirror's own file, where the mirror is a folder that has it."""
-    if mirror is None or "://" in mirror or not (Path(mirror) / source.filename).is_file():
+    if mirror is None or "://" in mirror or _lacking(Path(mirror) / source.filename, stat.S_ISREG) is not None:
         return []
     return [str(Path(mirror) / source.filename)]
 
@@ -174,17 +175,29 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
             )
         if not rest.strip("/"):
             raise ConfigError(f"mirror: {mirror} names no host")
-    if folder is not None and not folder.is_dir():
-        raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...)")
+    if folder is not None and (reason := _lacking(folder, stat.S_ISDIR)) is not None:
+        why = f": {reason}" if reason else ""
+        raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...){why}")
     if folder is not None and set("{}") & set(mirror):
         raise ConfigError(f"mirror: {mirror}: Snakemake takes braces for wildcards: a folder without them is right")
     reasons = {}
     for name, source in sources:
-        if folder is not None and not (folder / source.filename).is_file():
-            reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}")
+        if folder is not None and (reason := _lacking(folder / source.filename, stat.S_ISREG)) is not None:
+            why = f": {reason}" if reason else ""
+            reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}{why}")
         elif mirror is None and source.url is None:
             reasons.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
     return reasons
+
+
+def _lacking(path: Path, right: Callable[[int], bool]) -> str | None:
+    """None where a path has the right mode, otherwise why the system cannot tell its mode; "" where it could."""
+    try:
+        return None if right(path.stat().st_mode) else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:  # a name too long, a folder without the right to look into it
+        return error.strerror
 
 
 def made_before(name: str, entry: Downloaded | Generated) -> bool:
