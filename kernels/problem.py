@@ -5,7 +5,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     TITLE       str, a heading
     INPUTS      dict name -> Input: what an instance is made of ({} if parameters are all)
     INSTANCE    dict name -> Parameter: what an experiment may set about the instance itself
-    OUTPUTS     dict name -> str: the arrays of an answer, one line each; what `keep:` may persist
+    OUTPUTS     dict name -> Output: the arrays of an answer; what `keep:` may persist
     METRICS     dict name -> Metric: the counters that Run.counters may hold
     TRACES      dict name -> Trace: the arrays that Run.phases or Solver.count may hold ({} if absent)
     HEADLINE    "time" or the name of a metric: what solvers are ranked by
@@ -55,6 +55,7 @@ __all__ = [
     "Input",
     "Invalid",
     "Metric",
+    "Output",
     "Parameter",
     "Reference",
     "Run",
@@ -131,6 +132,24 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Output:
+    """An array of an answer: its shape and what it holds, in one line.
+
+    instance  parameter of the instance -> the values with which the answer has it; absent for any
+    """
+
+    says: str
+    instance: Mapping[str, tuple] = field(default_factory=dict)
+
+    def lacking(self, instance: Mapping[str, Any]) -> str | None:
+        """Why the answer to an instance, of which all parameters are given, lacks it; None where it is there."""
+        for name, values in self.instance.items():
+            if instance[name] not in values:
+                return f"the answer has it where the instance's {name} is {' or '.join(values)}, not {instance[name]}"
+        return None
+
+
+@dataclass(frozen=True)
 class Metric:
     """A counter of Run.counters: what it counts, its unit, how samples combine, and which way is better.
 
@@ -195,6 +214,8 @@ class Variant:
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
     graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
+    traces        backend -> names of the problem's TRACES that it gives, beside the seconds of every phase; none for a
+                  backend on which it traces nothing
     inputs        names of inputs that the variant cannot do without, although the problem can
     ranks         numbers of processes that can answer together (saitan.ranks), in ascending order; empty for one alone
     parts         whether it takes a graph in parts (saitan.arc_parts), of which each rank reads its own
@@ -209,6 +230,7 @@ class Variant:
     architecture: str = ""
     graph: tuple[str, ...] = ()
     instance: Mapping[str, tuple] = field(default_factory=dict)
+    traces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     ranks: Sequence[int] = ()
     parts: bool = False

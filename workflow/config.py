@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
-from saitan.problem import Parameter
+from saitan.problem import Parameter, Trace, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar
+from saitan.workflow.points import combinations
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
@@ -156,6 +157,7 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     for output in experiment.keep:
         if output not in package.OUTPUTS:
             raise ConfigError(f"{key}.keep: unknown output{_suggest(output, package.OUTPUTS)}")
+        _check_kept(f"{key}.keep", experiment, package, output)
     _check_form(key, experiment, package)
     for quantity in experiment.quantities:
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
@@ -178,6 +180,15 @@ def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
         raise ConfigError(f"{key}: {experiment.problem} needs {kinds}")
 
 
+def _check_kept(key: str, experiment: Experiment, package: Any, output: str) -> None:
+    """Every answer that there will be has the output."""
+    for chosen in combinations(experiment.instance):
+        instance = with_defaults(chosen, package.INSTANCE)
+        answered = any(not package.VARIANTS[name].unfit("", instance) for name in experiment.variants)
+        if answered and (reason := package.OUTPUTS[output].lacking(instance)):
+            raise ConfigError(f"{key}: no {output}: {reason}")
+
+
 def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     """How outputs are kept: there is such a form, and it holds them."""
     forms = getattr(package, "FORMS", {})
@@ -198,7 +209,7 @@ def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
     if experiment.view == "summary":
         known += [] if package is None else list(package.METRICS)
     elif experiment.traced:
-        traces = getattr(package, "TRACES", {})
+        traces = _traces(key, experiment, package)
         known += [experiment.column] if experiment.view == "phase_cdf" else traces
         numbers = [name for name in ("seconds", *traces) if name not in _words(experiment, package)]
         if (column := experiment.column) not in numbers:
@@ -209,15 +220,25 @@ def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
     if experiment.figure is None:
         return
     figure = experiment.figure
-    for axis, columns in (("x", [figure.x]), ("y", figure.y), ("color", [figure.color]), ("facet", [figure.facet])):
-        for column in columns:
-            if column is not None and column not in known:
-                raise ConfigError(f"{key}.figure.{axis}: unknown column{_suggest(column, dict.fromkeys(known))}")
+    for axis, column in figure.columns:
+        if column not in known:
+            raise ConfigError(f"{key}.figure.{axis}: unknown column{_suggest(column, dict.fromkeys(known))}")
     for axis, log, columns in (("x", figure.x_log, [figure.x]), ("y", figure.y_log, figure.y)):
         if log and (named := [column for column in columns if column in _words(experiment, package)]):
             raise ConfigError(f"{key}.figure.{axis}_log: {named[0]} holds words, not numbers: leave {axis}_log out")
     if figure.x_log and figure.mark == "bar":
         raise ConfigError(f"{key}.figure.x_log: bars stand side by side, whatever x is: leave x_log out")
+
+
+def _traces(key: str, experiment: Experiment, package: Any) -> Mapping[str, Trace]:
+    """What the problem traces. Raises ConfigError for variants that trace nothing on any backend."""
+    traces = getattr(package, "TRACES", {})
+    if not traces:
+        raise ConfigError(f"{key}.view: {experiment.problem} traces no phases; view summary shows its times")
+    if untraced := [name for name in experiment.variants if not package.VARIANTS[name].traces]:
+        able = ", ".join(name for name, variant in package.VARIANTS.items() if variant.traces)
+        raise ConfigError(f"{key}.variants: {untraced[0]} traces no phases: leave it out (those that do: {able})")
+    return traces
 
 
 def _words(experiment: Experiment, package: Any) -> set[str]:

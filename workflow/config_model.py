@@ -99,6 +99,12 @@ class Figure(Model):
     def _one_is_a_list(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The axes and the columns that they show."""
+        named = [("x", self.x), *(("y", column) for column in self.y), ("color", self.color), ("facet", self.facet)]
+        return [(axis, column) for axis, column in named if column is not None]
+
     @model_validator(mode="after")
     def _a_title_a_panel(self) -> Figure:
         if self.y_title and len(self.y_title) > len(self.y):

@@ -129,6 +129,8 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
     package = problem(experiment.problem)
     data = [*experiment.graphs, *experiment.arrays]
     data = [source for source in data if source not in plan.absent] if data else [NO_GRAPH]
+    if experiment.traced:
+        _check_traced(f"experiments.{name}", experiment, _traced(plan, experiment, package))
     for variant, backend in _asked(plan, experiment, package):
         what = f"{variant} on {backend} in {name}"
         declared = package.VARIANTS[variant]
@@ -138,6 +140,9 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
             continue
         if reason := declared.missing():
             skipped.append(Skipped(what, reason))
+            continue
+        if experiment.traced and backend not in declared.traces:
+            skipped.append(Skipped(what, f"{variant} traces no phases on {backend}"))
             continue
         for source, instance in itertools.product(data, combinations(experiment.instance)):
             if reason := _unfit(plan, declared, backend, source, instance, package):
@@ -184,6 +189,28 @@ def _asked(plan: Plan, experiment: Experiment, package: ModuleType) -> Iterator[
     for variant in experiment.variants:
         beside = package.VARIANTS[variant].only_beside
         yield from ((variant, backend) for backend in (["cpu"] if beside else plan.backends))
+
+
+def _traced(plan: Plan, experiment: Experiment, package: ModuleType) -> dict[str, Collection[str]]:
+    """What each variant traces on a backend of the run, by the names of both."""
+    asked = ((name, backend, package.VARIANTS[name].traces) for name, backend in _asked(plan, experiment, package))
+    return {f"{name} on {backend}": traces[backend] for name, backend, traces in asked if backend in traces}
+
+
+def _check_traced(key: str, experiment: Experiment, traced: Mapping[str, Collection[str]]) -> None:
+    """Raise ConfigError for a column that is described and nothing traces, or that is shown and nothing traces.
+
+    A distribution is that of every point.
+    """
+    wanted = [("column", experiment.column)]
+    if experiment.figure:
+        wanted += [(f"figure.{axis}", column) for axis, column in experiment.figure.columns]
+    declared = getattr(problem(experiment.problem), "TRACES", {})
+    for place, column in wanted:
+        lacking = [name for name, names in traced.items() if column in declared and column not in names]
+        if lacking and (len(lacking) == len(traced) or experiment.view == "phase_cdf"):
+            given = ", ".join(["seconds", *dict.fromkeys(name for which in lacking for name in traced[which])])
+            raise ConfigError(f"{key}.{place}: {' and '.join(lacking)} traces no {column!r} (there are: {given})")
 
 
 def _where(source: str, instance: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saitan.problem import Form, Input, Metric, Parameter, Variant
+from saitan.problem import Form, Input, Metric, Output, Parameter, Variant
 
 TITLE = "All-pairs shortest paths"
 
@@ -11,12 +11,14 @@ INPUTS = {
     "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", optional=True),
 }
 
+_REDUCED = {"answer": ("reductions",)}
+
 OUTPUTS = {
-    "distances": "[sources, n], a row a source",
-    "eccentricity": "[sources], the largest distance to a vertex reached",
-    "reached": "[sources], vertices reached, the source included",
-    "total": "[sources], sum of the distances to them",
-    "closeness": "[sources], (reached - 1)^2 / ((n - 1) total)",
+    "distances": Output("[sources, n], a row a source", {"answer": ("matrix", "slabs")}),
+    "eccentricity": Output("[sources], the largest distance to a vertex reached", _REDUCED),
+    "reached": Output("[sources], vertices reached, the source included", _REDUCED),
+    "total": Output("[sources], sum of the distances to them", _REDUCED),
+    "closeness": Output("[sources], (reached - 1)^2 / ((n - 1) total)", _REDUCED),
 }
 
 FORMS = {

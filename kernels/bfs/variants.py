@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saitan.problem import Input, Metric, Parameter, Trace, Variant
+from saitan.problem import BACKENDS, Input, Metric, Output, Parameter, Trace, Variant
 
 TITLE = "Breadth-first search"
 
@@ -17,10 +17,15 @@ INSTANCE = {
     )
 }
 
+_SEARCHED = {"task": ("search", "many")}
+_SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
+
 OUTPUTS = {
-    "levels": "int32 [n], arcs from the root, -1 where it does not lead",
-    "parents": "int32 [n], the vertex before; the root is its own, -1 where it does not lead",
-    "closeness": "float64 [n], of all vertices along the arcs, after Wasserman and Faust",
+    "levels": Output("int32 [n], arcs from the root, -1 where it does not lead", _SEARCHED),
+    "parents": Output("int32 [n], the vertex before; the root is its own, -1 where it does not lead", _SEARCHED),
+    "closeness": Output(
+        "float64 [n], of all vertices along the arcs, after Wasserman and Faust", {"task": ("closeness",)}
+    ),
 }
 
 METRICS = {
@@ -52,6 +57,9 @@ TRACES = {
 
 HEADLINE = "teps"
 
+_LEVELS = ("direction", "frontier", "inspected")
+_TWINS = dict.fromkeys(BACKENDS, _LEVELS)
+
 _ALPHA = Parameter(float, 10.0, "to bottom-up when more than |E| / alpha arcs leave the frontier", above=0)
 _BETA = Parameter(float, 14.0, "back to top-down when the frontier has fewer than |V|^2 / (beta |E|) vertices", above=0)
 _RATIO = Parameter(
@@ -66,7 +74,6 @@ _COMPRESS = Parameter(
     bool, False, "whether MPI sends a frontier as distances between its vertices where that is shorter"
 )
 
-_SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
 _SEARCHES = Parameter(int, 256, "searches that go on at once, a bit each", choices=(32, 64, 128, 256))
 
 VARIANTS = {
@@ -77,6 +84,7 @@ VARIANTS = {
         cubins=("level", "validate"),
         parameters={"alpha": _ALPHA, "beta": _BETA},
         instance=_SEARCH,
+        traces=_TWINS,
     ),
     "top-down": Variant(
         "every level from the frontier's vertices (paper H, Fig 1; expand and contract on the GPU)",
@@ -84,6 +92,7 @@ VARIANTS = {
         cuda="saitan.bfs.cuda:TopDown",
         cubins=("level", "validate"),
         instance=_SEARCH,
+        traces=_TWINS,
     ),
     "bottom-up": Variant(
         "every level from the vertices not yet reached (paper H, Figs 2, 4 and 6)",
@@ -91,6 +100,7 @@ VARIANTS = {
         cuda="saitan.bfs.cuda:BottomUp",
         cubins=("level", "validate"),
         instance=_SEARCH,
+        traces=_TWINS,
     ),
     "cpu-gpu": Variant(
         "the hybrid with every level's vertices shared between CPU and GPU (paper H, section 3.3)",
@@ -98,6 +108,7 @@ VARIANTS = {
         cubins=("level",),
         parameters={"alpha": _ALPHA, "beta": _BETA, "ratio": _RATIO},
         instance=_SEARCH,
+        traces={"cuda": _LEVELS},
     ),
     "cluster": Variant(
         "the hybrid over many processes, the matrix in pairs of transposed blocks (paper H, section 2.4)",
@@ -119,6 +130,7 @@ VARIANTS = {
         ranks=_PAIRS,
         parts=True,
         instance=_SEARCH,
+        traces=dict.fromkeys(BACKENDS, tuple(TRACES)),
     ),
     "cluster-cpu-gpu": Variant(
         "cluster with every block shared between a rank's CPU and its GPU (paper H, section 3.3 and Fig 8)",
@@ -129,6 +141,7 @@ VARIANTS = {
         ranks=_PAIRS,
         parts=True,
         instance=_SEARCH,
+        traces={"cuda": tuple(TRACES)},
     ),
     "fast": Variant(
         "vertices by falling degree, a resident grid for the whole search; roads by sssp's hops or a queue",
@@ -136,6 +149,7 @@ VARIANTS = {
         cuda="saitan.bfs.cuda_fast:Fast",
         cubins=("fast", "road", "tree", "arrange_lib", "validate", "sssp/fast"),
         instance=_SEARCH,
+        traces={"cuda": _LEVELS},
         architecture="sm_80",
     ),
     "fast-gpus": Variant(
@@ -153,6 +167,7 @@ VARIANTS = {
         peer=("mpi4py", "mpi"),
         ranks=range(1, 9),
         instance=_SEARCH,
+        traces={"cuda": _LEVELS},
     ),
     "phast": Variant(
         "one sweep down sssp's contraction hierarchy with arcs of length 1; its preparation is the construction",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from saitan.problem import Input, Metric, Parameter, Trace, Variant
+from saitan.problem import BACKENDS, Input, Metric, Output, Parameter, Trace, Variant
 
 TITLE = "Single-source shortest paths"
 
 INPUTS = {"graph": Input("graph", "with weights")}
 
-OUTPUTS = {"distances": "[n], one a vertex"}
+OUTPUTS = {"distances": Output("[n], one a vertex")}
 
 TRACES = {
     "updated": Trace("vertices whose distance changed (fast: vertices relaxed)"),
@@ -22,24 +22,29 @@ TRACES = {
 
 HEADLINE = "time"
 
+_PHASES = dict.fromkeys(BACKENDS, ("updated", "mode", "listed", "threads"))
+
 VARIANTS = {
     "conventional": Variant(
         "one thread per vertex in every phase (Harish and Narayanan; paper S, Algorithms 1 to 3)",
         cpu="saitan.sssp.cpu:Conventional",
         cuda="saitan.sssp.cuda:Conventional",
         cubins=("phases", "validate"),
+        traces=_PHASES,
     ),
     "selection": Variant(
         "one thread per listed vertex in every phase (paper S, Algorithms 5 and 6)",
         cpu="saitan.sssp.cpu:Selection",
         cuda="saitan.sssp.cuda:Selection",
         cubins=("phases", "validate"),
+        traces=_PHASES,
     ),
     "adaptive": Variant(
         "switches between the two by the time of a phase (paper S, Algorithm 4)",
         cpu="saitan.sssp.cpu:Adaptive",
         cuda="saitan.sssp.cuda:Adaptive",
         cubins=("phases", "validate"),
+        traces=_PHASES,
         parameters={
             "threshold_up": Parameter(
                 float,
@@ -55,6 +60,7 @@ VARIANTS = {
         cpu="saitan.sssp.cpu_fast:Fast",
         cuda="saitan.sssp.cuda_fast:Fast",
         cubins=("fast", "broad", "chains", "walks", "phast", "validate"),
+        traces={"cpu": ("updated", "relaxations"), "cuda": ("updated", "listed", "hops", "repeated")},
         parameters={
             "delta": Parameter(
                 float, None, "how far the bound rises at a time, in the weights' unit; chosen if absent", above=0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from saitan.problem import Input, Metric, Parameter, Variant
+from saitan.problem import Input, Metric, Output, Parameter, Variant
 
 TITLE = "Tropical matrix product"
 
 INPUTS = {"graph": Input("graph", "whose weights are the matrix; random matrices without one", optional=True)}
 
-OUTPUTS = {"c": "[m, n], the product"}
+OUTPUTS = {"c": Output("[m, n], the product")}
 
 HEADLINE = "tops"
 

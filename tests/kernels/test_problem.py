@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from saitan import problem
-from saitan.problem import Input, Metric, Parameter, Unavailable, Variant, backend_for, check_parameters
+from saitan.generators import GENERATORS
+from saitan.problem import Input, Metric, Output, Parameter, Unavailable, Variant, backend_for, check_parameters
 from saitan.workflow.cubin_files import kernel_names
 
 ROOT = Path(__file__).parents[2]
 INCLUDED = re.compile(r'#include "([^"]+)"')
+GRID = GENERATORS["grid"](width=6, height=6, weight_low=1, weight_high=9, seed=1)
 VARIANTS = [(name, variant) for name in problem.names() for variant in problem.problem(name).VARIANTS]
 
 
@@ -49,7 +51,13 @@ def test_a_problem_offers_what_the_workflow_asks_of_it(name):
     assert package.TITLE and package.VARIANTS
     assert all(isinstance(variant, Variant) and variant.summary for variant in package.VARIANTS.values())
     assert all(isinstance(made, Input) and made.says for made in package.INPUTS.values())
-    assert package.OUTPUTS and all(line and "\n" not in line for line in package.OUTPUTS.values())
+    for made in package.OUTPUTS.values():
+        assert isinstance(made, Output) and made.says and "\n" not in made.says
+        assert all(set(values) <= set(package.INSTANCE[name].choices) for name, values in made.instance.items())
+    traces = getattr(package, "TRACES", {})
+    given = [(variant, *of) for variant in package.VARIANTS.values() for of in variant.traces.items()]
+    assert all(backend in variant.backends() and {*names} <= traces.keys() for variant, backend, names in given)
+    assert {name for *_, names in given for name in names} == traces.keys()
     assert all(isinstance(made, Parameter) for made in package.INSTANCE.values())
     for made in package.METRICS.values():
         assert isinstance(made, Metric) and made.says and "\n" not in made.says
@@ -77,6 +85,22 @@ def test_a_cpu_solver_takes_the_parameters_that_its_variant_declares(name, varia
     # A sweep may leave any of them out.
     assert all(p.default is not p.empty for p in parameters if p.kind == p.KEYWORD_ONLY)
     assert all(callable(getattr(solver, method, None)) for method in ("run", "validate", "blocks", "answer", "close"))
+
+
+@pytest.mark.parametrize(("name", "variant"), [of for of in VARIANTS if declared(*of).traces])
+def test_a_cpu_solver_traces_what_its_variant_declares(name, variant):
+    package, made = problem.problem(name), declared(name, variant)
+    if made.cpu is None or made.missing():
+        pytest.skip("it does not run here")
+    asked = {parameter: values[0] for parameter, values in made.instance.items()}
+    instance = package.instance({"graph": GRID}, **asked)
+    solver = package.prepare(instance, variant, "cpu")
+    [query] = package.queries(instance, 1, 1)
+    found = solver.run(query).phases | (solver.count(query) if hasattr(solver, "count") else {})
+    solver.close()
+    # A view of phases wants their seconds.
+    assert ("seconds" in found) == ("cpu" in made.traces)
+    assert "cpu" not in made.traces or found.keys() - {"seconds"} == {*made.traces["cpu"]}
 
 
 def source_of(module):

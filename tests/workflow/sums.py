@@ -3,7 +3,7 @@
 INIT = '''
 """A toy problem: a sum over ranks."""
 import numpy as np
-from saitan.problem import Input, Metric, Reference, Unavailable, Variant
+from saitan.problem import Input, Metric, Output, Reference, Unavailable, Variant
 from saitan.ranks import current
 class Lacks(Variant):
     def load(self, backend, name="the variant"):
@@ -12,7 +12,7 @@ class Lacks(Variant):
         return super().load(backend, name)
 TITLE = "Sums over ranks"
 INPUTS, INSTANCE, TRACES = {}, {}, {}
-OUTPUTS = {"sums": "[1]"}
+OUTPUTS = {"sums": Output("[1]")}
 METRICS = {"ranks_seen": Metric("ranks that took part")}
 HEADLINE = "time"
 VARIANTS = {

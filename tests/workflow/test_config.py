@@ -209,6 +209,10 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"queries": 0}, ".queries: input should be greater than or equal to 1, not 0"),
         ({"queries": 10**20}, ".queries: input should be less than or equal to 1000000, not 1000000000"),
         ({"seed": -1}, ".seed: input should be greater than or equal to 0, not -1"),
+        (
+            {"view": "phases", "variants": ["conventional", "scipy"]},
+            ".variants: scipy traces no phases: leave it out (those that do: conventional, selection, adaptive, fast)",
+        ),
         ({"view": "phases", "column": "foo"}, ".column: unknown column 'foo' (there are: seconds, updated, listed, "),
         ({"view": "phases", "column": "mode"}, ".column: mode holds words, not numbers (there are: seconds, updated, "),
         (
@@ -412,3 +416,39 @@ def test_the_schema_completes_what_problems_offer():
     instance = then["tropical"]["properties"]["instance"]["properties"]
     assert instance["dtype"]["anyOf"][0]["enum"] == ["float32", "int32", "uint16"]
     assert instance["n"]["default"] == 1024 and instance["n"]["anyOf"][0]["minimum"] == 1
+
+
+TOTAL = {"problem": "apsp", "variants": ["batched"], "keep": ["total"]}
+CLOSENESS = {"problem": "bfs", "variants": ["fast"], "keep": ["closeness"]}
+MANY = {"variants": ["fast", "closeness"], "keep": ["levels"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (TOTAL, "keep: no total: the answer has it where the instance's answer is reductions, not matrix"),
+        (
+            TOTAL | {"instance": {"answer": ["reductions", "slabs"]}},
+            "keep: no total: .* reductions, not slabs",
+        ),
+        (TOTAL | {"instance": {"answer": "reductions"}}, None),
+        (CLOSENESS, "keep: no closeness: the answer has it where the instance's task is closeness, not search"),
+        (CLOSENESS | {"instance": {"task": "closeness"}, "variants": ["closeness"]}, None),
+        (
+            CLOSENESS | MANY | {"instance": {"task": ["search", "closeness"]}},
+            "keep: no levels: .* or many, not closeness",
+        ),
+        # No variant answers it: there is no point.
+        (CLOSENESS | MANY | {"instance": {"task": ["search", "closeness"]}, "variants": ["fast"]}, None),
+        (
+            {"problem": "apsp", "variants": ["batched"], "view": "phases"},
+            "view: apsp traces no phases; view summary",
+        ),
+    ],
+)
+def test_what_no_answer_has_is_said_before_it_is_measured(changes, line):
+    if line is None:
+        assert loaded(**changes).keep
+    else:
+        with pytest.raises(ConfigError, match=rf"^experiments\.tiny\.{line}"):
+            loaded(**changes)

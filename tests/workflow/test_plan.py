@@ -1,5 +1,6 @@
 import errno
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
+from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import problem
 from saitan.workflow.config import ConfigError
@@ -437,3 +438,45 @@ def test_files_that_are_named_are_looked_at_before_snakemake_does(option, tmp_pa
         Path("x").write_text("a: 1\n")
         check_named(arguments)
     check_named(["all", "--config", "x=no.yaml", "--cores", "2"])
+
+
+LINE = {"mark": "line", "x": "phase", "y": ["seconds", "updated"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"variants": ["fast"], "column": "hops"},
+            "column: fast on cpu traces no 'hops' (there are: seconds, upd",
+        ),
+        ({"variants": ["fast", "conventional"], "column": "listed"}, None),
+        (
+            {"variants": ["fast", "conventional"], "column": "listed", "view": "phase_cdf"},
+            "column: fast on cpu traces no 'listed' (there are: seconds, updated, relaxations)",
+        ),
+        ({"variants": ["conventional"], "figure": LINE}, None),
+        (
+            {"variants": ["conventional", "selection"], "figure": LINE | {"y": "hops"}},
+            "figure.y: conventional on cpu and selection on cpu traces no 'hops' (there are: seconds, updated",
+        ),
+        ({"variants": ["conventional"], "figure": LINE | {"color": "hops"}}, "figure.color: conventional on cpu"),
+    ],
+)
+def test_a_column_that_nothing_traces_is_said_before_it_is_measured(changes, line):
+    described = {"view": "phases", **changes}
+    if line is None:
+        assert plan(**described).points
+    else:
+        with pytest.raises(ConfigError, match="^" + re.escape(f"experiments.tiny.{line}")):
+            plan(**described)
+
+
+def test_a_variant_that_traces_on_another_backend_is_left_out():
+    described = {"problem": "bfs", "variants": ["fast", "hybrid"], "view": "phases", "column": "frontier"}
+    made = plan(machine=GPU, **BOTH, **described)
+    assert {(point.variant, point.backend) for point in made.points} == {
+        *(("hybrid", "cpu"), ("hybrid", "cuda"), ("fast", "cuda"))
+    }
+    assert made.skipped == [Skipped("fast on cpu in tiny", "fast traces no phases on cpu")]
+    assert len(plan(machine=GPU, **BOTH, **described | {"view": "summary"}).points) == 8

@@ -7,11 +7,11 @@ harmonic mean, and has a variant that turns out unavailable and others that are 
 TOY = '''
 """A toy problem: the sums of a graph's weights."""
 import numpy as np
-from saitan.problem import Input, Metric, Parameter, Reference, Variant
+from saitan.problem import Input, Metric, Parameter, Output, Reference, Variant
 
 TITLE = "Toy sums"
 INPUTS = {"graph": Input("graph", "with weights")}
-OUTPUTS = {"sums": "[n], of every row"}
+OUTPUTS = {"sums": Output("[n], of every row")}
 INSTANCE = {"factor": Parameter(int, 1, "what is multiplied with", least=1)}
 METRICS = {"steps": Metric("additions")}
 HEADLINE = "time"
@@ -79,11 +79,11 @@ class Slow(Sum):
 DIGITS = '''
 """A toy problem: every number of an array, and its multiples, as a stream of blocks."""
 import numpy as np
-from saitan.problem import Input, Metric, Parameter, Reference, Variant
+from saitan.problem import Input, Metric, Parameter, Output, Reference, Variant
 
 TITLE = "Multiples"
 INPUTS = {"values": Input("array", "of numbers")}
-OUTPUTS = {"multiples": "[n, 3]"}
+OUTPUTS = {"multiples": Output("[n, 3]")}
 INSTANCE = {}
 METRICS = {"rate": Metric("numbers written", "numbers/s", over="harmonic", better="more")}
 HEADLINE = "rate"
