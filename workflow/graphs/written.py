@@ -6,6 +6,7 @@ another one, such as 1e-400: it is then moved to the next float64, which float32
 
 from __future__ import annotations
 
+import itertools
 import re
 from decimal import Decimal
 
@@ -16,6 +17,8 @@ import numpy as np
 _PLAIN = 13
 # What of a block is looked at together, so that it stays in a core's cache.
 _PIECE = 1 << 16
+# So many numbers are worth the time that Numba takes to compile.
+_MANY = 10_000
 
 
 def seen(value: float, word: bytes) -> float:
@@ -32,18 +35,29 @@ def apart(values: np.ndarray, block: bytes) -> np.ndarray:
     held = np.flatnonzero(_float32_holds(values))
     if not len(held) or _all_plain(block):
         return values
-    lines = list(filter(None, block.split(b"\n")))
-    known: dict[bytes, bool] = {}
-    moved = []
-    for place, value in zip(held.tolist(), values[held].tolist(), strict=True):
-        word = lines[place].rpartition(b" ")[2]
-        if word not in known:
-            known[word] = _is(word, value)
-        if not known[word]:
-            moved.append(place)
+    same = _same(values, block, held)
     values = values.copy()
-    values[moved] = np.nextafter(values[moved], np.inf)
+    values[held[~same]] = np.nextafter(values[held[~same]], np.inf)
     return values
+
+
+def _same(values: np.ndarray, block: bytes, rows: np.ndarray) -> np.ndarray:
+    """bool: whether the last words of these lines are exactly their values."""
+    if len(rows) <= _MANY:
+        ends, known = _last_words(block, rows), np.full(len(rows), -1, np.int8)
+    else:
+        from saitan.workflow.graphs.digits import compare
+
+        ends, known = compare(np.frombuffer(block, np.uint8), values, rows)
+    for place in np.flatnonzero(known < 0):
+        first, last = ends[place]
+        known[place] = _is(block[first:last], values[rows[place]].item())
+    return known.astype(bool)
+
+
+def _last_words(block: bytes, rows: np.ndarray) -> list[tuple[int, int]]:
+    words = re.finditer(rb"(\S+)[ \t]*(?:\n|\Z)", block)
+    return [word.span(1) for word in itertools.compress(words, np.bincount(rows))]
 
 
 def _float32_holds(values: np.ndarray) -> np.ndarray:
