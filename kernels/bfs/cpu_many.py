@@ -2,6 +2,7 @@
 
 A level goes one way for all searches: top-down where the rows of all frontiers together have few arcs, otherwise
 bottom-up, where a vertex takes the frontier sets along its row until every search that lacks it has found it.
+Both look at all vertices. One thread goes through narrow levels, whose arcs are few, by lists of their vertices.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from saitan.team import pieces
 # Top-down only where the frontier's arcs are no more than m / ALPHA.
 ALPHA = 4
 PIECE = 256  # vertices that a ticket stands for
+# Arcs of the frontier up to which a level is narrow: so many, or so many vertices of the graph and threads an arc.
+FEW, SPARSE = 1024, 8
 
 _ONE, _BITS = np.uint64(1), np.uint64(63)
 
@@ -90,17 +93,83 @@ def _commit(following, visited, frontier, old, level, levels, ends, sums, alive,
                 some |= fresh
                 visited[v, w] |= fresh
                 alive[w] |= fresh
-                for b in range(64):
-                    if (fresh >> np.uint64(b)) & _ONE:
-                        s = w * 64 + b
-                        sums[0, s] += level
-                        sums[1, s] += 1
-                        sums[2, s] += ends[v]
-                        if len(levels):
-                            levels[s, old[v]] = level
+                _note(fresh, w, v, old, level, levels, ends, sums)
             if some:
                 leaving += degrees[v]
     return leaving
+
+
+@njit(cache=True, nogil=True)
+def _note(fresh, w, v, old, level, levels, ends, sums):
+    """The level of vertex v for the searches of a word's bits, and what of it is counted."""
+    for b in range(64):
+        if (fresh >> np.uint64(b)) & _ONE:
+            s = w * 64 + b
+            sums[0, s] += level
+            sums[1, s] += 1
+            sums[2, s] += ends[v]
+            if len(levels):
+                levels[s, old[v]] = level
+
+
+@njit(cache=True)
+def _listed(frontier, vertices):
+    """The vertices of a frontier into a list; returns how many, -1 where it does not hold them."""
+    count = 0
+    for v in range(len(frontier)):
+        for w in range(frontier.shape[1]):
+            if frontier[v, w]:
+                if count == len(vertices):
+                    return -1
+                vertices[count] = v
+                count += 1
+                break
+    return count
+
+
+@njit(cache=True)
+def _narrow(out, sets, alive, old, level, last, levels, ends, sums, lists, count, leaving, alpha):
+    """Narrow levels top-down, until one is wide, goes up, is `last`, or finds nothing.
+
+    lists: int32 [2, arcs of a narrow level]; the first holds the `count` vertices of the frontier, which `leaving` arcs
+    leave. Returns the level, arcs looked at, and that leave; sets and alive are as after `_level`, but not swapped.
+    """
+    offsets, targets = out
+    frontier, visited, following = sets
+    vertices, found = lists
+    words, inspected = frontier.shape[1], 0
+    while count and level < last and leaving <= len(vertices) and leaving * alpha <= len(targets):
+        level += 1
+        inspected += leaving
+        after, leaving = 0, 0
+        for v in vertices[:count]:
+            for i in range(offsets[v], offsets[v + 1]):
+                u = targets[i]
+                before, fresh = np.uint64(0), np.uint64(0)
+                for w in range(words):
+                    before |= following[u, w]
+                    some = frontier[v, w] & ~(visited[u, w] | following[u, w])
+                    fresh |= some
+                    following[u, w] |= some
+                if fresh and before == 0:
+                    found[after] = u
+                    after += 1
+        for v in vertices[:count]:
+            for w in range(words):
+                frontier[v, w] = 0
+        alive[:] = 0
+        for v in found[:after]:
+            for w in range(words):
+                fresh = following[v, w]
+                frontier[v, w] = fresh
+                following[v, w] = 0
+                if fresh:
+                    visited[v, w] |= fresh
+                    alive[w] |= fresh
+                    _note(fresh, w, v, old, level, levels, ends, sums)
+            leaving += offsets[v + 1] - offsets[v]
+        vertices, found, count = found, vertices, after
+    return level, inspected, leaving
 
 
 @njit(parallel=True, cache=True)
@@ -141,6 +210,7 @@ class Many:
         k = self.layout.forward.n
         self._sets = [np.empty((k, -(-searches // 64)), np.uint64) for _ in range(3)]
         self._ends = self.edges.ends[self.layout.old]
+        self._lists = np.empty((2, max(FEW, k // (SPARSE * get_num_threads()))), np.int32)
         self.levels, self.sums = np.empty((0, graph.n), np.int8), np.zeros((3, searches), np.int64)
 
     @property
@@ -150,7 +220,9 @@ class Many:
             for g in (self.layout.forward, self.layout.backward, *self._own())
             for array in (g.offsets, g.targets)
         }
-        return sum(rows.values()) + 3 * self._sets[0].nbytes + self._ends.nbytes + self.levels.nbytes
+        return (
+            sum(rows.values()) + 3 * self._sets[0].nbytes + self._ends.nbytes + self._lists.nbytes + self.levels.nbytes
+        )
 
     def _own(self) -> list[Graph]:
         """The turned arcs, unless they are the graph's or gone."""
@@ -177,15 +249,25 @@ class Many:
         leaving, level, inspected = int(forward.degrees[np.unique(starts)].sum()), 0, 0
         counts, found = np.zeros((2, len(sums)), np.int64), np.zeros((len(sums), len(alive)), np.uint64)
         while alive.any():
-            level += 1
-            if self.wanted and level > np.iinfo(self.levels.dtype).max:
-                wider = next(dtype for _, dtype in PLANES if level <= np.iinfo(dtype).max)
+            if self.wanted and level == np.iinfo(self.levels.dtype).max:
+                wider = next(dtype for _, dtype in PLANES if level < np.iinfo(dtype).max)
                 self.levels = self.levels.astype(wider)
+            up = leaving * ALPHA > forward.m
+            listed = -1 if up or leaving > self._lists.shape[1] else _listed(frontier, self._lists[0])
+            if listed >= 0:
+                level, looked, leaving = _narrow(
+                    (forward.offsets, forward.targets), (frontier, visited, following), alive, layout.old, level,
+                    np.iinfo(self.levels.dtype).max if self.wanted else self.graph.n, self.levels, self._ends, sums[0],
+                    self._lists, listed, leaving, ALPHA,
+                )  # fmt: skip
+                inspected += looked
+                continue
+            level += 1
             found.fill(0)
             _level(
                 (forward.offsets, forward.targets), (backward.offsets, backward.targets),
                 (frontier, visited, following), alive, layout.old, level, self.levels, self._ends, sums,
-                forward.degrees, leaving * ALPHA > forward.m, np.zeros((2, 1), np.int64), counts, found,
+                forward.degrees, up, np.zeros((2, 1), np.int64), counts, found,
             )  # fmt: skip
             looked, leaving = counts.sum(axis=1).tolist()
             alive = np.bitwise_or.reduce(found)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
 from saitan import bfs
+from saitan.bfs import cpu_many
+from saitan.bfs.cpu_many import FEW
 from saitan.bfs.layout import Layout
 from saitan.bfs.many import closeness, drawn_roots
 from saitan.bfs.search import reverse
@@ -42,12 +44,13 @@ def graphs():
     ]
 
 
-@pytest.mark.parametrize("alpha", [0, 4, 10**6])
-def test_more_roots_than_searches_either_way(alpha, monkeypatch):
-    """All top-down, as it is, all bottom-up; a type of level that one byte does not hold."""
-    from saitan.bfs import cpu_many
-
+@pytest.mark.parametrize(("alpha", "few"), [(0, -1), (4, FEW), (4, 16), (10**6, FEW)])
+def test_more_roots_than_searches_either_way(alpha, few, monkeypatch):
+    """All top-down, as it is, few levels narrow, all bottom-up; a type of level that one byte does not hold."""
     monkeypatch.setattr(cpu_many, "ALPHA", alpha)
+    if few != FEW:
+        monkeypatch.setattr(cpu_many, "FEW", max(few, 0))
+        monkeypatch.setattr(cpu_many, "SPARSE", 10**6)
     for graph in graphs():
         roots = bfs.queries(graph, 300, 5)
         result = bfs.solve_many(graph, roots, "cpu", parents=True)
@@ -64,6 +67,23 @@ def test_more_roots_than_searches_either_way(alpha, monkeypatch):
             assert sum(run.counters["edges"] for run in result.runs) == edges
         deepest = [part.max() + 1 for part in np.split(result.levels, [256]) if len(part)]
         assert [run.counters["levels"] for run in result.runs] == deepest
+
+
+@pytest.mark.parametrize("levels", [True, False])
+def test_levels_with_few_vertices_do_not_look_at_all_of_them(levels, monkeypatch):
+    """A chain's take no step of all threads; of a chain with a crowd at its end those of the crowd do."""
+    wide, level = [], cpu_many._level
+    monkeypatch.setattr(cpu_many, "_level", lambda *arguments: wide.append(arguments[5]) or level(*arguments))
+    chain = np.stack([np.arange(999), np.arange(1, 1000)], 1)
+    crowd = np.random.default_rng(1).integers(999, 5000, (9000, 2))
+    for graph, most in ((undirected(1000, chain), 0), (undirected(5000, np.concatenate([chain, crowd])), 12)):
+        many = cpu_many.Many(graph, 32, levels)
+        depth = many.run(np.array([0, 7]))[1]
+        found = [bfs.reference(graph, root).arrays["levels"] for root in (0, 7)]
+        assert depth - 1 == max(map(np.max, found)) and len(wide) <= most and set(wide) <= {*range(990, depth + 1)}
+        assert [sum(one[one >= 0]) for one in found] == many.sums[0, :2].tolist()
+        assert not levels or np.array_equal(many.levels[:2], found)
+    assert len(wide) >= 2
 
 
 def test_arcs_that_are_looked_at():
@@ -96,11 +116,11 @@ def test_arcs_that_are_looked_at():
 
 
 def test_memory_of_many_searches_on_a_directed_graph_holds_the_turned_arcs():
-    """Rows of the layout, three sets of 64 bits, an edge count, levels of 32 searches and what is turned round."""
+    """Rows of the layout, three sets of 64 bits, an edge count, two lists, 32 rows of levels, what is turned round."""
     ends = np.stack([np.arange(39), np.arange(1, 40)], 1)
     both = [bfs.prepare(many(graph), "fast-many", "cpu", searches=32) for graph in (directed(40, ends), path(40))]
     rows = [41 * 8 + m * 4 for m in (39, 78)]
-    own = 3 * 40 * 8 + 40 * 8 + 32 * 40
+    own = 3 * 40 * 8 + 40 * 8 + 2 * FEW * 4 + 32 * 40
     assert [solver.memory for solver in both] == [3 * rows[0] + own, rows[1] + own]
 
 
