@@ -11,8 +11,12 @@ import numpy as np
 from numba import njit
 
 _LF, _SPACE, _MINUS, _POINT, _ZERO, _NINE, _E = b"\n -.09e"
-# What can take one more digit in 64 bits.
-_MOST = np.uint64((2**64 - 10) // 10)
+# Below it, 64 bits hold one more digit.
+_FULL = np.uint64(10**18)
+# The powers of 5 that 64 bits hold.
+_FIVES = 5 ** np.arange(28, dtype=np.uint64)
+# What a float32's mantissa lies below, and what it can be multiplied with.
+_MANTISSA, _QUICK = np.uint64(2**24), np.uint64(2**40)
 # Characters of an exponent that is looked at, with its e.
 _SHORT = 8
 
@@ -25,53 +29,49 @@ def compare(block, values, rows):
     Returns int64 [rows, 2] and int8 [rows]: 1, 0, or -1 for more digits than 64 bits hold.
     """
     ends, same = np.empty((len(rows), 2), np.int64), np.empty(len(rows), np.int8)
-    line = place = start = 0
-    while place < len(rows):
-        end = start
-        while end < len(block) and block[end] != _LF:
-            end += 1
-        if end > start:
-            if line == rows[place]:
-                last = end
-                while block[last - 1] <= _SPACE:
-                    last -= 1
-                first = last
-                while first > start and block[first - 1] > _SPACE:
-                    first -= 1
-                ends[place] = first, last
-                same[place] = _equal(block[first:last], values[line])
-                place += 1
-            line += 1
-        start = end + 1
+    line = place = begin = first = last = 0
+    for here in range(len(block) + 1):
+        character = block[here] if here < len(block) else _LF
+        if character > _SPACE:
+            if here > last:  # after a space
+                first = here
+            last = here + 1
+        elif character == _LF:
+            if here > begin:
+                if line == rows[place]:
+                    ends[place] = first, last
+                    same[place] = _equal(block, first, last, values[line])
+                    place += 1
+                    if place == len(rows):
+                        break
+                line += 1
+            begin = last = here + 1
+            first = begin
     return ends, same
 
 
 @njit(cache=True)
-def _equal(word, value):
-    digits, power, zeros, behind = np.uint64(0), 0, 0, 0
-    for place in range(len(word)):
-        character = word[place]
-        if character == _POINT:
-            behind = 1
-        elif character == _ZERO:
-            power -= behind
-            zeros += 1
-        elif _ZERO < character <= _NINE:
-            power -= behind
-            for _ in range(zeros + 1 if digits else 1):
-                if digits > _MOST:
-                    return -1
-                digits *= np.uint64(10)
-            digits += np.uint64(character - _ZERO)
-            zeros = 0
-        elif character | 32 == _E:
-            if len(word) - place > _SHORT:
+def _equal(block, first, last, value):
+    digits, power, behind = np.uint64(0), 0, 0
+    for place in range(first, last):
+        character = block[place]
+        if _ZERO <= character <= _NINE:
+            if digits < _FULL:
+                digits = np.uint64(10) * digits + np.uint64(character - _ZERO)
+                power -= behind
+            elif character == _ZERO:
+                power += 1 - behind
+            else:
                 return -1
-            power += _integer(word[place + 1 :])
+        elif character == _POINT:
+            behind = 1
+        elif character | 32 == _E:
+            if last - place > _SHORT:
+                return -1
+            power += _integer(block, place + 1, last)
             break
     if digits == 0 or value == 0:
         return int(digits == 0 and value == 0)
-    power += zeros
     fraction, exponent = math.frexp(value)
     mantissa = np.uint64(fraction * 2.0**24)
     exponent -= 24
@@ -84,17 +84,18 @@ def _equal(word, value):
     if exponent != power:
         return 0
     many, few = (mantissa, digits) if power > 0 else (digits, mantissa)
-    for _ in range(abs(power)):
-        if many % np.uint64(5):
-            return 0
-        many //= np.uint64(5)
-    return int(many == few)
+    if few >= _MANTISSA or abs(power) >= len(_FIVES):
+        return 0
+    five = _FIVES[abs(power)]
+    if five < _QUICK:  # a division takes as long as all the rest
+        return int(many == few * five)
+    return int(many % five == 0 and many // five == few)
 
 
 @njit(cache=True)
-def _integer(word):
+def _integer(block, first, last):
     value = 0
-    for character in word:
-        if _ZERO <= character <= _NINE:
-            value = 10 * value + character - _ZERO
-    return -value if word[0] == _MINUS else value
+    for place in range(first, last):
+        if _ZERO <= block[place] <= _NINE:
+            value = 10 * value + block[place] - _ZERO
+    return -value if block[first] == _MINUS else value
