@@ -39,7 +39,7 @@ def compare(block, values, rows):
         elif character == _LF:
             if here > begin:
                 if line == rows[place]:
-                    ends[place] = first, last
+                    ends[place, 0], ends[place, 1] = first, last
                     same[place] = _equal(block, first, last, values[line])
                     place += 1
                     if place == len(rows):
