@@ -75,11 +75,15 @@ BACKENDS = ("cpu", "cuda")
 
 @dataclass(frozen=True)
 class Input:
-    """One thing that an instance is made of: a graph of the catalogue, or an array (a file, or a kept answer)."""
+    """One thing that an instance is made of: a graph of the catalogue, or an array (a file, or a kept answer).
+
+    dtypes  names of the types that the array may have; () for any, as far as is known before it is read
+    """
 
     kind: Literal["graph", "array"]
     says: str
     optional: bool = False
+    dtypes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,12 @@ class Output:
     """An array of an answer: its shape and what it holds, in one line.
 
     instance  parameter of the instance -> the values with which the answer has it; absent for any
+    dtype     the name of its type; "" where that depends on what is asked
     """
 
     says: str
     instance: Mapping[str, tuple] = field(default_factory=dict)
+    dtype: str = ""
 
     def lacking(self, instance: Mapping[str, Any]) -> str | None:
         """Why the answer to an instance, of which all parameters are given, lacks it; None where it is there."""

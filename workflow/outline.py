@@ -123,12 +123,14 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
     for cubin in plan.needed_cubins:
         where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
         yield step(f"compile {where}", cubin, f"compile/{where}")
-    asking: dict[str, list[str]] = {}
+    asking: dict[str, list[Point]] = {}
     for point in plan.points:
-        asking.setdefault(plan.queries_of(point), []).append(point.samples)
-    for queries, samples in asking.items():
+        asking.setdefault(plan.queries_of(point), []).append(point)
+    for queries, points in asking.items():
         where = queries.removeprefix(f"{RESULTS}/instances/").removesuffix(".queries.json")
-        yield step(f"queries of {where}", queries, f"queries/{where}", *samples)
+        readers = ", ".join(dict.fromkeys(point.experiment for point in points))
+        serves = [point.samples for point in points]
+        yield step(f"queries of {where} for {readers}", queries, f"queries/{where}", *serves)
     for answer in plan.kept:
         where = answer.removeprefix(f"{RESULTS}/answers/").removesuffix(".parquet")
         yield step(f"keep {where}", answer, f"keep/{where}")

@@ -54,6 +54,7 @@ def make(
             kind = "graph" if name in entries else "array"
             plan.skipped.append(Skipped(f"{kind} {name}", plan.absent[name]))
     for name in _by_reading(config):
+        _check_types(plan, name)
         found, left_out = _points(plan, name)
         plan.points += found
         plan.skipped += left_out
@@ -83,6 +84,24 @@ def _by_reading(config: Config) -> list[str]:
         raise ConfigError(
             f"experiments.{circle[0]}.arrays: {chain}: none can be the first; give one another array"
         ) from None
+
+
+def _check_types(plan: Plan, name: str) -> None:
+    """Raise ConfigError for an array of a type that the problem does not take, where it is known before it is read."""
+    experiment = plan.config.experiments[name]
+    if experiment.problem is None:
+        return
+    taken = [dtype for declared in problem(experiment.problem).INPUTS.values() for dtype in declared.dtypes]
+    for array in experiment.arrays if taken else ():
+        if array in plan.arrays:
+            dtype = plan.arrays[array].dtype
+        else:
+            keeper, _, output = array.partition(".")
+            dtype = problem(plan.config.experiments[keeper].problem).OUTPUTS[output].dtype
+        if dtype and dtype not in taken:
+            raise ConfigError(
+                f"experiments.{name}.arrays: {array} is {dtype}, and {experiment.problem} takes {' or '.join(taken)}"
+            )
 
 
 def _check_kept(plan: Plan) -> None:

@@ -8,7 +8,7 @@ TITLE = "All-pairs shortest paths"
 
 INPUTS = {
     "graph": Input("graph", "with weights", optional=True),
-    "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", optional=True),
+    "matrix": Input("array", "[n, n] of weights, infinity where there is no arc", True, ("float32", "int32", "uint16")),
 }
 
 _REDUCED = {"answer": ("reductions",)}

@@ -21,11 +21,9 @@ _SEARCHED = {"task": ("search", "many")}
 _SEARCH, _MANY, _CLOSENESS = ({"task": (task,)} for task in ("search", "many", "closeness"))
 
 OUTPUTS = {
-    "levels": Output("int32 [n], arcs from the root, -1 where it does not lead", _SEARCHED),
-    "parents": Output("int32 [n], the vertex before; the root is its own, -1 where it does not lead", _SEARCHED),
-    "closeness": Output(
-        "float64 [n], of all vertices along the arcs, after Wasserman and Faust", {"task": ("closeness",)}
-    ),
+    "levels": Output("[n], arcs from the root, -1 where it does not lead", _SEARCHED, "int32"),
+    "parents": Output("[n], the vertex before; the root is its own, -1 where it does not lead", _SEARCHED, "int32"),
+    "closeness": Output("[n], of all vertices along the arcs, after Wasserman and Faust", _CLOSENESS, "float64"),
 }
 
 METRICS = {

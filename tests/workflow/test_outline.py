@@ -81,15 +81,12 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         (f"fetch {file}", f"{results}/downloads/{file}", f"{results}/logs/fetch/{file}.log", [road], False)
         for file in ("road.gr.gz", "road.co.gz")
     ]
-    drawn = [
-        f"{place}/{asked}"
-        for place, asked in (
-            ("sssp/grid/default", "3-4"),
-            ("sssp/ring/default", "3-4"),
-            ("tropical/no-graph/n~32", "8-1"),
-            ("tropical/no-graph/n~64", "8-1"),
-        )
-    ]
+    drawn = {
+        "sssp/grid/default/3-4": "suzuki_table1, kept",
+        "sssp/ring/default/3-4": "suzuki_table1",
+        "tropical/no-graph/n~32/8-1": "product",
+        "tropical/no-graph/n~64/8-1": "product",
+    }
     answer = "sssp/cpu/grid/conventional/default/3-4/distances"
 
     def job(kind, name, output):
@@ -107,13 +104,13 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         job("convert", "road", "graphs/road/vertices.parquet"),
         *(
             (
-                f"queries of {where}",
+                f"queries of {where} for {readers}",
                 f"{results}/instances/{where}.queries.json",
                 f"{results}/logs/queries/{where}.log",
                 asking(where),
                 False,
             )
-            for where in drawn
+            for where, readers in drawn.items()
         ),
         job("keep", answer, f"answers/{answer}.parquet"),
         *(

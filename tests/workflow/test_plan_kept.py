@@ -134,3 +134,24 @@ def test_experiments_that_wait_for_themselves_are_one_line():
     # In whatever order they stand: what is read is planned first.
     made = chain(e="k", k="z", z=None)
     assert [point.experiment for point in made.points] == ["e", "k", "z"] and not made.skipped[1:]
+
+
+def test_an_array_of_a_type_that_is_not_taken_is_one_line():
+    closeness = {"title": "C", "problem": "bfs", "graphs": ["grid"], "variants": ["closeness"], "keep": ["closeness"]}
+    closeness |= {"instance": {"task": "closeness"}}
+    reads = {"title": "R", "problem": "apsp", "variants": ["fast"], "arrays": ["kept.closeness"]}
+    line = r"^experiments\.tiny\.arrays: {} is float64, and apsp takes float32 or int32 or uint16$"
+    with pytest.raises(ConfigError, match=line.format(r"kept\.closeness")):
+        planned({"tiny": reads, "kept": closeness})
+    # One that takes any, and one whose type is known when it is there.
+    packs = {"title": "P", "problem": "compression", "variants": ["fast"], "arrays": ["kept.closeness"]}
+    assert planned({"tiny": packs, "kept": closeness}).points_of("tiny")
+    assert planned({"tiny": {**reads, "arrays": ["kept.distances"]}, "kept": KEPT}).points_of("tiny")
+    for dtype in ("float64", "float32"):
+        field = {"field": Array(title="F", file="field.bin", dtype=dtype, shape=[2, 2])}
+        config = load({"name": "run", "experiments": {"tiny": {**reads, "arrays": ["field"]}}}, ENTRIES, field)
+        if dtype == "float32":
+            assert make(config, WITHOUT, ENTRIES, field).points
+        else:
+            with pytest.raises(ConfigError, match=line.format("field")):
+                make(config, WITHOUT, ENTRIES, field)
