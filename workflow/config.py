@@ -43,8 +43,15 @@ RULES = (
 SHARED = ("downloads", "graphs", "arrays", "instances", "answers", "cubins", "logs", "numba")
 
 
+# Letters of a name that a message shows.
+SHOWN = 60
+
+
 class ConfigError(Exception):
-    """One line that names the key and what would be right."""
+    """One line that names the key and what would be right; long names in it are cut."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(re.sub(rf"([\w-]{{{SHOWN - 3}}})[\w-]{{4,}}", r"\1...", line))
 
 
 def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = ()) -> Config:

@@ -137,7 +137,7 @@ class Experiment(Model):
     )
     queries: int = Field(8, ge=1, le=1_000_000, description="How many queries (sources, ...) are drawn.")
     seed: int = Field(1, ge=0, lt=2**63, description="Seed of that draw.")
-    ranks: list[Annotated[int, Field(ge=1)]] = Field(
+    ranks: list[Annotated[int, Field(strict=True, ge=1, le=1_000_000)]] = Field(
         default=[],
         description="Processes that answer together, started by the launcher; each number is a point of every variant"
         " that runs on several.",

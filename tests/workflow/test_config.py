@@ -30,6 +30,8 @@ EXPERIMENT = {
 }
 TROPICAL = {"title": "Product", "problem": "tropical", "variants": ["skip-both"], "instance": {"n": 64}}
 
+LONG, CUT = "n" * 5000, "n" * 57 + "..."
+
 GENERAL = {
     problem: {"problem": problem, "graphs": [], "variants": [variant]}
     for problem, variant in (("compression", "zstd"), ("tropical", "numpy"), ("apsp", "fast"))
@@ -202,6 +204,13 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"keep": ["distance"]}, ".keep: unknown output 'distance'; did you mean 'distances'?"),
         ({"keep": ["distances", "distances"]}, ".keep: 'distances' is there twice"),
         ({"ranks": [2]}, ".ranks: none of its variants runs on several ranks (those of sssp that do: none)"),
+        ({"ranks": [True]}, ".ranks.0: input should be a valid integer, not true"),
+        ({"ranks": ["2"]}, '.ranks.0: input should be a valid integer, not "2"'),
+        ({"ranks": [1, 10**30]}, ".ranks.1: input should be less than or equal to 1000000, not 1000000000"),
+        ({"graphs": [LONG]}, f".graphs: unknown graph '{CUT}' (there are: grid, ring)"),
+        ({"variants": [LONG]}, f".variants: unknown variant '{CUT}' (there are: conv"),
+        ({LONG: 1}, f".{CUT}: unknown key '{CUT}' (there are: title, "),
+        ({"instance": {LONG: 1}}, f".instance.{CUT}: sssp has no parameter '{CUT}' (it has none)"),
         ({"queries": True}, ".queries: a number is right, not true"),
         ({"small": True}, ".small: a number is right, not true"),
         ({"small": "few"}, '.small: input should be int or float, not "few"'),
