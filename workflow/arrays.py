@@ -34,7 +34,9 @@ class Array(Source):
         Field(description="Type of its numbers.")
     )
     shape: tuple[PositiveInt, ...] | None = Field(
-        None, min_length=1, description="Rows first, the last index fastest; absent: all numbers in one dimension."
+        None,
+        min_length=1,
+        description="Rows first, the last index fastest; absent: that of a .npy file, raw numbers in one dimension.",
     )
     format: Literal["raw", "npy"] = Field("raw", description="raw: little-endian numbers and nothing else.")
     synthetic: str | None = Field(None, description="What about the array is not real.")
@@ -45,7 +47,8 @@ class Array(Source):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return False
-        return array.dtype == self.dtype and (array.ndim == 1 if self.shape is None else array.shape == self.shape)
+        right = self.format == "npy" or array.ndim == 1 if self.shape is None else array.shape == self.shape
+        return array.dtype == self.dtype and right
 
     def checksum(self, path: Path) -> str:
         """The SHA-256 of what a .npy file was made of. Raises OSError or ValueError for one that is none."""
@@ -118,6 +121,8 @@ def _check_npy(entry: Array, path: Path, part: Path) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
         found = array.dtype.str if isinstance(array, np.ndarray) else "an archive of arrays"
         raise Failure(f"{path}: it holds {found}: {entry.dtype} in little-endian order is right")
+    if not array.ndim or not array.size:
+        raise Failure(f"{path}: its shape is {array.shape}: one dimension or more, and at least one number, is right")
     if entry.shape is not None and array.shape != entry.shape:
         raise Failure(f"{path}: its shape is {array.shape}: {entry.shape} is right")
     if not array.flags.c_contiguous:

@@ -84,6 +84,8 @@ def test_npy_files(tmp_path):
     entry = ENTRY.validate_python({**FILE, "format": "npy", "shape": [3, 4]})
     convert(entry, tmp_path / "a.npy.gz", tmp_path / "out.npy")
     assert_array_equal(np.load(tmp_path / "out.npy"), VALUES)
+    shaped = [ENTRY.validate_python({**FILE, "format": "npy", "shape": shape}) for shape in (None, (3, 4), (12,))]
+    assert [entry.describes(tmp_path / "out.npy") for entry in shaped] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,13 @@ def test_npy_files(tmp_path):
         ({"format": "npy"}, npy(VALUES.astype(np.float32)), "it holds <f4: float64 in little-endian order is right"),
         ({"format": "npy"}, npy(VALUES.astype(">f8")), "it holds >f8: float64 in little-endian order is right"),
         ({"format": "npy", "shape": [4, 3]}, npy(VALUES), "its shape is (3, 4): (4, 3) is right"),
+        (
+            {"format": "npy"},
+            npy(np.empty((0, 3))),
+            "its shape is (0, 3): one dimension or more, and at least one number",
+        ),
+        ({"format": "npy"}, npy(np.empty(0)), "its shape is (0,): one dimension or more, and at least one number"),
+        ({"format": "npy"}, npy(np.float64(3)), "its shape is (): one dimension or more, and at least one number"),
         ({"format": "npy"}, npy(np.asfortranarray(VALUES)), "its first index runs fastest: "),
     ],
 )
