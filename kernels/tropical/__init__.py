@@ -159,8 +159,8 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
     (non-positive over (max, +)) and no further from 0 than infinity; floats have either sign.
 
     Raises ValueError for operands (or an `out` to accumulate in) that do not fit or that the semiring cannot hold, and
-    for an `out` that shares memory with an operand; SumOverflow (an OverflowError) for a finite sum that reaches the
-    dtype's infinity; Unavailable where the backend cannot run.
+    for an `out` that shares memory with an operand or overlaps itself; SumOverflow (an OverflowError) for a finite sum
+    that reaches the dtype's infinity; Unavailable where the backend cannot run.
     """
     from saitan.tropical.multiply import multiply
 

@@ -29,9 +29,15 @@ def result_shape(a, b) -> tuple[int, ...]:
 
 
 def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
-    """Raise ValueError unless out has the result's shape and type."""
+    """Raise ValueError unless out has the result's shape and type, and each entry bytes of its own."""
     if tuple(out.shape) != shape or np.dtype(out.dtype) != np.dtype(dtype):
         raise ValueError(f"out is {tuple(out.shape)} of {out.dtype}, the result {shape} of {np.dtype(dtype)}")
+    reach = np.dtype(dtype).itemsize
+    steps = sorted((abs(stride), size) for stride, size in zip(out.strides, shape, strict=True) if size > 1)
+    for stride, size in steps if 0 not in shape else ():
+        if stride < reach:
+            raise ValueError(f"out overlaps itself, or its rows interleave: strides of {tuple(out.strides)} bytes")
+        reach += stride * (size - 1)
 
 
 def as_matrix(x, name: str = "the matrix") -> np.ndarray:

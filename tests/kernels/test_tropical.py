@@ -290,6 +290,12 @@ def bad_operands():
     negative = np.where(np.eye(4) == 1, -1, 1)[::-1].astype(np.int32)
     yield (np.ones((4, 4), np.int32),) * 2, {"out": negative, "accumulate": True}, "out must hold integers"
     yield (one, one), {"out": np.empty((4, 4), ">f4")}, r"out is \(4, 4\) of >f4"
+    for strides in ((0, 4), (4, 0), (0, 0), (4, 4), (12, 4), (-8, 4), (2, 16)):
+        room = np.ones(64, np.float32)[32:]
+        yield (one, one), {"out": np.lib.stride_tricks.as_strided(room, (4, 4), strides)}, "out overlaps itself"
+    again = np.broadcast_to(np.ones((4, 4), np.float32), (2, 4, 4)).view()
+    again.flags.writeable = True
+    yield (np.stack([one, one]), one), {"out": again}, "out overlaps itself"
     yield (one, one), {"backend": "gpu"}, "unknown backend 'gpu'"
     yield (one.astype(complex), one.astype(complex)), {}, "complex128"
     yield (one.astype(object), one.astype(object)), {}, "object"
