@@ -197,7 +197,8 @@ def reductions(
     eccentricity  the largest distance to a vertex reached, of the distances' dtype
     reached       vertices reached, the source included
     total         sum of the distances to them
-    closeness     float64: (reached - 1)^2 / ((n - 1) total)
+    closeness     float64: (reached - 1)^2 / ((n - 1) total), 0.0 where the total is 0 as in NetworkX: of a source that
+                  reaches no other, or all at distance 0
 
     Raises as `solve` does.
     """

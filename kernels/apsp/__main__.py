@@ -32,8 +32,9 @@ def main() -> None:
     info.set_defaults(run=_info)
     get = actions.add_parser("get", help="one distance")
     get.add_argument("file", type=Path)
-    get.add_argument("source", type=int)
-    get.add_argument("target", type=int)
+    number = "number of a vertex, from 0 on: one less than in DIMACS, PACE and Matrix Market files"
+    get.add_argument("source", type=int, help=number)
+    get.add_argument("target", type=int, help=number)
     get.set_defaults(run=_get)
     arguments = parser.parse_args()
     with one_line(arguments.file):

@@ -260,7 +260,8 @@ def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", *
     """Closeness of all vertices, float64 [n], after Wasserman and Faust: Social network analysis, 1994.
 
     That of a vertex is (r - 1)^2 / ((n - 1) s), where r counts the vertices that it reaches along the arcs, itself
-    included, and s is the sum of their levels; 0 where it reaches no other. Raises as `solve` does.
+    included, and s is the sum of their levels; 0.0 where s is 0 as in NetworkX: it reaches no other.
+    Raises as `solve` does.
     """
     chosen = known_variant(_answering("closeness"), variant)
     asked = instance({"graph": _checked(graph)}, task="closeness")

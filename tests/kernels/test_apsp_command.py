@@ -28,6 +28,8 @@ def test_compress_info_get(graph, tmp_path):
     assert done.returncode == 0 and "16 entries in" in done.stdout and "every entry checked" in done.stdout, done.stderr
     assert "4 x 4 uint32" in called("info", file).stdout
     assert called("get", file, 0, 2).stdout == "12\n"
+    told = " ".join(called("get", "--help").stdout.split())
+    assert told.count("number of a vertex, from 0 on: one less than in DIMACS") == 2
     assert called("get", file, 3, 2).stdout == "unreached\n"
     assert called("get", file, -1, 0).stderr == "source -1 is not in [0, 4)\n"
     with apsp.open(file) as m:

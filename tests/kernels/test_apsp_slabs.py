@@ -99,6 +99,13 @@ def test_closeness_is_networkx_of_the_graph_turned_round():
     assert (got == 0).any()
 
 
+def test_closeness_of_what_is_at_distance_0_is_networkx():
+    graph = Graph.from_arcs(3, [0, 1, 2], [1, 2, 0], np.zeros(3, np.uint32))
+    theirs = networkx.DiGraph([(0, 1, {"d": 0}), (1, 2, {"d": 0}), (2, 0, {"d": 0})])
+    assert [*networkx.closeness_centrality(theirs, distance="d").values()] == [0.0] * 3
+    assert apsp.reductions(graph, backend="cpu")["closeness"].tolist() == [0.0] * 3
+
+
 def test_reductions_that_are_wrong_are_refused(monkeypatch):
     graph = random_graph(300, 1200, 1, 50, np.uint32, 2)
     solver = prepared(graph, "reductions")
