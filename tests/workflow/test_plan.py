@@ -148,7 +148,7 @@ def test_a_configuration_that_names_architectures_speaks_of_the_jobs_machines():
             "config: backend: cuda cannot be used here (no driver); auto, both and cpu can; where jobs run on other"
             " machines, name their `architectures`",
         ),
-        ({"mirror": ""}, 'config: mirror: string should have at least 1 character, not ""'),
+        ({"mirror": ""}, "config: mirror: '' is not a line of text, without control characters"),
         ({"mirror": "no/folder"}, "config: mirror: no/folder is no folder and no address (http://... or https://...)"),
         ({"backend": 3}, "config: backend: input should be 'auto', 'both', 'cpu' or 'cuda', not 3"),
     ],
