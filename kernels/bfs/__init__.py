@@ -42,6 +42,7 @@ from saitan.calls import checked_both_ways, checked_graph, checked_vertex, descr
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
+    from saitan.arc_parts import ArcParts
     from saitan.bfs.many import Asked
     from saitan.graph import Graph
 
@@ -185,9 +186,10 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     return f"{len(wrong):,} levels differ, the first at vertex {vertex}: {got[vertex]}, not {wanted[vertex]}"
 
 
-def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
+def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
+    asked: a graph, or what `instance` made of it; for a variant on several ranks it may be one in parts.
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
     this graph.
     """
@@ -196,7 +198,8 @@ def prepare(asked: Graph | Asked, variant: str, backend: str, **parameters: Any)
     task = _task(asked)
     if reason := chosen.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
-    return chosen.load(backend, variant)(instance({"graph": checked_graph(_graph(asked))}, task=task), **given)
+    graph = checked_graph(_graph(asked), chosen.parts)
+    return chosen.load(backend, variant)(instance({"graph": graph}, task=task), **given)
 
 
 def _answering(task: str) -> dict[str, Variant]:

@@ -162,6 +162,15 @@ def test_parts_are_the_whole_graph(tmp_path, monkeypatch, parts):
         assert all(len(tails) <= 100 for part in range(parts) for tails, _ in source.arcs(part, parts))
 
 
+@needs_ranks
+def test_a_graph_in_parts_is_for_variants_that_take_parts():
+    parts = KroneckerArcs(6, 3)
+    whole = GENERATORS["kronecker"](scale=6, seed=3)
+    assert bfs.prepare(parts, "cluster", "cpu").memory == bfs.prepare(whole, "cluster", "cpu").memory
+    with pytest.raises(ValueError, match="not KroneckerArcs: make one by"):
+        bfs.prepare(parts, "fast", "cpu")
+
+
 def test_a_file_of_another_graph_is_one_line(tmp_path):
     for name, scale in (("g", 5), ("h", 6)):
         parquet.write_graph(GENERATORS["kronecker"](scale=scale, seed=3), tmp_path / name)

@@ -151,7 +151,7 @@ def test_a_killed_writer_leaves_no_answer(arguments, tmp_path):
     ("changes", "said"),
     [
         ({"keep_as": "code"}, r"\.keep_as: unknown form 'code'; did you mean 'coded'\?"),
-        ({"keep": ["reached"]}, r"\.keep_as: coded holds distances, not reached"),
+        ({"keep": ["reached"], "instance": {"answer": "reductions"}}, r"\.keep_as: coded holds distances, not reached"),
         ({"ranks": [1, 2]}, r"\.keep_as: coded is written by one rank"),
         (
             {"problem": "sssp", "variants": ["fast"], "instance": {}},
