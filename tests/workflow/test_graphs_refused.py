@@ -1,6 +1,7 @@
 """Files that are no graphs are refused in one line that names file and line."""
 
 import bz2
+import gzip
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -302,6 +303,15 @@ def test_what_a_file_is_that_is_no_text(tmp_path, name, content, message):
         with pytest.raises((Failure, GraphError)) as failure:
             read()
         assert str(failure.value).startswith(f"{path}: {message}") and "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize("name", ["cycle.metis", "cycle.graph", "cycle.graph.gz"])
+def test_a_metis_file_is_not_taken_for_pairs_of_vertices(tmp_path, name):
+    path, content = tmp_path / name, b"4 4\n2 4\n1 3\n2 4\n1 3\n"
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    with pytest.raises(GraphError, match=f"{name}: METIS files are not read; where it is none, name one of dimacs"):
+        saitan.read_graph(path)
+    assert saitan.read_graph(path, "snap").m == 5
 
 
 def test_a_missing_file_is_an_os_error_with_its_name(tmp_path):

@@ -11,6 +11,8 @@ from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
 
 _COMPRESSED = (".gz", ".xz", ".zst")
+# How METIS files are named. Their lines of neighbours pass for pairs of vertices where there are two in each.
+_METIS = (".metis", ".graph")
 
 
 def read(path: Path, format: str | None = None) -> Graph:
@@ -54,7 +56,9 @@ def _format_of(path: Path) -> str:
         if words[0] == b"p":
             return "dimacs" if words[1:2] == [b"sp"] else "pace"
         if len(words) == 2 and all(word.isdigit() for word in words):
-            return "snap"
+            if {*path.suffixes[-2:]}.isdisjoint(_METIS):
+                return "snap"
+            raise Failure(f"{path}: METIS files are not read; where it is none, name one of {', '.join(FORMATS)}")
         break
     if not number:
         raise Failure(f"{path}: the file is empty")
