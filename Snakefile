@@ -8,12 +8,12 @@ from snakemake.utils import min_version
 
 from saitan.workflow import slurm, terminal
 from saitan.workflow.modules import steps_code, text_digest
+from saitan.workflow.outdated import make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.points import RESULTS
 from saitan.workflow.terminal import Ending
-from saitan.workflow.outdated import make_again
 
 sys.excepthook = terminal.stopped_early
 min_version("9.6")

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field, PositiveInt, TypeAdapter
 
 from saitan.files import beside
-from saitan.workflow.graphs.streams import chunks
+from saitan.workflow.graphs.streams import check_content, chunks
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
 from saitan.workflow.step import Failure, run_step
@@ -106,11 +106,7 @@ def _copy(entry: Array, path: Path, file: BinaryIO) -> None:
     for chunk in chunks(path):
         digest.update(chunk)
         file.write(chunk)
-    if entry.sha256 not in (None, found := digest.hexdigest()):
-        raise Failure(
-            f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right: remove it and run"
-            " again"
-        )
+    check_content(path, digest.hexdigest(), entry.sha256)
 
 
 def _check_npy(entry: Array, path: Path, part: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Downloaded, Generated
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.step import Failure, run_step, say
+from saitan.workflow.graphs.streams import check_content
+from saitan.workflow.step import run_step, say
 
 
 def convert(entry: Downloaded, name: str, path: Path, coordinates: Path | None = None) -> Graph:
@@ -25,12 +26,7 @@ def _read(entry: Downloaded, path: Path, coordinates: Path | None) -> Graph:
     from saitan.workflow.graphs.readers import read_coordinates, read_graph_file
 
     graph = read_graph_file(path, entry.format)
-    found = graph.metadata["checksum"]
-    if entry.sha256 not in (None, found):
-        raise Failure(
-            f"{path}: its decompressed content has the SHA-256 {found}, but {entry.sha256} is right: remove it and run"
-            " again"
-        )
+    check_content(path, graph.metadata["checksum"], entry.sha256)
     if coordinates is not None:
         graph = replace(graph, coordinates=read_coordinates(coordinates, graph.n))
     return graph.with_metadata(origin=entry.address)

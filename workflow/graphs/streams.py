@@ -139,6 +139,14 @@ def checksum(path: Path, suffix: str | None = None) -> str:
     return digest.hexdigest()
 
 
+def check_content(path: Path, found: str, right: str | None) -> None:
+    """Raise Failure where the SHA-256 of a file's decompressed content is not the right one; None is any."""
+    if right not in (None, found):
+        raise Failure(
+            f"{path}: its decompressed content has the SHA-256 {found}, but {right} is right: remove it and run again"
+        )
+
+
 class Blocks:
     """Iterates over (number of the first line, whole lines, which end in LF); the checksum is known at the end.
 
