@@ -155,14 +155,16 @@ def solve(
     backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
     parameters  of the variant, below
 
-    Distances have the weights' dtype, or uint64 or float64 where a sum did not fit; where there is no path they are the
-    dtype's maximum or infinity.
+    Distances have the weights' dtype, or uint64 or float64 where one of them does not fit; where there is no path they
+    are the dtype's maximum or infinity.
     Raises ValueError for what is no graph, sources that are no such range, an unknown variant or backend, and a
     parameter that is off; Unavailable where the variant cannot run here, or the graph has no weights or no vertices.
     """
+    from saitan.sssp.ending import narrowed
+
     with _solver(graph, sources, "matrix", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
-        return solver.answer()["distances"]
+        return narrowed(solver.answer()["distances"], graph.weights.dtype)
 
 
 def slabs(
@@ -177,7 +179,7 @@ def slabs(
 
     sink: called with one Block (saitan.blocks) after another: the name "distances", the number of its first row,
     counted from the first source, and a NumPy array [rows, n], whose memory is reused when the call returns. `Digest()`
-    of saitan.blocks is such a sink.
+    of saitan.blocks is such a sink. All slabs have one type, of 64 bits also where only a sum on the way did not fit.
     Returns times and counts. Raises as `solve` does.
     """
     with _solver(graph, sources, "slabs", variant, backend, parameters) as (solver, query, backend):
@@ -194,7 +196,7 @@ def reductions(
 ) -> dict[str, np.ndarray]:
     """A few numbers of every source, whatever the size of the matrix: name -> NumPy array [sources].
 
-    eccentricity  the largest distance to a vertex reached, of the distances' dtype
+    eccentricity  the largest distance to a vertex reached, of the weights' dtype, or of 64 bits where one does not fit
     reached       vertices reached, the source included
     total         sum of the distances to them
     closeness     float64: (reached - 1)^2 / ((n - 1) total), 0.0 where the total is 0 as in NetworkX: of a source that
@@ -202,9 +204,12 @@ def reductions(
 
     Raises as `solve` does.
     """
+    from saitan.sssp.ending import narrowed
+
     with _solver(graph, sources, "reductions", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
-        return solver.answer()
+        answer = solver.answer()
+        return answer | {"eccentricity": narrowed(answer["eccentricity"], graph.weights.dtype)}
 
 
 def compress(

@@ -69,8 +69,8 @@ __all__ = [
 class Result:
     """What `solve` returns.
 
-    distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where a sum did not fit); where there
-                  is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
+    distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where one of them does not fit); where
+                  there is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
     predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
     run           times and counts (saitan.solver.Run)
     """
@@ -176,6 +176,8 @@ def solve(
     variant or backend, and a parameter that is off; Unavailable where the variant cannot run here, or the graph has no
     weights or no vertices.
     """
+    from saitan.sssp.ending import narrowed
+
     chosen = known_variant(VARIANTS, variant)
     graph = weighted_graph(checked_graph(graph))
     source = checked_vertex("source", source, graph.n)
@@ -184,7 +186,8 @@ def solve(
         checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs
     with closing(prepare(graph, variant, backend, **parameters)) as solver:
         run = solver.run(source)
-        return Result(solver.answer()["distances"], solver.predecessors() if predecessors else None, run)
+        distances = narrowed(solver.answer()["distances"], graph.weights.dtype)
+        return Result(distances, solver.predecessors() if predecessors else None, run)
 
 
 def path(predecessors: np.ndarray, target: int) -> np.ndarray:

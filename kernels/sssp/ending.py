@@ -9,6 +9,7 @@ import numpy as np
 
 from saitan.cuda.constants import constants
 from saitan.errors import Invalid, Unavailable
+from saitan.sssp import unreachable
 
 T = TypeVar("T")
 
@@ -27,6 +28,20 @@ def widened_type(dtype: np.typing.DTypeLike) -> np.dtype:
     if dtype.itemsize == 8:
         raise Invalid(f"a path is too long for {dtype}")
     return np.dtype(np.uint64 if dtype.kind == "u" else np.float64)
+
+
+def narrowed(distances: np.ndarray, dtype: np.typing.DTypeLike) -> np.ndarray:
+    """Distances in the weights' type where all of them fit it.
+
+    Which sums a variant forms on the way is its own affair. With this the type depends on the distances alone.
+    """
+    if distances.dtype == dtype:
+        return distances
+    limit = unreachable(dtype)
+    with np.errstate(over="ignore"):
+        narrow = np.minimum(distances, limit).astype(dtype)
+    fits = np.array_equal(narrow == limit, distances == unreachable(distances.dtype))
+    return narrow if fits else distances
 
 
 def run_until_it_fits(

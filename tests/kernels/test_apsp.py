@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
-from test_sssp import graphs, updated_by_numpy
+from test_sssp import a_way_round_too_long, graphs, updated_by_numpy
 
 from saitan import apsp
 from saitan.apsp.instances import paper_bytes
@@ -163,6 +163,20 @@ def test_the_largest_sum_of_32_bits_stays(variant):
     graph = Graph.from_arcs(3, [0, 1], [1, 2], np.array([TOP - 3, 3], np.uint32))
     distances = apsp.solve(graph, None, variant, "cpu")
     assert distances.dtype == np.uint64 and distances[0].tolist() == [0, TOP - 3, TOP]
+
+
+@pytest.mark.parametrize("variant", OURS)
+def test_the_type_depends_on_the_distances_alone(variant):
+    graph = a_way_round_too_long(np.uint32(TOP - 2))
+    assert apsp.prepare(apsp.instance({"graph": graph}), "batched", "cpu").run([0, 3]).counters["distance_bits"] == 64
+    distances = apsp.solve(graph, None, variant, "cpu")
+    assert distances.dtype == np.uint32 and distances.tolist() == [[0, TOP - 2, 1], [TOP, 0, TOP - 2], [TOP, TOP, 0]]
+
+
+@pytest.mark.parametrize("variant", ["batched", "fast"])
+def test_the_type_of_eccentricities_depends_on_them_alone(variant):
+    found = apsp.reductions(a_way_round_too_long(np.uint32(TOP - 2)), None, variant, "cpu")["eccentricity"]
+    assert found.dtype == np.uint32 and found.tolist() == [TOP - 2, TOP - 2, 0]
 
 
 @pytest.mark.parametrize("variant", OURS)

@@ -56,6 +56,18 @@ def test_all_variants_agree_to_the_bit(dtype):
         assert answers[0].dtype == dtype
 
 
+def a_way_round_too_long(top):
+    """Three vertices with distances 0, top and 1; the way from 1 to 2 is longer than the weights' type holds."""
+    return Graph.from_arcs(3, [0, 0, 1], [1, 2, 2], np.array([top, 1, top], type(top)))
+
+
+@pytest.mark.parametrize("variant", OURS)
+@pytest.mark.parametrize("top", [np.uint32(2**32 - 3), np.float32(3e38)])
+def test_the_type_depends_on_the_distances_alone(variant, top):
+    distances = sssp.solve(a_way_round_too_long(top), 0, variant, "cpu").distances
+    assert distances.dtype == type(top) and distances.tolist() == [0, top, 1]
+
+
 @pytest.mark.parametrize("variant", OURS)
 def test_a_sum_beyond_32_bits_widens_and_never_wraps(variant):
     top = 2**32 - 1
