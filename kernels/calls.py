@@ -89,7 +89,8 @@ def weighted_graph(graph: Graph) -> Graph:
     """The graph. Raises Unavailable for one without weights or vertices."""
     if graph.weights is None:
         raise Unavailable(
-            f"graph {graph.name} has no weights: give it some (`weights:` in its catalogue entry draws them)"
+            f"graph {graph.name} has no weights: give it some (Graph.from_arcs takes them; `weights:` in its catalogue"
+            " entry draws them)"
         )
     if graph.n == 0:
         raise Unavailable(f"graph {graph.name} has no vertices")
@@ -133,3 +134,17 @@ def checked_vertex(name: str, value: Any, n: int) -> int:
     if not 0 <= vertex < n:
         raise ValueError(f"{name} {vertex} is not in [0, {n:,})")
     return vertex
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """True or False. Raises ValueError naming the argument for anything else, which `if` would take."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def checked_function(name: str, value: Any) -> Callable:
+    """What can be called. Raises ValueError naming the argument."""
+    if not callable(value):
+        raise ValueError(f"{name} must be a function, not {value!r}")
+    return value

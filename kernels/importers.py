@@ -63,7 +63,7 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     Raises GraphError where only some edges have a weight, where none has an attribute of another name, and for weights
     that are negative, not finite or too large.
     """
-    if not hasattr(graph, "is_directed"):
+    if isinstance(graph, type) or not hasattr(graph, "is_directed"):
         raise GraphError(f"a networkx graph is right, not {type(graph).__name__}")
     nodes = list(graph)
     number = {node: place for place, node in enumerate(nodes)}

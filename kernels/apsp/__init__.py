@@ -42,7 +42,7 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
-from saitan.calls import checked_graph, described, weighted_graph
+from saitan.calls import checked_flag, checked_function, checked_graph, described, weighted_graph
 from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 
@@ -182,6 +182,7 @@ def slabs(
     of saitan.blocks is such a sink. All slabs have one type, of 64 bits also where only a sum on the way did not fit.
     Returns times and counts. Raises as `solve` does.
     """
+    checked_function("sink", sink)
     with _solver(graph, sources, "slabs", variant, backend, parameters) as (solver, query, backend):
         if backend == "cpu":
             return solver.run(query, sink)
@@ -232,6 +233,7 @@ def compress(
     """
     from saitan.apsp.coding import write_coded
 
+    checked_flag("check", check)
     chosen = known_variant(VARIANTS, variant)
     backend = backend_for(chosen, backend)
     graph = checked_graph(graph)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saitan.calls import described, plain_array
+from saitan.calls import checked_function, described, plain_array
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.problem import Run, Solver, backend_for, check_parameters, known_variant
 
@@ -158,6 +158,8 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
     from saitan.compression.data import check_type, make
     from saitan.compression.format import checked_bound
 
+    if progress is not None:
+        checked_function("progress", progress)
     known = VARIANTS["fast"].parameters["keep_bits"]
     kept = known.default if keep_bits is None else keep_bits
     if reason := known.wrong(kept):
@@ -181,6 +183,8 @@ def decompress(stream, start: int = 0, stop: int | None = None):
     PyCUDA GPUArray. Raises StreamError (a ValueError) for what is no stream, is cut off or damaged, naming the chunk;
     ValueError for a range that the stream does not have, TypeError for one that is no whole numbers.
     """
+    if isinstance(start, bool) or isinstance(stop, bool):
+        raise TypeError(f"a range of values is whole numbers, not {start!r} to {stop!r}")
     start, stop = index(start), None if stop is None else index(stop)
     if not isinstance(stream, np.ndarray) and hasattr(stream, "__cuda_array_interface__"):
         from saitan.compression import cuda_fast

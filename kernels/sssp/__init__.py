@@ -37,7 +37,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described, plain_array, weighted_graph
+from saitan.calls import (
+    checked_both_ways,
+    checked_flag,
+    checked_graph,
+    checked_vertex,
+    described,
+    plain_array,
+    weighted_graph,
+)
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
@@ -180,7 +188,7 @@ def solve(
 
     chosen = known_variant(VARIANTS, variant)
     graph = weighted_graph(checked_graph(graph))
-    source = checked_vertex("source", source, graph.n)
+    source, predecessors = checked_vertex("source", source, graph.n), checked_flag("predecessors", predecessors)
     backend = backend_for(chosen, backend)
     if backend == "cuda":
         checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs

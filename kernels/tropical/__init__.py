@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_vertex, described
+from saitan.calls import checked_flag, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
 from saitan.tropical.semiring import INFINITE, infinity
 from saitan.tropical.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
@@ -164,7 +164,7 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
     """
     from saitan.tropical.multiply import multiply
 
-    return multiply(a, b, semiring, out, accumulate, backend_for(VARIANTS["fast"], backend))
+    return multiply(a, b, semiring, out, checked_flag("accumulate", accumulate), backend_for(VARIANTS["fast"], backend))
 
 
 def closure(a, semiring: str = "min_plus", backend: str = "auto"):

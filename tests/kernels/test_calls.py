@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import networkx
 import numba
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from saitan.graph import Graph, GraphError
 from saitan.problem import Unavailable
 
 GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
+PAIR = np.ones((2, 2), np.float32)
 
 
 def test_an_array_that_is_read_only_is_compiled_for_no_more_than_its_like():
@@ -37,6 +39,29 @@ def test_a_source_that_is_no_whole_number_is_refused(source):
 def test_a_source_outside_the_graph_is_refused(source):
     with pytest.raises(ValueError, match=rf"^source {int(source)} is not in \[0, 3\)$"):
         sssp.solve(GRAPH, source, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: sssp.solve(GRAPH, 0, predecessors="no"), "predecessors must be True or False, not 'no'"),
+        (lambda: apsp.compress(GRAPH, "none.coded", check=0), "check must be True or False, not 0"),
+        (lambda: tropical.matmul(PAIR, PAIR, accumulate="yes"), "accumulate must be True or False, not 'yes'"),
+        (lambda: apsp.slabs(GRAPH, None), "sink must be a function, not None"),
+        (lambda: compression.compress(PAIR, progress=5), "progress must be a function, not 5"),
+        (lambda: Graph.from_networkx(networkx.Graph), "a networkx graph is right, not type"),
+    ],
+)
+def test_a_flag_is_a_truth_value_and_a_function_can_be_called(call, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        call()
+
+
+@pytest.mark.parametrize("bounds", [(True, 3), (0, True), (False,)])
+def test_a_range_of_values_is_no_truth_value(bounds):
+    stream = compression.compress(np.arange(5.0))
+    with pytest.raises(TypeError, match=r"^a range of values is whole numbers, not "):
+        compression.decompress(stream, *bounds)
 
 
 def test_a_graph_without_vertices_or_weights_has_no_answer():
@@ -236,7 +261,7 @@ def test_a_variant_that_a_backend_lacks_is_named():
     with pytest.raises(Unavailable, match=r"^scipy has no cuda implementation \(there is one for: cpu\)$"):
         sssp.solve(GRAPH, 0, "scipy", "cuda")
     with pytest.raises(Unavailable, match=r"^scipy takes answer matrix only, not slabs$"):
-        apsp.slabs(GRAPH, None, variant="scipy", backend="cpu")
+        apsp.slabs(GRAPH, print, variant="scipy", backend="cpu")
 
 
 def test_parameters_of_compression_are_refused_as_everywhere():

@@ -196,6 +196,12 @@ def test_what_just_fits_memory_is_read(write, monkeypatch):
     [
         ("1 2 3\n", None, "the format cannot be told from its first lines: name one of dimacs, pace, snap, matrix-m"),
         ("", None, "the file is empty"),
+        (
+            "1,2,3\n",
+            None,
+            "the format cannot be told from its first lines: name one of dimacs, pace, snap, matrix-market; what"
+            " pandas or networkx reads comes in by Graph.from_pandas or Graph.from_networkx",
+        ),
         ("# none\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("1\n2 3\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("1 a\n", None, "the format cannot be told from its first lines: name one of dimacs"),

@@ -62,4 +62,7 @@ def _format_of(path: Path) -> str:
         break
     if not number:
         raise Failure(f"{path}: the file is empty")
-    raise Failure(f"{path}: the format cannot be told from its first lines: name one of {', '.join(FORMATS)}")
+    raise Failure(
+        f"{path}: the format cannot be told from its first lines: name one of {', '.join(FORMATS)}; what pandas or"
+        " networkx reads comes in by Graph.from_pandas or Graph.from_networkx"
+    )
