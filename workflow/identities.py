@@ -29,7 +29,7 @@ _GENERATING = ("saitan.workflow.graphs.generate",)
 _UNPACKING = ("saitan.workflow.arrays", "saitan.workflow.graphs.streams")
 _ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
 _MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
-_KEEPING = tuple(f"saitan.workflow.{name}" for name in ("keep", "answers", "instances"))
+_KEEPING = tuple(f"saitan.workflow.{name}" for name in ("keep", "answer_writers", "answers", "instances"))
 
 
 class Identities:

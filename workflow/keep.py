@@ -16,7 +16,7 @@ import numpy as np
 from saitan.blocks import Digest, both
 from saitan.problem import Form, Invalid, Unavailable
 from saitan.ranks import Ranks, current
-from saitan.workflow.answers import AnswerWriter, SlabWriter, write_form, write_unavailable
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form, write_unavailable
 from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared

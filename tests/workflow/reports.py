@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from samples import seconds, write_samples
 
 from saitan.graph import Graph
-from saitan.workflow.answers import write_form
+from saitan.workflow.answer_writers import write_form
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.report import ReportPlan, page, summary_lines
 from saitan.workflow.report_outcome import (

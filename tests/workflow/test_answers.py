@@ -17,14 +17,8 @@ from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.answers import (
-    AnswerWriter,
-    SlabWriter,
-    _without_rows,
-    about_answer,
-    kept_answer,
-    read_answer,
-)
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows
+from saitan.workflow.answers import about_answer, kept_answer, read_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept

@@ -76,7 +76,7 @@ def test_a_coded_matrix_is_kept_read_by_others_and_made_again(project, monkeypat
     with pytest.raises(Failure, match=r"coded is damaged or not what .*distances\.parquet was written with"):
         read_answer(answer)
     # As in the middle of a large file, of which its own checks tell.
-    monkeypatch.setattr("saitan.workflow.answers._fingerprint", lambda path: about["held"])
+    monkeypatch.setattr("saitan.workflow.answers.fingerprint", lambda path: about["held"])
     with pytest.raises(Failure, match=r"corrupt.*remove .*distances\.parquet"):
         read_answer(answer)
     answer.with_suffix(".coded").unlink()

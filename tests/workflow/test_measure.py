@@ -22,7 +22,7 @@ from saitan.problem import Invalid, Reference, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
-from saitan.workflow.answers import AnswerWriter
+from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import read_array, read_queries, read_reference, write_reference
 from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples

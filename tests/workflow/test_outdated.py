@@ -15,7 +15,7 @@ from snakemake.persistence.file import FilePersistence
 
 from saitan.blocks import Block
 from saitan.generators import GENERATORS
-from saitan.workflow.answers import AnswerWriter
+from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
 from saitan.workflow.graphs.parquet import write_graph

@@ -8,7 +8,8 @@ import pytest
 from damaged import damage
 
 from saitan.blocks import Block
-from saitan.workflow.answers import AnswerWriter, read_answer
+from saitan.workflow.answer_writers import AnswerWriter
+from saitan.workflow.answers import read_answer
 from saitan.workflow.measure import write_samples
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.step import Failure

@@ -72,7 +72,7 @@ def test_two_experiments_keep_outputs_of_the_same_answer():
         planned({"one": kept, "two": {**kept, "keep_as": "compressed"}})
 
 
-@pytest.mark.parametrize("module", ["saitan.sssp.cpu", "saitan.csr", "saitan.workflow.answers"])
+@pytest.mark.parametrize("module", ["saitan.sssp.cpu", "saitan.csr", "saitan.workflow.answer_writers"])
 def test_another_code_keeps_an_answer_anew(monkeypatch, module):
     made = planned({"kept": KEPT})
     (file,) = made.kept

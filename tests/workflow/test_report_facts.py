@@ -4,7 +4,8 @@ from samples import seconds, write_samples
 
 from saitan.blocks import Block
 from saitan.graph import Graph
-from saitan.workflow.answers import AnswerWriter, SlabWriter, about_answer
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter
+from saitan.workflow.answers import about_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.report_facts import graph_row, kept, machines

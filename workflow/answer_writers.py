@@ -1,0 +1,194 @@
+"""Writes kept answers, in the files that answers.py describes and reads."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from saitan.blocks import Block, on_host
+from saitan.files import beside
+from saitan.packed import pack, packs
+from saitan.problem import Form
+from saitan.workflow.answers import about_answer, fingerprint
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA
+from saitan.workflow.step import Failure
+
+
+class AnswerWriter:
+    """A sink that writes the blocks of some outputs, each to a file in a folder, as they come.
+
+    Blocks of an output come in the order of their rows; its first block says type and width. The files get their names
+    when the context is left without an error, and leave nothing behind otherwise. Raises Failure for an output of which
+    nothing came, ValueError for a block that does not follow.
+    """
+
+    def __init__(self, folder: Path, outputs: list[str], about: dict[str, Any], compressed: bool = False) -> None:
+        """compressed: as streams, where their type can be; in Parquet's own codec otherwise."""
+        self._folder, self._about, self._compressed = folder, about, compressed
+        self._open: dict[str, _Output | None] = dict.fromkeys(outputs)
+        self._places, self._others = ExitStack(), set()
+
+    def __enter__(self) -> AnswerWriter:
+        self._places.__enter__()
+        return self
+
+    def __call__(self, block: Block) -> None:
+        if block.name not in self._open:
+            self._others.add(block.name)
+            return
+        if self._open[block.name] is None:
+            path = self._places.enter_context(beside(self._folder / f"{block.name}.parquet"))
+            kind = _Streams if self._compressed and packs(np.dtype(block.array.dtype)) else _Output
+            self._open[block.name] = kind(path, block.array, self._about)
+        self._open[block.name].write(block.first, block.array)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        for output in self._open.values():
+            if output is not None:
+                output.close()
+        missing = [name for name, output in self._open.items() if output is None]
+        if missing and error[0] is None:
+            given = sorted(self._others.union(self._open).difference(missing))
+            failure = Failure(f"keep: the answer has no {missing[0]} (it has: {', '.join(given) or 'none'})")
+            self._places.__exit__(Failure, failure, None)
+            raise failure
+        return self._places.__exit__(*error)
+
+
+class SlabWriter:
+    """A sink that writes every block of an output to a file of its own; the leading rank joins those of all ranks.
+
+    about: goes with every file, and must be the same for slabs to belong together; compressed as in AnswerWriter.
+    """
+
+    def __init__(self, folder: Path, output: str, about: dict[str, Any], compressed: bool = False) -> None:
+        self._folder, self._output, self._about, self._compressed = folder, output, about, compressed
+
+    @property
+    def _place(self) -> Path:
+        return self._folder / f"{self._output}.slabs"
+
+    def __call__(self, block: Block) -> None:
+        if block.name == self._output:
+            with AnswerWriter(self._place, [str(block.first)], self._about, self._compressed) as file:
+                file(Block(str(block.first), 0, block.array))
+
+    def finished(self, slabs: dict[int, int]) -> frozenset[int]:
+        """The first rows of the slabs (first row -> rows) that are there. Other files in their place are removed."""
+        found = set()
+        for path in self._place.glob("*"):
+            first = int(path.stem) if path.stem.isdigit() else -1
+            if first in slabs and self._belongs(path, slabs[first]):
+                found.add(first)
+            else:
+                path.unlink()
+        return frozenset(found)
+
+    def _belongs(self, path: Path, rows: int) -> bool:
+        try:
+            told = about_answer(path)
+        except Failure:
+            return False
+        return told["shape"][0] == rows and all(told.get(name) == value for name, value in self._about.items())
+
+    def join(self, slabs: dict[int, int], about: dict[str, Any]) -> None:
+        """Write the answer's own file, once all slabs are there. Raises Failure for slabs that do not fit together."""
+        told = {first: about_answer(self._place / f"{first}.parquet") for first in sorted(slabs)}
+        kinds = {(one["dtype"], *one["shape"][1:]) for one in told.values()}
+        if len(kinds) != 1:
+            raise Failure(
+                f"{self._place}: slabs of different types ({kinds}): remove it and run the same command again"
+            )
+        dtype, *width = kinds.pop()
+        metadata = {**about, "shape": [sum(slabs.values()), *width], "dtype": dtype, "slabs": list(told)}
+        _without_rows(self._folder / f"{self._output}.parquet", metadata)
+
+
+def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
+    """The file of an answer whose values lie elsewhere."""
+    schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {METADATA: json.dumps(metadata)})
+    with beside(path) as temporary:
+        pq.write_table(schema.empty_table(), temporary, **CHECKSUMS)
+
+
+def write_form(
+    folder: Path, output: str, name: str, form: Form, about: dict[str, Any], write: Callable[[Path], None]
+) -> None:
+    """Keep an output in a form, whose file write(path) writes. name: the form's; about: has settings as `answer`."""
+    path, start = folder / f"{output}.{name}", time.perf_counter()
+    folder.mkdir(parents=True, exist_ok=True)
+    write(path)
+    seconds, held = time.perf_counter() - start, form.open(path)
+    facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": seconds}
+    held.close()
+    facts |= {"problem": about["answer"]["problem"], "held": fingerprint(path)}
+    _without_rows(folder / f"{output}.parquet", {**about, **facts})
+
+
+def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], reason: str) -> None:
+    """The files of outputs that there are none of."""
+    for output in outputs:
+        _without_rows(folder / f"{output}.parquet", {**about, "shape": [0], "dtype": "uint8", "unavailable": reason})
+
+
+class _Output:
+    """One file being written: numbers."""
+
+    kind, codec = "numbers", "zstd"
+
+    def __init__(self, path: Path, first: Any, about: dict[str, Any]) -> None:
+        self._width, self._dtype, self._rows, self._about = first.shape[1:], np.dtype(first.dtype), 0, about
+        self._seconds = 0.0
+        self._schema = self._columns()
+        # Statistics would hold every stream again.
+        options = {"use_dictionary": False, "write_statistics": self.codec != "none"}
+        self._writer = pq.ParquetWriter(path, self._schema, compression=self.codec, **options, **CHECKSUMS)
+
+    def _columns(self) -> pa.Schema:
+        number = pa.from_numpy_dtype(self._dtype)
+        flat = int(np.prod(self._width, dtype=np.int64))
+        return pa.schema([("values", pa.list_(number, flat) if self._width else number)])
+
+    def write(self, first: int, array: Any) -> None:
+        if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
+            shape = f"{array.dtype} {array.shape} at row {first:,}"
+            raise ValueError(f"a block of {shape} does not follow {self._rows:,} rows of {self._dtype} {self._width}")
+        start = time.perf_counter()
+        self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))
+        self._seconds += time.perf_counter() - start
+        self._rows += len(array)
+
+    def _block(self, first: int, array: Any) -> list[pa.Array]:
+        values = pa.array(np.ascontiguousarray(on_host(array)).reshape(-1))
+        if self._width:
+            values = pa.FixedSizeListArray.from_arrays(values, type=self._schema.field("values").type)
+        return [values]
+
+    def close(self) -> None:
+        metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
+        metadata |= {"seconds": self._seconds, "written": self.kind}
+        self._writer.add_key_value_metadata({METADATA: json.dumps(metadata)})
+        self._writer.close()
+
+
+class _Streams(_Output):
+    """One file being written: a row a block, compressed where the block lies."""
+
+    kind, codec = "streams", "none"
+
+    def _columns(self) -> pa.Schema:
+        return pa.schema([("first", pa.int64()), ("rows", pa.int64()), ("stream", pa.large_binary())])
+
+    def _block(self, first: int, array: Any) -> list[pa.Array]:
+        stream = pack(array)
+        ends = pa.py_buffer(np.array([0, stream.nbytes], np.int64))
+        binary = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(stream)])
+        return [pa.array([first]), pa.array([len(array)]), binary]
