@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +37,12 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
+def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
     """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
     state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
 
+    keys: columns that say which point a row is of. Where x, colour and facet do not tell all of them apart, `series`
+    says in words what does, and `place` is that of a bar among those at one x.
     A printed row that names no facet is repeated in each; one without x stands where ours of its colour is a level, and
     is left out elsewhere. Infinities become missing; there is no facet where it has one value only.
     """
@@ -53,6 +56,10 @@ def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
             have = ", ".join(column for column in table.columns if column != "source")
             raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
+    if apart := _apart(figure, table, keys):
+        data["series"] = [_named(row) for row in table[apart].to_dict("records")]
+        colors = data["color"] if "color" in data else pd.Series("", data.index)
+        data["place"] = colors.astype(str).where(colors.notna()) + " " + data["series"]
     data["source"] = table["source"]
     ours = data["source"] == OURS
     data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
@@ -77,6 +84,21 @@ def tidy(figure: Figure, table: pd.DataFrame) -> pd.DataFrame:
     data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
     data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
     return data
+
+
+def _apart(figure: Figure, table: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys in which rows of ours differ whose place and look would be the same, or that one line would join."""
+    ours = table[table["source"] == OURS]
+    look = [name for name in (figure.color, figure.facet) if name]
+    # A row a point, or a curve of each.
+    points = bool(keys) and not ours.duplicated(list(keys)).any()
+    together = [figure.x, *look] if points else look
+    groups = ours.groupby(together or (lambda _: 0), dropna=False, sort=False)
+    return [name for name in keys if name not in {figure.x, *look} and (groups[name].nunique(dropna=False) > 1).any()]
+
+
+def _named(row: dict[str, Any]) -> str:
+    return ", ".join(f"{words(name)} {as_text(value)}" for name, value in row.items() if not pd.isna(value))
 
 
 def _placed(data: pd.DataFrame) -> pd.DataFrame:
@@ -106,11 +128,16 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
 
 def _marked(data: pd.DataFrame) -> pd.Series:
     """Which of our rows bear a circle: those in doubt; of a series with no marker at each, its last."""
-    series = [data[name].astype(str) for name in ("color", "facet") if name in data] or [pd.Series("", data.index)]
-    groups = data.groupby(series, sort=False)
+    groups = data.groupby(series_of(data), sort=False)
     long = groups["source"].transform("size") > FEW_MARKERS
     last = groups.cumcount(ascending=False) == 0
     return data["doubt"] & (~long | last)
+
+
+def series_of(data: pd.DataFrame) -> list[pd.Series]:
+    """What tidy rows are grouped by into series."""
+    named = [data[name].astype(str) for name in ("color", "facet", "series") if name in data]
+    return named or [pd.Series("", data.index)]
 
 
 def records(data: pd.DataFrame) -> list[dict[str, Any]]:

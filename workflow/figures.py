@@ -22,7 +22,7 @@ from pydantic import Field
 from saitan.files import beside
 from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
-from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, shapes, tidy
+from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, series_of, shapes, tidy
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.step import run_step
 from saitan.workflow.vega import theme, vega_lite_version
@@ -34,10 +34,13 @@ FEW_COLORS = 8
 
 
 class Drawn(Figure):
-    """A figure as `--figure` gives it: the configuration's, and the title over it; units: of the data's columns."""
+    """A figure as `--figure` gives it: the configuration's, and the title over it; of the data's columns the units, and
+    those that say which point a row is of.
+    """
 
     title: str
     units: dict[str, str] = Field(default={})
+    keys: list[str] = Field(default=[])
 
 
 def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> d
 
     interactive: with tooltips, highlighting by the legend, and zoom where x is continuous.
     """
-    data = tidy(figure, table)
+    data = tidy(figure, table, figure.keys)
     with warnings.catch_warnings():
         # Panels share their selections on purpose.
         warnings.filterwarnings("ignore", "Automatically deduplicated selection parameter")
@@ -106,14 +109,15 @@ class _Encoder:
         self.tooltips: dict[str, Any] = {}
         if figure.color:
             self.base["color"] = self._color()
-            if figure.mark == "bar":
-                self.base["xOffset"] = alt.XOffset("color:N", sort=self._colors())
+        if figure.mark == "bar" and (figure.color or "series" in data):
+            self.base["xOffset"] = self._offset()
         if picked is not None:
             self.base["opacity"] = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
         if interactive:
             named = [("color", figure.color), ("facet", figure.facet if "facet" in data else None)]
             self.tooltips["tooltip"] = [
                 *(alt.Tooltip(f"{field}:N", title=words(name)) for field, name in named if name),
+                *([alt.Tooltip("series:N", title="Of")] if "series" in data else []),
                 x.tooltip(),
                 y.tooltip(),
                 alt.Tooltip("source:N", title="Source"),
@@ -140,9 +144,9 @@ class _Encoder:
         if self.figure.mark == "point":
             return [chosen.mark_point(filled=True, size=70, opacity=1).encode(**self.base, **self.tooltips)]
         line = chosen.mark_line(strokeWidth=2, interpolate="step-after" if self.figure.mark == "step" else "linear")
-        series = [name for name in ("color", "facet") if self.figure.color or name == "facet"]
-        few = self.ours.groupby([n for n in series if n in self.ours] or [lambda _: 0], dropna=False).size().max()
-        layers = [line.encode(**self.base)]
+        few = self.ours.groupby(series_of(self.ours)).size().max()
+        each = {"detail": alt.Detail("series:N")} if "series" in self.data else {}
+        layers = [line.encode(**self.base, **each)]
         if few <= FEW_MARKERS and self.figure.mark == "line":
             layers.append(chosen.mark_point(filled=True, size=45, opacity=1).encode(**self.base, **self.tooltips))
         elif self.interactive:
@@ -186,6 +190,15 @@ class _Encoder:
                 layers.append(point.encode(**{**self.base, **place}, **self.tooltips, shape=shape))
         return layers
 
+    def _offset(self) -> alt.XOffset:
+        """Bars beside each other at one x: by colour, and of one colour by series."""
+        if "place" not in self.data:
+            return alt.XOffset("color:N", sort=self._colors())
+        places = self.data.dropna(subset="place").drop_duplicates("place")
+        if self.figure.color:
+            places = places.sort_values("color", key=lambda color: color.map(self._colors().index), kind="stable")
+        return alt.XOffset("place:N", sort=list(places["place"]))
+
     def _colors(self) -> list[Any]:
         """The values of the colour in the order of the data; numbers, written as text too, by size."""
         values = [value for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
@@ -207,7 +220,9 @@ def draw(arguments: argparse.Namespace) -> None:
     import vl_convert
 
     told = described(arguments.data)
-    figure = Drawn.model_validate_json(arguments.figure).model_copy(update={"units": told["units"]})
+    figure = Drawn.model_validate_json(arguments.figure).model_copy(
+        update={name: told[name] for name in ("units", "keys")}
+    )
     table = read_rows(arguments.data).to_pandas()
     with beside(arguments.spec) as path:
         interactive = specification(figure, table, interactive=True)

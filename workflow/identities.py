@@ -120,12 +120,15 @@ class Identities:
         return self.architectures, modules.text_digest(files)
 
     def table_identity(self, experiment: str) -> str:
-        """Of a table and its chart: by settings, graphs and points, and what is declared of their numbers."""
+        """Of a table and its chart: by settings, graphs and points, what is declared of their numbers, and all code of
+        the steps.
+        """
         described, graphs = self.config.experiments[experiment], self.graphs_of(experiment)
         settings = described.model_dump(exclude={"title", "text", "figure"})
         shown = [(self.entries[graph].models, self.graph_identity(graph)) for graph in graphs]
         points = [(point.name, point.identity) for point in self.points_of(experiment)]
-        return digest([settings, shown, points, declarations(described.problem, described.variants)])
+        declared = declarations(described.problem, described.variants)
+        return digest([settings, shown, points, declared, modules.steps_code()])
 
 
 def full_parameters(point: Point) -> list[dict[str, Any]]:

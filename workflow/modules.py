@@ -83,6 +83,7 @@ def digest(modules: Iterable[str]) -> str:
     return total.hexdigest()[:16]
 
 
+@cache
 def steps_code() -> str:
     """One value for the modules of the workflow, by their text, as the steps after measuring take seconds."""
     return text_digest(sorted(Path(saitan.workflow.__path__[0]).glob("*.py")))

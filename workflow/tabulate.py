@@ -21,6 +21,7 @@ from saitan.workflow.parquet_files import CHECKSUMS, METADATA, identity_in
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
+from saitan.workflow.rows import KEYS
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.views import MEASURED, VIEWS, Inputs
 
@@ -45,7 +46,8 @@ def tabulate(plan: TablePlan) -> None:
     units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
     with beside(plan.csv) as path:
         table.to_csv(path, index=False)
-    _write(figure, plan.figure, {"identity": plan.identity, "units": units})
+    keys = [name for name in (*KEYS, *experiment.swept, "query") if name in figure]
+    _write(figure, plan.figure, {"identity": plan.identity, "units": units, "keys": keys})
     _write(table, plan.table, {"identity": plan.identity})
 
 

@@ -54,7 +54,9 @@ def scale(drawn, channel):
 
 def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     table = pd.concat([phases(), pd.DataFrame([{"phase": 2, "seconds": 5e-4, "updated": 7777, "source": "paper"}])])
-    described = {b"saitan": json.dumps({"identity": "now", "units": {"seconds": "s"}}).encode()}
+    described = {
+        b"saitan": json.dumps({"identity": "now", "units": {"seconds": "s"}, "keys": ["backend", "variant"]}).encode()
+    }
     data = pa.Table.from_pandas(table).replace_schema_metadata(described)
     pq.write_table(data, tmp_path / "data.parquet")
     asked = figure(
@@ -100,7 +102,7 @@ def test_what_is_printed_does_not_answer_the_pointer(tmp_path, monkeypatch):
     vl_convert = pytest.importorskip("vl_convert")
     taken = []
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda drawn, **_: taken.append(drawn) or "<svg/>")
-    described = {b"saitan": json.dumps({"identity": "now", "units": {}}).encode()}
+    described = {b"saitan": json.dumps({"identity": "now", "units": {}, "keys": []}).encode()}
     pq.write_table(pa.Table.from_pandas(phases()).replace_schema_metadata(described), tmp_path / "data.parquet")
     places = {"data": tmp_path / "data.parquet", "svg": tmp_path / "e.svg", "spec": tmp_path / "e.json"}
     draw(SimpleNamespace(figure=figure().model_dump_json(), **places))
@@ -241,6 +243,71 @@ def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
     drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)
     assert next(of_kind(drawn, "xOffset"))["sort"] == ["selection", "adaptive"]
+
+
+SWEEP = pd.DataFrame(
+    {
+        "graph": np.repeat(["small", "large"], 6),
+        "vertices": np.repeat([10, 1000], 6),
+        "variant": np.tile(["fast"] * 2 + ["batched"] * 4, 2),
+        "tile": [1, 2, None, None, None, None] * 2,
+        "tasks": [None, None, 1, 1, 2, 2] * 2,
+        "shared": [None, None, 0.5, 1, 0.5, 1] * 2,
+        "seconds": np.linspace(1, 2, 12),
+        "source": "saitan",
+    }
+)
+KEYS = ["graph", "variant", "tile", "tasks", "shared"]
+
+
+def series(table=SWEEP, **changes):
+    asked = figure(x="vertices", color="variant", keys=KEYS, **changes)
+    return figure_data.tidy(asked, table, asked.keys).get("series", pd.Series(dtype=str)).unique().tolist()
+
+
+def test_points_that_x_and_colour_do_not_tell_apart_have_a_line_each():
+    assert series() == ["Tile 1", "Tile 2", *(f"Tasks {t}, Shared {s}" for t in (1, 2) for s in ("0.5", "1"))]
+    assert series(facet="tasks") == ["Shared 0.5", "Shared 1", "Tile 1", "Tile 2"]
+    # A line leads from graph to graph.
+    assert series(SWEEP[SWEEP["tile"].eq(1)]) == []
+    drawn = specification(figure(x="vertices", color="variant", keys=KEYS), SWEEP, interactive=True)
+    assert [channel["field"] for channel in of_kind(drawn, "detail")] == ["series"]
+    assert {"field": "series", "title": "Of", "type": "nominal"} in next(of_kind(drawn, "tooltip"))
+    plain = specification(
+        figure(x="vertices", color="variant", keys=KEYS), SWEEP[SWEEP["tile"].eq(1)], interactive=True
+    )
+    assert not list(of_kind(plain, "detail")) and "series" not in json.dumps(plain)
+
+
+def test_a_curve_is_of_one_point():
+    curves = pd.concat([SWEEP.assign(vertices=SWEEP["vertices"] + SWEEP.index * step) for step in (1, 100)])
+    chosen = curves[curves["variant"].eq("fast")]
+    assert series(chosen) == [
+        "Graph small, Tile 1",
+        "Graph small, Tile 2",
+        "Graph large, Tile 1",
+        "Graph large, Tile 2",
+    ]
+    assert series(chosen[chosen["tile"].eq(1)], facet="graph") == []
+
+
+def test_bars_of_one_colour_stand_beside_each_other():
+    small = SWEEP[SWEEP["graph"].eq("small")].iloc[::-1]
+    drawn = specification(figure(mark="bar", x="graph", color="variant", keys=KEYS), small, interactive=False)
+    (offset,) = {json.dumps(offset) for offset in of_kind(drawn, "xOffset")}
+    assert json.loads(offset) == {
+        "field": "place",
+        "sort": [
+            *(f"batched Tasks {t}, Shared {s}" for t in (2, 1) for s in ("1", "0.5")),
+            "fast Tile 2",
+            "fast Tile 1",
+        ],
+        "type": "nominal",
+    }
+    rows = drawn["datasets"]["measured"]
+    assert len({(row["x"], row["place"]) for row in rows}) == len(rows) == 6
+    plain = specification(figure(mark="bar", x="graph", keys=KEYS), small[small["tile"].notna()], interactive=False)
+    assert next(of_kind(plain, "xOffset"))["sort"] == [" Tile 2", " Tile 1"]
 
 
 def test_of_a_long_series_in_doubt_the_last_bears_the_circle_and_of_a_short_one_all():

@@ -207,8 +207,11 @@ def test_titles_texts_and_charts_are_no_part_of_a_point():
     assert one != other
 
 
-def test_a_table_depends_on_the_code_of_its_points(edited):
+def test_a_table_depends_on_the_code_of_its_points_and_of_the_steps(edited, monkeypatch):
     before = plan().table_identity("tiny")
+    monkeypatch.setattr(modules, "steps_code", lambda: "other")
+    assert plan().table_identity("tiny") != before
+    monkeypatch.undo()
     edited("saitan.sssp.cpu")
     assert plan().table_identity("tiny") != before
 

@@ -205,7 +205,7 @@ def test_the_same_size_is_within_two_percent(factor):
 
 def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("saitan.workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
-    figure = pd.DataFrame({"graph": ["ours"], "x": [5.0]})
+    figure = pd.DataFrame({"graph": ["ours"], "x": [5.0], "query": 7})
     monkeypatch.setitem(VIEWS, "graphs", lambda experiment, inputs: (pd.DataFrame([row("ours")]), figure))
     (tmp_path / "published.yaml").write_text(yaml.safe_dump(PRINTED))
     (tmp_path / "ceilings.yaml").write_text("{}")
@@ -231,6 +231,7 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
     assert described(tmp_path / "t.parquet") == {"identity": "now"}
     assert described(tmp_path / "f.parquet")["units"]["seconds"] == "s"
+    assert described(tmp_path / "f.parquet")["keys"] == ["graph", "query"]
 
     def fills_the_disk(table, path, **how):
         Path(path).write_text("half")

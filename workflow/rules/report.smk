@@ -49,7 +49,6 @@ rule tabulate:
             [plan.source(f"config/{name}.yaml") for name in ("published", "ceilings")]
         ),
         identity=lambda wc: plan.table_identity(wc.experiment),
-        code=steps_code(),
     shell:
         "python -m saitan.workflow.tabulate --plan {input.plan:q} --log {log:q}"
 
@@ -69,7 +68,6 @@ rule draw:
     params:
         figure=lambda wc: plan.figure_settings(wc.experiment),
         identity=lambda wc: plan.table_identity(wc.experiment),
-        code=steps_code(),
     shell:
         "python -m saitan.workflow.figures --experiment {wildcards.experiment} --figure {params.figure:q}"
         " --data {input:q} --svg {output.svg:q} --spec {output.spec:q} --log {log:q}"
