@@ -8,10 +8,12 @@ where every arc is there both ways with the same weight.
 from __future__ import annotations
 
 import warnings
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from saitan import csr
 from saitan.graph import Graph
 from saitan.graph_input import (
     MAX_VERTICES,
@@ -19,22 +21,26 @@ from saitan.graph_input import (
     arc_weights,
     check_memory,
     rounded_weights,
+    row_offsets,
     unboxed,
     vertices,
 )
 
 # Bytes that a vertex takes while a graph is compared with itself turned round.
 _COMPARED = 32
+# What pandas calls the values of a column of Python numbers, which has no type of their own.
+_NUMBERS = ("integer", "integer-na", "floating", "mixed-integer-float")
 
 
 def from_scipy(matrix: Any) -> Graph:
     """The graph of a square scipy.sparse matrix or array: entry (i, j) is the weight of an arc from i to j.
 
     Every stored entry is an arc, zeros too (call `matrix.eliminate_zeros()` before where they mean no arc), and an
-    entry stored twice is two parallel arcs. A matrix of bool has no weights. What becomes of the matrix afterwards
-    (SciPy sorts indices in place) does not reach the graph.
-    Raises GraphError for what is no such matrix, one of more rows than memory has room for, and for weights that are
-    negative, not finite or too large.
+    entry stored twice is two parallel arcs. BSR stores whole blocks, so all entries of a block are arcs. DIA stores
+    whole diagonals, and which of their zeros are meant nobody knows: it is refused where there are any. A matrix of
+    bool has no weights. What becomes of the matrix afterwards (SciPy sorts indices in place) does not reach the graph.
+    Raises GraphError for what is no such matrix or whose arrays do not fit together, one of more rows than memory has
+    room for, and for weights that are negative, not finite or too large.
     """
     from scipy.sparse import issparse
 
@@ -42,17 +48,75 @@ def from_scipy(matrix: Any) -> Graph:
         raise GraphError(f"a scipy.sparse matrix is right, not {type(matrix).__name__}: scipy.sparse.csr_array(...)")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"the matrix has the shape {matrix.shape}: a graph's is square")
-    check_memory(matrix.shape[0], matrix.nnz, _COMPARED)
+    n = matrix.shape[0]
+    check_memory(n, matrix.nnz, _COMPARED)
     if matrix.format == "csr":
-        m = matrix.indptr[-1]  # the arrays may be longer
-        weights, metadata = _weights(_unshared(matrix.data[:m], np.uint32, np.float32))
-        targets = _unshared(matrix.indices[:m], np.int32)
-        graph = Graph(_unshared(matrix.indptr, np.int64), targets, weights, metadata=metadata)
+        offsets, targets, values = _compressed(matrix, n, n, "target")
+        weights, metadata = _weights(values)
+        own = (_unshared(offsets, matrix.indptr), _unshared(targets, matrix.indices), _unshared(weights, matrix.data))
+        graph = Graph(*own, metadata=metadata)
     else:
-        arcs = matrix.tocoo()
-        weights, metadata = _weights(arcs.data)
-        graph = Graph.from_arcs(matrix.shape[0], arcs.row, arcs.col, weights, metadata=metadata)
+        rows, columns, values = _entries(matrix, n)
+        weights, metadata = _weights(values)
+        graph = Graph.from_arcs(n, rows, columns, weights, metadata=metadata)
     return _with_direction(graph)
+
+
+def _compressed(matrix: Any, rows: int, columns: int, side: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets [rows + 1], indices and values of a compressed matrix, whose arrays may be longer than its entries.
+
+    Checked first, as compiled code follows them without a look. Raises GraphError; side: what the indices are.
+    """
+    offsets = row_offsets(matrix.indptr)
+    if len(offsets) != rows + 1:
+        raise GraphError(f"indptr has {len(offsets):,} entries: {rows + 1:,} is right")
+    m, indices, values = offsets[-1], matrix.indices, matrix.data
+    if m > min(len(indices), len(values)):
+        raise GraphError(f"indptr ends with {m:,}, but there are {len(indices):,} indices and {len(values):,} values")
+    return offsets, vertices(indices[:m], columns, side), values[:m]
+
+
+def _entries(matrix: Any, n: int) -> tuple[Any, Any, np.ndarray]:
+    """Rows, columns and values of the entries of a matrix that is not CSR.
+
+    Nothing here is SciPy's compiled code, which trusts what it is given. Raises GraphError.
+    """
+    if matrix.format == "csc":
+        offsets, rows, values = _compressed(matrix, n, n, "source")
+        return rows, csr.tails(offsets), values
+    if matrix.format == "bsr":
+        height, width = matrix.blocksize
+        offsets, across, blocks = _compressed(matrix, n // height, n // width, "block")
+        rows = height * csr.tails(offsets)[:, None, None] + np.arange(height)[:, None]
+        columns = width * across[:, None, None] + np.arange(width)
+        return *(np.broadcast_to(ends, blocks.shape).ravel() for ends in (rows, columns)), blocks.ravel()
+    if matrix.format == "dia":
+        return _diagonals(matrix, n)
+    if matrix.format == "lil":
+        lengths = [len(columns) for columns in matrix.rows]
+        if lengths != [len(values) for values in matrix.data] or len(lengths) != n:
+            raise GraphError("a row of the matrix has more columns than values, or fewer")
+        columns, values = (list(chain.from_iterable(lists)) for lists in (matrix.rows, matrix.data))
+        return np.repeat(np.arange(n), lengths), columns, np.array(values, matrix.dtype)
+    entries = matrix.tocoo()
+    return *entries.coords, entries.data
+
+
+def _diagonals(matrix: Any, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of a DIA matrix. Raises GraphError for a zero within it."""
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), matrix.data[:0].ravel())]
+    for offset, diagonal in zip(matrix.offsets.tolist(), matrix.data, strict=True):
+        first, end = max(0, offset), min(n, n + offset, len(diagonal))
+        columns = np.arange(first, max(first, end))
+        parts.append((columns - offset, columns, diagonal[columns]))
+    rows, columns, values = map(np.concatenate, zip(*parts, strict=True))
+    if len(zeros := np.flatnonzero(values == 0)):
+        place = rows[zeros[0]], columns[zeros[0]]
+        raise GraphError(
+            f"entry ({place[0]}, {place[1]}) of a DIA matrix is 0, an arc or none: matrix.tocoo() leaves out its zeros;"
+            " Graph.from_arcs takes arcs of weight 0"
+        )
+    return rows, columns, values
 
 
 def from_networkx(graph: Any, weight: str = "weight") -> Graph:
@@ -90,8 +154,9 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
 def from_pandas(frame: Any, source: str = "source", target: str = "target", weight: str | None = None) -> Graph:
     """The graph of a frame with a row an arc; source, target, weight: names of its columns.
 
-    Whole numbers are vertex numbers, the largest the last vertex. Anything else is a name: vertices are numbered as the
-    names appear, first among the sources, and the names become the labels. An undirected edge is two rows.
+    Where both columns hold nothing but numbers, of whatever dtype (object and categorical too), those are vertex
+    numbers, the largest the last vertex. Otherwise all are names, texts of digits too: vertices are numbered as they
+    appear, first among the sources, and the names become the labels. An undirected edge is two rows.
     Raises GraphError naming a column that is not there, for numbers whose largest makes more vertices than memory has
     room for, and for what Graph.from_arcs refuses.
     """
@@ -107,7 +172,10 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
             raise GraphError(f"the frame has several columns {column!r}")
     ends, labels = [frame[source], frame[target]], None
     weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
-    if all(pd.api.types.is_numeric_dtype(side) for side in ends):
+    if all(
+        pd.api.types.is_numeric_dtype(side) or pd.api.types.infer_dtype(side.astype(object), skipna=False) in _NUMBERS
+        for side in ends
+    ):
         tails, heads = vertices(ends[0], MAX_VERTICES, "source"), vertices(ends[1], MAX_VERTICES, "target")
         n = 1 + int(max(tails.max(), heads.max())) if len(frame) else 0
         check_memory(n, len(frame), _COMPARED)
@@ -124,9 +192,9 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
     return _with_direction(Graph.from_arcs(n, tails, heads, weights, metadata=metadata, labels=labels))
 
 
-def _unshared(values: np.ndarray, *kept: Any) -> np.ndarray:
-    """A copy of an array of a type that a graph keeps as it is; others are copied by the conversion."""
-    return values.copy() if values.dtype in kept else values
+def _unshared(array: np.ndarray | None, given: np.ndarray) -> np.ndarray | None:
+    """The array, or a copy where its memory is that of the one given: the conversion did not copy it."""
+    return array if array is None or not np.may_share_memory(array, given) else array.copy()
 
 
 def _with_direction(graph: Graph) -> Graph:

@@ -443,3 +443,10 @@ def test_as_many_vertices_as_int32_numbers():
     ):
         with pytest.raises(GraphError, match=says):
             vertex_count(wrong)
+
+
+def test_a_graph_that_was_changed_to_be_none_does_not_reach_scipy():
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], [5, 7])
+    graph.targets[1] = 400_000
+    with pytest.raises(GraphError, match=r"^arc 1: target 400000 is not in \[0, 3\)$"):
+        graph.to_scipy()

@@ -53,10 +53,65 @@ def test_stored_zeros_and_entries_stored_twice_are_arcs():
     assert listed(Graph.from_scipy(graph.to_scipy())) == listed(graph)
 
 
-def test_a_csr_matrix_whose_arrays_are_longer_than_its_entries():
-    matrix = sparse.csr_array((np.array([1.0, 2.0]), [1, 0], [0, 1, 2]), shape=(2, 2))
-    matrix.data, matrix.indices = np.r_[matrix.data, -1.0], np.r_[matrix.indices, 9]
-    assert listed(Graph.from_scipy(matrix)) == [(0, 1, 1), (1, 0, 2)]
+def changed(format, **arrays):
+    matrix = sparse.csr_array(np.arange(1, 10).reshape(3, 3))
+    matrix = matrix.tobsr((1, 1)) if format == "bsr" else matrix.asformat(format)
+    for name, array in arrays.items():
+        setattr(matrix, name, array)
+    return matrix
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "bsr"])
+def test_compressed_matrices_whose_arrays_are_longer_than_their_entries(format):
+    matrix = changed(format)
+    before = listed(Graph.from_scipy(matrix))
+    matrix.data, matrix.indices = np.r_[matrix.data, -matrix.data], np.r_[matrix.indices, [99] * 9]
+    assert listed(Graph.from_scipy(matrix)) == before
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"indptr": np.array([0, 400000, 6, 9])}, r"offsets\[2\] is 6, less than offsets\[1\], 400000"),
+        ({"indptr": np.array([1, 3, 6, 9])}, r"offsets\[0\] is 1: 0 is right"),
+        ({"indptr": np.array([0, 3, 9])}, "indptr has 3 entries: 4 is right"),
+        ({"indptr": np.array([0, 3, 6, 10])}, "indptr ends with 10, but there are 9 indices and 9 values"),
+        ({"indices": np.array([0, 1, 2, 0, 3, 2, 0, 1, 2])}, r"arc 4: (target|source|block) 3 is not in \[0, 3\)"),
+        ({"indices": np.array([0, 1, 2, 0, -4, 2, 0, 1, 2])}, r"arc 4: (target|source|block) -4 is not in \[0, 3\)"),
+    ],
+)
+def test_compressed_matrices_whose_arrays_do_not_fit_are_refused_before_compiled_code(format, arrays, message):
+    with pytest.raises(GraphError, match=f"^{message}$"):
+        Graph.from_scipy(changed(format, **arrays))
+
+
+def test_lists_of_a_matrix_that_do_not_fit_are_refused():
+    matrix = changed("lil")
+    matrix.rows[0].extend([1, 1, 1])
+    matrix.rows[1][1:] = []
+    with pytest.raises(GraphError, match=r"^a row of the matrix has more columns than values, or fewer$"):
+        Graph.from_scipy(matrix)
+    matrix = changed("lil")
+    matrix.rows[0][1] = 2**40
+    with pytest.raises(GraphError, match=r"^arc 1: target 1099511627776 is not in \[0, 3\)$"):
+        Graph.from_scipy(matrix)
+
+
+@given(st.integers(1, 6), st.lists(st.integers(-8, 8), unique=True, max_size=6), st.integers(1, 9))
+def test_diagonals_and_what_lies_beyond_the_matrix(n, offsets, width):
+    matrix = sparse.dia_array((np.arange(1, 1 + len(offsets) * width).reshape(-1, width), offsets), shape=(n, n))
+    rows, columns = np.nonzero(dense := matrix.toarray())
+    expected = zip(rows.tolist(), columns.tolist(), dense[rows, columns].tolist(), strict=True)
+    assert listed(Graph.from_scipy(matrix)) == sorted(expected, key=str)
+
+
+def test_a_zero_of_a_diagonal_is_an_arc_or_none():
+    matrix = sparse.dia_array((np.array([[9, 0, 5]]), [1]), shape=(3, 3))
+    said = r"^entry \(0, 1\) of a DIA matrix is 0, an arc or none: matrix.tocoo\(\) leaves out its zeros; "
+    with pytest.raises(GraphError, match=said):
+        Graph.from_scipy(matrix)
+    assert listed(Graph.from_scipy(matrix.tocoo())) == [(1, 2, 5)]
 
 
 def square(value, dtype=None):
@@ -185,6 +240,24 @@ def test_a_frame_with_names_for_vertices():
     assert not Graph.from_pandas(frame[:2], "from", "to").directed
 
 
+def boxed(*values):
+    return pd.Series(values, dtype=object)
+
+
+@pytest.mark.parametrize("kind", ["int8", "object", "category", "Int64", "float64"])
+@pytest.mark.parametrize("other", ["int64", "object"])
+def test_numbers_are_vertices_whatever_the_type_of_their_column(kind, other):
+    frame = pd.DataFrame({"source": pd.Series([5, 0]).astype(kind), "target": pd.Series([2, 5]).astype(other)})
+    graph = Graph.from_pandas(frame)
+    assert (graph.n, graph.labels, listed(graph)) == (6, None, [(0, 5, None), (5, 2, None)])
+
+
+@pytest.mark.parametrize("held", [["7", "0"], [7, "x"], ["7", 0]])
+def test_texts_of_digits_are_names_and_so_is_all_beside_them(held):
+    graph = Graph.from_pandas(pd.DataFrame({"source": boxed(*held), "target": [3, 5]}))
+    assert graph.labels.tolist() == [*map(str, held), "3", "5"]
+
+
 @pytest.mark.parametrize(
     ("columns", "names", "message"),
     [
@@ -193,6 +266,10 @@ def test_a_frame_with_names_for_vertices():
         ({"a": [1], "b": [2]}, ("a", None), "the frame has no column None (it has: 'a', 'b')"),
         ({"a": [0, 1], "b": [1, 0], "w": [[1], [1, 2]]}, ("a", "b", "w"), "weights cannot become an array"),
         ({"a": [1, np.nan], "b": [2, 0]}, ("a", "b"), "arc 1: source nan is not a whole number"),
+        ({"a": [1, 0], "b": boxed(0, np.nan)}, ("a", "b"), "arc 1: target nan is not a whole number"),
+        ({"a": [1, 0], "b": boxed(1, 2.5)}, ("a", "b"), "arc 1: target 2.5 is not a whole number"),
+        ({"a": [1], "b": boxed(2**70)}, ("a", "b"), "targets must be numbers, not something that is"),
+        ({"a": [1, 0], "b": boxed(1, None)}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
         ({"a": [[1], [2]], "b": ["x", "y"]}, ("a", "b"), "numbers or names are vertices: unhashable type: 'list'"),
