@@ -15,6 +15,9 @@ from saitan.blocks import Block
 class Run:
     """Times and counts of one answered query.
 
+    On the CPU those of the first run in a process, and counters that say what its solver's preparation took, may hold
+    seconds in which Numba compiled. The workflow prepares and answers again until there are none.
+
     kernel     seconds from the first to the last device operation (CUDA events), or of the loop on a CPU
     total      seconds of the whole call, answer delivered to the host included
     counters   name -> number, named in the problem's METRICS

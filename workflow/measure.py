@@ -78,7 +78,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     """The samples, and what preparing the solver cost. Raises Unavailable for what cannot run here."""
     package, instance = _loaded(settings, arguments, ranks)
     queries = read_queries(arguments.queries)
-    with prepared(package, instance, settings) as solver:
+    with prepared(package, instance, settings, ranks) as solver:
         answering = Answering(package, solver, read_reference(arguments.reference), ranks)
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +21,7 @@ from saitan.workflow.step import Failure, compilations, load_numba, progress
 
 # With which the median lies within the spread of six rounds or more.
 CONFIDENCE = 0.95
-# Answers to one query in all of which something was compiled, after which another would be no different.
+# Preparations, or answers to one query, in all of which something was compiled: another would be no different.
 COMPILING = 20
 
 
@@ -39,17 +41,36 @@ class Sampled:
 
 
 @contextmanager
-def prepared(package: ModuleType, instance: Any, settings: dict[str, Any]) -> Iterator[Any]:
-    """The solver of a point, closed at the end. Raises Failure for parameters that the variant refuses."""
+def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed: Ranks | None = None) -> Iterator[Any]:
+    """The solver of a point, closed at the end.
+
+    timed: the ranks that prepare it, where it counts what that takes: they do it again after code was compiled or
+    loaded on any of them. Raises Failure for parameters that the variant refuses, and where each time compiles.
+    """
     load_numba(settings["backend"])
-    try:
-        solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
-    except ValueError as error:
-        raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
-    try:
-        yield solver
-    finally:
-        solver.close()
+    for _ in range(COMPILING):
+        before = _loaded()
+        try:
+            solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
+        except ValueError as error:
+            raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
+        try:
+            if timed is None or not any(timed.each(_loaded() != before)):
+                yield solver
+                return
+        finally:
+            solver.close()
+        # Its arrays are not held while others are made.
+        del solver
+    raise Failure(
+        f"{COMPILING} preparations of {settings['variant']} each compiled something: what compiles each time cannot be"
+        " timed; compile at the top of a module, or once for the same code"
+    )
+
+
+def _loaded() -> tuple[int, int]:
+    """Grows where Numba compiles or loads code, and where Python imports a module."""
+    return compilations(), len(sys.modules)
 
 
 class Answering:
@@ -147,6 +168,8 @@ def sample(
         for query in progress(queries, label):
             begin, before = time.perf_counter(), (compilations(), answering.compiled)
             run, checked = _answer_compiled(answering, query)
+            if wrong := _wrong(run, query):
+                raise Failure(f"{settings['variant']} says that {wrong}")
             if not sampled.rows or (compilations(), answering.compiled) != before:
                 # A check may compile too.
                 deadline += time.perf_counter() - begin - run.total
@@ -188,6 +211,17 @@ def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
         if answering.compiled == before:
             return answer
     raise Failure(f"{COMPILING} answers to {query} each compiled something: what compiles each time cannot be timed")
+
+
+def _wrong(run: Run, query: Any) -> str | None:
+    """What no run can say of itself, as the end of a sentence; None where there is nothing of this kind."""
+    for what, seconds in (("kernel", run.kernel), ("total", run.total)):
+        if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
+            return f"query {query} took {seconds} s ({what}): a finite number above 0 is right"
+    for name, value in run.counters.items():
+        if not isinstance(value, Real) or math.isnan(value):
+            return f"its counter {name} is {value}: a number is right, or none where there is nothing to say"
+    return None
 
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:

@@ -330,6 +330,25 @@ def test_what_draws_queries_must_be_told_is_named(inputs, tmp_path, monkeypatch,
     assert f"the following arguments are required: --{option}" in capsys.readouterr().err
 
 
+def test_what_preparing_took_is_free_of_compilation(inputs, tmp_path, monkeypatch):
+    from numba import njit
+
+    from saitan.sssp.peers import Scipy
+
+    made, times = Scipy.__init__, []
+
+    def compiled(self, graph, **parameters):
+        made(self, graph, **parameters)
+        if not times:
+            njit(lambda x: x + 1)(1)
+        times.append(1.0 / (1 + len(times)))
+        self.transfer = times[-1]
+
+    monkeypatch.setattr(Scipy, "__init__", compiled)
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1)
+    assert {row["transfer_seconds"] for row in rows} == {times[-1]} and len(times) == 2
+
+
 def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):
     from saitan.sssp.peers import Scipy
 

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -507,3 +509,96 @@ def test_a_solver_is_closed_whatever_happens():
         prepared(Prepares, None, {**SETTINGS, "parameters": {"delta": 0}}),
     ):
         pass
+
+
+class Preparing:
+    """A problem whose solvers compile or import while they are prepared, in the preparations of these numbers."""
+
+    def __init__(self, monkeypatch, compiles=(), imports=()):
+        self.compiles, self.imports, self.made, self.compiled = compiles, imports, [], 0
+        self.patch = monkeypatch
+        monkeypatch.setattr(sampling, "compilations", lambda: self.compiled)
+
+    def prepare(self, instance, variant, backend):
+        assert all(solver.calls == [("close",)] for solver in self.made), "one is there already"
+        self.made.append(Scripted([[1]]))
+        number = len(self.made)
+        self.compiled += number in self.compiles
+        if number in self.imports:
+            self.patch.setitem(sys.modules, f"imported {number}", None)
+        return self.made[-1]
+
+
+@pytest.mark.parametrize(
+    ("loads", "number"),
+    [
+        *(({}, 1), ({"compiles": (1,)}, 2), ({"imports": (1,)}, 2), ({"compiles": (2,)}, 1)),
+        ({"compiles": (1, 2), "imports": (3,)}, 4),
+    ],
+)
+def test_what_was_prepared_while_something_compiled_is_prepared_again(monkeypatch, loads, number):
+    package = Preparing(monkeypatch, **loads)
+    with prepared(package, None, SETTINGS, Ranks()) as solver:
+        assert len(package.made) == number and solver is package.made[-1] and solver.calls == []
+    assert solver.calls == [("close",)]
+    # Where nothing is timed once is enough.
+    package = Preparing(monkeypatch, compiles=range(1000))
+    with prepared(package, None, SETTINGS) as solver:
+        assert package.made == [solver]
+
+
+def test_all_ranks_prepare_again_where_one_compiles(monkeypatch):
+    package = Preparing(monkeypatch)
+
+    class Another(Ranks):
+        def each(self, value):
+            return [value, len(package.made) == 1]
+
+    with prepared(package, None, SETTINGS, Another()) as solver:
+        assert len(package.made) == 2 and solver is package.made[1]
+
+
+def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
+    package = Preparing(monkeypatch, compiles=range(1000))
+    with (
+        pytest.raises(Failure, match="20 preparations of scipy each compiled something"),
+        prepared(package, None, SETTINGS, Ranks()),
+    ):
+        pass
+    assert all(solver.calls == [("close",)] for solver in package.made)
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (Run(-1.0, 1.0), "scipy says that query 5 took -1.0 s (kernel): a finite number above 0 is right"),
+        (Run(1.0, np.float32("nan")), "scipy says that query 5 took nan s (total): a finite number above 0 is right"),
+        (Run(1.0, float("inf")), "scipy says that query 5 took inf s (total): a finite number above 0 is right"),
+        (Run(0.0, 1.0), "scipy says that query 5 took 0.0 s (kernel): a finite number above 0 is right"),
+        (Run(1.0, None), "scipy says that query 5 took None s (total): a finite number above 0 is right"),
+        (
+            Run(1.0, 1.0, {"phases": 1, "delta": float("nan")}),
+            "scipy says that its counter delta is nan: a number is right, or none where there is nothing to say",
+        ),
+        (
+            Run(1.0, 1.0, {"phases": "3"}),
+            "scipy says that its counter phases is 3: a number is right, or none where there is nothing to say",
+        ),
+    ],
+)
+def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
+    class Odd(Scripted):
+        def run(self, query):
+            return run
+
+    with pytest.raises(Failure) as found:
+        sampled(Odd([]))
+    assert str(found.value) == says
+
+
+def test_a_counter_may_be_infinite():
+    class Odd(Scripted):
+        def run(self, query):
+            return Run(0.5, np.float32(1), {"ratio": float("inf"), "phases": np.int64(2)})
+
+    assert sampled(Odd([]), max_rounds=2).rows[0]["counters"] == {"ratio": float("inf"), "phases": 2}
