@@ -6,6 +6,13 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
+from saitan.workflow.environment import check_environment
+
+root = Path(workflow.basedir)
+# The modules below need the packages that this looks for.
+if workflow.is_main_process:
+    check_environment(root)
+
 from saitan.workflow import slurm, terminal
 from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import make_again
@@ -17,8 +24,6 @@ from saitan.workflow.terminal import Ending
 
 sys.excepthook = terminal.stopped_early
 min_version("9.6")
-
-root = Path(workflow.basedir)
 
 if not workflow.overwrite_configfiles:
     check_default(root / "config/config.yaml")
@@ -33,10 +38,10 @@ plan = plan_from(
     cores=workflow.resource_settings.cores or 1,
 )
 ending = Ending(plan)
-# Steps run in the environment that Snakemake runs in, activated or not. The mirror is no parameter of a rule: without
-# it, what it gave is not fetched again.
+# Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for
+# the package. The mirror is no parameter of a rule: without it, what it gave is not fetched again.
 shell.prefix(
-    f'export PATH="{Path(sys.executable).parent}:$PATH" {plan.mirror_setting}; '
+    f'export PATH="{Path(sys.executable).parent}:$PATH" PYTHONSAFEPATH=1 {plan.mirror_setting}; '
 )
 # Snakemake writes this path into shell commands of its own without quotes.
 sys.executable = shlex.quote(sys.executable)

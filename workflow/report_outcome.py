@@ -11,7 +11,7 @@ from typing import Literal
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
 from saitan.workflow.samples import About, about
-from saitan.workflow.step import DONE, ERROR, Failure
+from saitan.workflow.step import CRASHED, DONE, ERROR, Failure
 from saitan.workflow.step import STOPPED as STOPPED_MARK
 
 NOT_RUN = "did not run: a step before it failed, or the run was stopped"
@@ -153,13 +153,15 @@ def _broke(step: PlannedStep, what_became: Lacking) -> bool:
 
 
 def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float = 0) -> Lacking:
-    """Why a job has no output: the last line of its log that begins with "error: ", or what its absence tells."""
+    """Why a job has no output: the line of its log that begins with "error: ", or what its absence tells."""
     if log is None or not log.exists() or log.stat().st_mtime < since:
         return Lacking(what, STOPPED, "stopped") if stopped else Lacking(what, NOT_RUN, "not run")
     lines = log.read_text(errors="replace").splitlines()
     last = lines[-1] if lines else ""
-    if last.startswith(ERROR):
-        return Lacking(what, last.removeprefix(ERROR))
+    if said := [line for line in lines if line.startswith(ERROR)]:
+        return Lacking(what, said[-1].removeprefix(ERROR))
+    if crash := [line for line in lines if line.startswith(CRASHED)]:
+        return Lacking(what, f"compiled code ended the process: {crash[-1].removeprefix(CRASHED)}")
     if stopped or last == STOPPED_MARK:
         return Lacking(what, STOPPED_WITHIN, "stopped")
     return Lacking(what, LOST if last == DONE else KILLED if last else EMPTY_LOG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import faulthandler
 import fcntl
 import functools
 import hashlib
@@ -26,6 +27,8 @@ from saitan.problem import Invalid, Unavailable
 # The last line of a step's log says how it ended; one that only began is of a process that was killed. An empty log is
 # of a job that its executor could not start, that was stopped as it started, or that found the disk full.
 BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
+# What Python's faulthandler begins with.
+CRASHED = "Fatal Python error: "
 
 # How the names of folders of compiled code begin.
 _COMPILED = "saitan-"
@@ -57,6 +60,9 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         if arguments.log and not several:
             arguments.log.parent.mkdir(parents=True, exist_ok=True)
             arguments.log.write_text(f"{BEGAN}\n")
+            if not faulthandler.is_enabled():
+                # Compiled code that ends the process leaves a line too, that begins with CRASHED.
+                faulthandler.enable(arguments.log.open("a"))
         main(arguments)
         if ranks.current().leads:
             say_to_log(arguments.log, DONE)
@@ -71,7 +77,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         _give_up(arguments.log, f"{error.strerror or error}{place}")
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}", traceback.format_exc() + "\n")
 
 
@@ -81,8 +87,9 @@ def leave() -> None:
     Ranks go on to leave MPI.
     """
     if ranks.current().size == 1:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # closed before the process began
+                stream.flush()
         os._exit(0)
 
 
@@ -246,6 +253,9 @@ def _stopped(log: Path | None) -> NoReturn:
 def _give_up(log: Path | None, message: str, details: str = "") -> NoReturn:
     """Say why as the last line. Of several ranks the first that fails says so, and ends the others."""
     joined = ranks.current()
+    lines = [line.strip() for line in message.splitlines()]
+    if len(lines) > 1:
+        details, message = details or f"{message}\n", " ".join(lines)
     if joined.size == 1:
         say(log, f"{details}{ERROR}{message}")
         sys.exit(1)

@@ -28,7 +28,18 @@ def template(place) -> Path:
     """What every copy begins as: the project's files, and what an earlier copy's run left for others."""
     made = place.parent / "template"
     listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "Snakefile", "kernels", "workflow", "config", "profiles"],
+        [
+            "git",
+            "ls-files",
+            "-co",
+            "--exclude-standard",
+            "Snakefile",
+            "pyproject.toml",
+            "kernels",
+            "workflow",
+            "config",
+            "profiles",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

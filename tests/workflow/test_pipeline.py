@@ -281,7 +281,9 @@ def test_every_run_has_a_folder_of_its_own(project):
     degrees = changed(view="graphs", variants={}, figure={"mark": "step", "x": "degree", "y": "share"})
     project.configure({"tiny": degrees, "other": changed(graphs=["tiny-ring"])}, name="one")
     elsewhere = project.folder.parent / "elsewhere"
-    elsewhere.mkdir(exist_ok=True)
+    (elsewhere / "saitan").mkdir(parents=True, exist_ok=True)
+    # A clone of that name, say.
+    (elsewhere / "saitan/__init__.py").write_text("raise ImportError('not the package')")
     done = subprocess.run(
         project.command("-s", str(project.folder / "Snakefile"), "-d", str(elsewhere), "tiny"),
         cwd=project.folder.parent,

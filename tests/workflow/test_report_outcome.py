@@ -24,6 +24,7 @@ from saitan.workflow.report_outcome import (
 )
 from saitan.workflow.report_plan import PlannedPoint
 from saitan.workflow.samples import About
+from saitan.workflow.step import CRASHED
 
 
 def test_what_was_disturbed_counts_whether_or_not_it_settled():
@@ -41,6 +42,10 @@ def test_reasons_of_failures(tmp_path):
     assert lacking("a", log).reason == "last" and lacking("a", log).fate == "failed"
     # A failure of its own is not put down to the end of the run.
     assert lacking("a", log, stopped=True).fate == "failed"
+    log.write_text("began\nerror: internal error: TypeError: no\nmore of it\n")
+    assert lacking("a", log).reason == "internal error: TypeError: no"
+    log.write_text(f"began\n{CRASHED}Segmentation fault\n\nCurrent thread 0x1\n")
+    assert lacking("a", log).reason == "compiled code ended the process: Segmentation fault"
     log.write_text("Killed\n")
     assert lacking("a", log) == Lacking("a", KILLED, "failed")
     log.write_text("a library said error: nothing to worry about\n")

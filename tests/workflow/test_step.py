@@ -21,7 +21,17 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.step import Failure, add_ranks, compilations, leave, progress, run_step, save_one_at_a_time, say
+from saitan.workflow.step import (
+    CRASHED,
+    Failure,
+    add_ranks,
+    compilations,
+    leave,
+    progress,
+    run_step,
+    save_one_at_a_time,
+    say,
+)
 from saitan.workflow.step import _give_up as give_up
 
 
@@ -85,6 +95,18 @@ def test_a_defect_prints_its_traceback_first(step):
     assert printed[0] == "Traceback (most recent call last):" and printed[-1] == "error: internal error: KeyError: 'x'"
 
 
+def test_a_message_of_several_lines_ends_in_one(step):
+    code, printed, logged = step(raising(Failure("a.cu:\n  first  thing\nsecond")))
+    assert code == 1 and printed == logged == ["a.cu:", "  first  thing", "second", "error: a.cu: first  thing second"]
+    code, printed, logged = step(raising(TypeError("no\ntype")))
+    assert printed == logged and printed[-1] == "error: internal error: TypeError: no type"
+
+
+def test_a_step_that_leaves_early_says_so(step):
+    code, printed, logged = step(lambda arguments: sys.exit("bye"))
+    assert code == 1 and printed == logged and printed[-1] == "error: internal error: SystemExit: bye"
+
+
 def test_a_step_that_succeeds_says_nothing_and_empties_an_older_log(step):
     step(raising(Failure("before")))
     assert step(lambda arguments: None) == (0, [], ["done"])
@@ -146,6 +168,12 @@ def test_a_killed_step_leaves_a_log_without_an_end(tmp_path):
     process.kill()
     process.wait(20)
     assert log.read_text() == "began\n"
+
+
+def test_compiled_code_that_ends_the_process_leaves_a_line(tmp_path):
+    process, log = started(tmp_path, "import ctypes; ctypes.string_at(0)")
+    assert process.wait(20) == -signal.SIGSEGV
+    assert log.read_text().startswith(f"began\n{CRASHED}Segmentation fault\n")
 
 
 def test_a_log_that_cannot_be_written_leaves_the_one_line(step):
@@ -326,6 +354,11 @@ leave()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "said"
+
+
+def test_a_process_leaves_where_its_output_is_closed(tmp_path):
+    leave = f"{sys.executable} -c 'from saitan.workflow.step import leave; leave()'"
+    assert subprocess.run(["sh", "-c", f"{leave} >&- 2>&-"], check=False).returncode == 0
 
 
 def test_ranks_leave_in_order(monkeypatch):

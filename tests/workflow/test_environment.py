@@ -1,0 +1,50 @@
+"""What a run needs around it is asked for before anything else, in one line."""
+
+from importlib import metadata
+
+import pytest
+from tiny import ROOT
+
+from saitan.workflow.environment import check_environment
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone whose pyproject.toml asks for other packages."""
+
+    def asks(*packages):
+        (tmp_path / "pyproject.toml").write_text(f"[project]\ndependencies = {list(packages)!r}\n")
+        return tmp_path
+
+    return asks
+
+
+def test_this_environment_is_complete_and_runs_this_code(capsys):
+    check_environment(ROOT)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_missing_or_too_old_is_one_line(clone):
+    numpy = metadata.version("numpy")
+    wanted = ["numpy>=1", "no-such-package>=2", "numpy>=99", "no-such-thing>=3; python_version < '3'"]
+    with pytest.raises(SystemExit) as ended:
+        check_environment(clone(*wanted))
+    line = (
+        "environment: no-such-package is missing, numpy>=99 is needed, not {}: `pip install -e .` in {} sets it right"
+    )
+    assert str(ended.value) == line.format(numpy, clone())
+
+
+def test_the_code_of_another_clone_is_named(clone, capsys):
+    check_environment(clone("numpy"))
+    said = f"beware: the code that runs is that of {ROOT}, not of {clone()}: `pip install -e .` here runs this one\n"
+    assert capsys.readouterr().err == said
+
+
+def test_nothing_is_measured_where_a_package_is_missing(project):
+    wanted = project.folder / "pyproject.toml"
+    wanted.write_text(wanted.read_text().replace('"altair>=6"', '"no-such-package"'))
+    done = project.snakemake()
+    (line,) = project.said(done)
+    assert done.returncode != 0 and line.startswith("environment: no-such-package is missing: ")
+    assert not (project.folder / "results/tiny/samples").exists()

@@ -1,0 +1,41 @@
+"""What a run needs around it: the packages that saitan names, and saitan itself from the clone that is run.
+
+Imports none of these packages, so that it can say which is missing before a module fails by it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+import saitan
+
+
+def check_environment(root: Path) -> None:
+    """End the process with one line where a package is missing or too old; say where another clone's code runs.
+
+    root: the folder of the Snakefile.
+    """
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
+        sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")
+    used = Path(saitan.__path__[0]).resolve().parent
+    if used != root.resolve():
+        print(
+            f"beware: the code that runs is that of {used}, not of {root}: `pip install -e .` here runs this one",
+            file=sys.stderr,
+        )
+
+
+def _wrong(wanted: Requirement) -> str | None:
+    if wanted.marker and not wanted.marker.evaluate():
+        return None
+    try:
+        found = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return f"{wanted.name} is missing"
+    return None if wanted.specifier.contains(found, prereleases=True) else f"{wanted} is needed, not {found}"
