@@ -18,8 +18,10 @@ from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
+from saitan.workflow.planned_code import digests
 from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.points import RESULTS
+from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
 
 sys.excepthook = terminal.stopped_early
@@ -31,6 +33,7 @@ if not workflow.overwrite_configfiles:
     configfile: root / "config/config.yaml"
 
 
+code = digests()
 plan = plan_from(
     config,
     root=root,
@@ -41,7 +44,8 @@ ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for
 # the package. The mirror is no parameter of a rule: without it, what it gave is not fetched again.
 shell.prefix(
-    f'export PATH="{Path(sys.executable).parent}:$PATH" PYTHONSAFEPATH=1 {plan.mirror_setting}; '
+    f'export PATH="{Path(sys.executable).parent}:$PATH" PYTHONSAFEPATH=1'
+    f" {PLANNED}={plan.planned_code} {plan.mirror_setting}; "
 )
 # Snakemake writes this path into shell commands of its own without quotes.
 sys.executable = shlex.quote(sys.executable)
@@ -91,7 +95,7 @@ if workflow.is_main_process:
 # Not by a rule: a job that depends on another one's output, though it be ancient, is not asked for changes of its own
 # when that one runs.
 onstart:
-    plan.write_compiled_together()
+    plan.write_begun(code)
     for line in slurm.said_of(plan, workflow):
         print(line, file=sys.stderr, flush=True)
 

@@ -121,6 +121,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
         """The file that lists the points which compile ahead for each other."""
         return f"{self.run}/compiled-together.json"
 
+    @property
+    def planned_code(self) -> str:
+        """The file that holds the run's code to what it was planned with (planned_code.py)."""
+        return f"{self.run}/code.json"
+
     @staticmethod
     def compiles(point: Point) -> bool:
         """Whether one process measures a point on the CPU, where Numba compiles solvers and what checks answers."""
@@ -130,9 +135,9 @@ class Plan(GraphFiles, CubinFiles, Identities):
         """The argument that names that file. It is no input: another list measures nothing again."""
         return f"--together {self.compiled_together}" if self.compiles(point) else ""
 
-    def write_compiled_together(self) -> None:
-        """Write that file: settings, files and identities of those that run code of ours, as JSON."""
-        listed = [
+    def write_begun(self, code: Mapping[str, str]) -> None:
+        """Write both files: settings, files and identities of points that run code of ours, and code, as JSON."""
+        together = [
             self._solver_settings(point)
             | {"traced": self.config.experiments[point.experiment].traced}
             | {"samples": point.samples, "identity": point.identity}
@@ -140,10 +145,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
             if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
         ]
         try:
-            with beside(self.compiled_together) as path:
-                path.write_text(json.dumps(listed))
+            for file, content in ((self.compiled_together, together), (self.planned_code, dict(code))):
+                with beside(file) as path:
+                    path.write_text(json.dumps(content))
         except OSError as error:
-            # The first file of a run.
+            # The first files of a run.
             sys.exit(f"error: {error.filename or self.compiled_together} cannot be written: {error.strerror}")
 
     def launcher_of(self, point: Point) -> str | None:

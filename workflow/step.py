@@ -30,6 +30,9 @@ BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 # What Python's faulthandler begins with.
 CRASHED = "Fatal Python error: "
 
+# In the environment of a run's steps: the file of planned_code.digests.
+PLANNED = "SAITAN_CODE"
+
 # How the names of folders of compiled code begin.
 _COMPILED = "saitan-"
 
@@ -63,6 +66,10 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
             if not faulthandler.is_enabled():
                 # Compiled code that ends the process leaves a line too, that begins with CRASHED.
                 faulthandler.enable(arguments.log.open("a"))
+        if PLANNED in os.environ:
+            from saitan.workflow.planned_code import hold_to_plan
+
+            hold_to_plan()
         main(arguments)
         if ranks.current().leads:
             say_to_log(arguments.log, DONE)

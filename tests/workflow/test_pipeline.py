@@ -334,6 +334,15 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     assert len(state(project)) == 1 and "0 points" not in done.stderr
 
 
+def test_code_edited_while_a_run_goes_makes_nothing_of_it(project):
+    edit = 'include: "Snakefile"\n\nif workflow.is_main_process:\n    with open("workflow/queries.py", "a") as file:\n'
+    (project.folder / "edited.smk").write_text(f'{edit}        file.write("DRAWN = 2\\n")\n')
+    done = project.snakemake("all", "-s", "edited.smk")
+    why = "workflow/queries.py was edited after this run was planned: run the same command again"
+    assert done.returncode != 0 and why in done.stderr and "Traceback" not in done.stderr
+    assert not list((project.folder / "results/instances").rglob("*.json"))
+
+
 def test_bad_config_is_one_line(project):
     project.configure({"tiny": changed(viw="summary")})
     done = project.snakemake()

@@ -1,0 +1,83 @@
+"""A step of a run takes the code that the run was planned with, and no other."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import saitan.tropical
+from saitan.workflow import step
+from saitan.workflow.compile import compile_one
+from saitan.workflow.planned_code import _Planned, check_planned, digests, hold_to_plan
+from saitan.workflow.step import PLANNED, Failure
+
+
+@pytest.fixture
+def planned(tmp_path, monkeypatch):
+    """Pretend to be a step of a run that was planned when some files were others."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+
+    def with_others(*edited):
+        told = digests()
+        assert told.keys() >= {*edited}
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
+        file.write_text(json.dumps(told | dict.fromkeys(edited, "another")))
+        monkeypatch.setenv(PLANNED, str(file))
+
+    return with_others
+
+
+def test_code_as_it_was_planned_is_taken(planned):
+    hold_to_plan()
+    planned()
+    hold_to_plan()
+    check_planned(Path(saitan.__path__[0]).rglob("*.cu"))
+    check_planned([Path(__file__)])
+
+
+def test_a_module_that_was_edited_is_not_imported(planned):
+    planned("kernels/tropical/peers.py", "kernels/sssp/__init__.py")
+    # Neither has an ending that tells a package from a module.
+    for name, path, file in (
+        ("saitan.tropical.peers", saitan.tropical.__path__, "kernels/tropical/peers.py"),
+        ("saitan.sssp", saitan.__path__, "kernels/sssp/__init__.py"),
+    ):
+        with pytest.raises(
+            Failure, match=f"^{file} was edited after this run was planned: run the same command again$"
+        ):
+            _Planned().find_spec(name, path)
+    assert _Planned().find_spec("saitan.graph", saitan.__path__) is None
+
+
+def test_a_module_that_is_there_already_was_not_edited_either(planned):
+    planned("workflow/step.py")
+    assert step.__file__.endswith("step.py")
+    with pytest.raises(Failure, match=r"^workflow/step\.py was edited"):
+        hold_to_plan()
+
+
+def test_a_step_says_so_in_one_line(planned, tmp_path):
+    planned("workflow/figure_data.py")
+    command = [sys.executable, "-m", "saitan.workflow.figures", "--log", str(tmp_path / "log")]
+    command += ["--experiment", "e", "--figure", "{}", "--data", "none", "--svg", "none", "--spec", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    line = "error: workflow/figure_data.py was edited after this run was planned: run the same command again\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_a_kernel_that_was_edited_is_not_compiled(planned):
+    planned("kernels/sssp/ending.cuh")
+
+    class Arguments:
+        source = Path(saitan.__path__[0]) / "sssp/fast.cu"
+
+    with pytest.raises(Failure, match=r"^kernels/sssp/ending\.cuh was edited"):
+        compile_one(Arguments)
+
+
+def test_a_run_whose_file_is_gone_is_one_line(planned, monkeypatch):
+    monkeypatch.setenv(PLANNED, "results/none/code.json")
+    with pytest.raises(Failure, match=r"^results/none/code\.json, which the run wrote as it began, cannot be read: "):
+        hold_to_plan()

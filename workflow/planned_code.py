@@ -1,0 +1,84 @@
+"""The code that a run was planned with: its steps take no other.
+
+What a file says it was made by (identities.py) is the code as it was when the run was planned. Where some is edited
+while the run goes, a step that would import it ends with one line; the next call plans with the code as it is then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.abc
+import json
+import os
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import saitan
+import saitan.workflow
+from saitan.workflow.step import PLANNED, Failure
+
+
+def digests() -> dict[str, str]:
+    """Of every source file of saitan, named from the clone's folder, a digest of its content.
+
+    Steps find them as JSON in the file that the environment's PLANNED names.
+    """
+    return {
+        f"{name}/{file.relative_to(folder)}": _digest(file)
+        for name, folder in _folders().items()
+        for kind in ("py", "cu", "cuh")
+        for file in sorted(folder.rglob(f"*.{kind}"))
+    }
+
+
+def hold_to_plan() -> None:
+    """Raise Failure where a module that is imported, or is from now on, was edited since the run was planned."""
+    # The step itself is __main__.
+    loaded = [module for name, module in sys.modules.items() if name.split(".")[0] in ("saitan", "__main__")]
+    check_planned(Path(module.__file__) for module in loaded if getattr(module, "__file__", None))
+    sys.meta_path.insert(0, _Planned())
+
+
+def check_planned(files: Iterable[Path]) -> None:
+    """Raise Failure for a source file that was edited since the run was planned; outside a run none is."""
+    if PLANNED not in os.environ:
+        return
+    planned = _planned(os.environ[PLANNED])
+    for file in files:
+        name = _name(file.resolve())
+        if name and planned.get(name) != _digest(file):
+            raise Failure(f"{name} was edited after this run was planned: run the same command again")
+
+
+class _Planned(importlib.abc.MetaPathFinder):
+    """Finds nothing: it looks at what the finders after it will."""
+
+    def find_spec(self, name: str, path: Iterable[str] | None, target: object = None) -> None:
+        if name.startswith("saitan."):
+            last = name.rpartition(".")[2]
+            places = [Path(folder, place) for folder in path or () for place in (f"{last}/__init__.py", f"{last}.py")]
+            check_planned(place for place in places if place.is_file())
+
+
+@cache
+def _planned(file: str) -> dict[str, str]:
+    try:
+        return json.loads(Path(file).read_bytes())
+    except (OSError, ValueError) as error:
+        raise Failure(f"{file}, which the run wrote as it began, cannot be read: {error}") from None
+
+
+@cache
+def _folders() -> dict[str, Path]:
+    packages = {"kernels": saitan, "workflow": saitan.workflow}
+    return {name: Path(package.__path__[0]).resolve() for name, package in packages.items()}
+
+
+def _name(file: Path) -> str | None:
+    return next((f"{name}/{file.relative_to(at)}" for name, at in _folders().items() if file.is_relative_to(at)), None)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
