@@ -29,6 +29,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ __all__ = [
     "Input",
     "Invalid",
     "Metric",
+    "Misdeclared",
     "Output",
     "Parameter",
     "Reference",
@@ -71,6 +73,10 @@ __all__ = [
 ]
 
 BACKENDS = ("cpu", "cuda")
+
+
+class Misdeclared(ValueError):
+    """A problem's package declares what cannot be: one line that says where and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -327,9 +333,22 @@ def _generation(arch: str) -> int:
 
 @cache
 def names() -> list[str]:
-    """Names of all problems: the packages under `kernels/` that define VARIANTS."""
+    """Names of all problems: the packages under `kernels/` that define VARIANTS. Raises Misdeclared."""
     packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg and p.name != "workflow"]
-    return [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
+    found = [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
+    for name in found:
+        _check_paths(name, importlib.import_module(f"saitan.{name}").VARIANTS)
+    return found
+
+
+def _check_paths(name: str, variants: Mapping[str, Variant]) -> None:
+    for variant, backend in ((v, b) for v, declared in variants.items() for b in declared.backends()):
+        path = getattr(variants[variant], backend)
+        if not re.fullmatch(r"[\w.]+:\w+", path):
+            raise Misdeclared(
+                f'saitan.{name}: VARIANTS["{variant}"] has {backend}="{path}": "module:Class" is right, such as'
+                f' "saitan.{name}.{backend}:Solver"'
+            )
 
 
 def problem(name: str) -> ModuleType:

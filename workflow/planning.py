@@ -16,18 +16,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saitan.problem import Variant, problem, with_defaults
+from saitan.problem import Misdeclared, Variant, problem, with_defaults
 from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
-from saitan.workflow.config import ConfigError, load
+from saitan.workflow.config import SHARED, ConfigError, load
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
 from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.points import Point, combinations, pattern
+from saitan.workflow.points import RESULTS, Point, combinations, pattern
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import read_quoted
 from saitan.workflow.step import Failure
@@ -320,6 +320,7 @@ def plan_from(
         entries = load_catalogue(Path(f"{place}config/graphs.yaml"))
         arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
         config = load(settings, entries, arrays)
+        _check_folders(config.name)
         absent = absent_data(config, entries, arrays)
         known = contents(config, entries, arrays)
         # What only tables and the report read: a mistake in it is said before anything is measured.
@@ -329,7 +330,16 @@ def plan_from(
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")
+    except Misdeclared as error:
+        sys.exit(f"error: {error}")
     return made
+
+
+def _check_folders(run: str) -> None:
+    """Raise Failure where something else lies where a folder of results would be, a link that leads nowhere too."""
+    for folder in (RESULTS, *(f"{RESULTS}/{name}" for name in (run, *SHARED))):
+        if os.path.lexists(folder) and not Path(folder).is_dir():
+            raise Failure(f"{folder} is no folder, and what is made goes into one of this name: move it away")
 
 
 def _default_name(configfiles: Collection[str]) -> str:

@@ -185,6 +185,31 @@ def from_file(raw, machine=WITHOUT, configfiles=("config/my-roads.v2.yaml",)):
     return plan_from(raw, root=ROOT, configfiles=configfiles, jobs_machine=machine)
 
 
+@pytest.mark.parametrize("place", ["results", "results/my_roads_v2", "results/graphs"])
+@pytest.mark.parametrize("dangling", [False, True])
+def test_what_lies_where_results_go_is_one_line(place, dangling, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path(place).parent.mkdir(exist_ok=True)
+    Path(place).symlink_to("nowhere") if dangling else Path(place).write_text("mine")
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    says = f"config: {place} is no folder, and what is made goes into one of this name: move it away"
+    assert caught.value.code == says
+
+
+def test_a_variant_that_names_no_class_is_one_line(monkeypatch):
+    mine, variants = problem.Variant("mine", cpu="saitan.sssp.mine"), problem.problem("sssp").VARIANTS
+    monkeypatch.setitem(variants, "mine", mine)
+    problem.names.cache_clear()
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    says = 'error: saitan.sssp: VARIANTS["mine"] has cpu="saitan.sssp.mine": "module:Class" is right, such as'
+    assert caught.value.code == f'{says} "saitan.sssp.cpu:Solver"'
+    # A class of the user's own may lie elsewhere.
+    monkeypatch.setitem(variants, "mine", replace(mine, cpu="my_package.mine:Mine"))
+    assert "sssp" in problem.names()
+
+
 def test_a_run_without_a_name_has_its_files(monkeypatch, tmp_path):
     raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
     monkeypatch.chdir(ROOT)
