@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import altair as alt
 import pandas as pd
 
 from saitan.workflow.numbers import steps_of, typeset
+
+# Pixels between an end of an axis and a mark there, more than half of the largest mark (figures.py): what lies beyond
+# its frame a chart that can be moved does not show. Bars stand on theirs.
+EDGE = 9
+# Pixels of a letter.
+LETTER = 6.5
 
 
 @dataclass(frozen=True)
@@ -32,13 +40,17 @@ class Axis:
         return alt.Tooltip(self.shorthand, title=self.name, **shown)
 
 
-def axis_of(field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str) -> Axis:
+def axis_of(
+    field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str, width: str | None = None
+) -> Axis:
+    """width: Vega's signal of the panel's width, where `field` is x."""
     present = values.dropna()
     name = title = typeset(title)
     discrete = bars and field == "x"
     if discrete or not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present):
         scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
-        return Axis(field, title, title, "O", scale, alt.Axis(labelAngle=0, labelLimit=200), "")
+        turned = _turned(width, present.map(str).unique()) if width else {"labelAngle": 0}
+        return Axis(field, title, title, "O", scale, alt.Axis(**turned, labelLimit=200), "")
     number_format = "," if (present % 1 == 0).all() else ".4~g"
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
@@ -52,8 +64,7 @@ def axis_of(field: str, values: pd.Series, title: str, log: bool, bars: bool, un
         # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
         form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
-    # Marks at the edges need room; bars stand on theirs.
-    edge = {} if bars else {"padding": 6, "nice": False}
+    edge = {} if bars else {"padding": EDGE, "nice": False}
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
     elif present.min() > 0:
@@ -68,6 +79,14 @@ def axis_of(field: str, values: pd.Series, title: str, log: bool, bars: bool, un
             _powers(present.min(), least, largest),
         )
     return Axis(field, name, title, "Q", scale, alt.Axis(**ticks), number_format)
+
+
+def _turned(width: str, names: Sequence[str]) -> dict[str, alt.ExprRef]:
+    """How names stand on an axis: turned where the panel is too narrow for each and the next side by side."""
+    longest = max(((len(one) + len(other)) / 2 + 1 for one, other in pairwise(names)), default=0)
+    narrow = f"{width} < {math.ceil(LETTER * longest * len(names))}"
+    ways = {"labelAngle": "-40 : 0", "labelAlign": "'right' : 'center'", "labelBaseline": "'middle' : 'top'"}
+    return {name: alt.ExprRef(f"{narrow} ? {way}") for name, way in ways.items()}
 
 
 def _with_unit(steps: list[tuple[float, str]]) -> str:

@@ -69,13 +69,15 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     columns = 2 if len(facets) == 4 else min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
     bars = figure.mark == "bar"
-    x = axis_of("x", data["x"], figure.x_title or words(figure.x), figure.x_log, bars, figure.units.get(figure.x, ""))
-    last = len(figure.y) - 1
+    x_title, x_unit, last = figure.x_title or words(figure.x), figure.units.get(figure.x, ""), len(figure.y) - 1
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
         title = titles[number] if number < len(titles) else words(name)
         y = axis_of(f"y{number}", data[f"y{number}"], title, figure.y_log, bars, figure.units.get(name, ""))
+        # As Vega-Lite names it.
+        width = f"concat_{number}_child_width" if facets and last else "child_width" if facets else "width"
+        x = axis_of("x", data["x"], x_title, figure.x_log, bars, x_unit, width)
         above = replace(x, title=None) if number < last else x
         encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
         panel = alt.layer(*encoder.layers()).properties(**size)

@@ -31,6 +31,7 @@ def theme(*, dark: bool = False) -> dict[str, Any]:
             "titleFontSize": 14,
             "titleFontWeight": "normal",
             "titlePadding": 8,
+            "labelSeparation": 6,
             "gridColor": grid,
             "domainColor": ink,
             "tickColor": ink,

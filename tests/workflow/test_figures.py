@@ -218,6 +218,30 @@ def test_a_mark_on_the_frame_is_drawn_whole():
     assert [mark["clip"] for mark in marks] == [False] and marks[0]["type"] == "point"
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_an_axis_has_room_for_half_a_mark_at_its_ends(log):
+    """Beyond its frame a chart that can be moved shows nothing."""
+    data = phases(settled=False)
+    drawn = specification(figure(color="variant", x_log=log, y_log=log), data, interactive=True)
+    marks = [mark for mark in of_kind(drawn, "mark") if isinstance(mark, dict) and mark["type"] == "point"]
+    halves = [(mark["size"] / np.pi) ** 0.5 + mark.get("strokeWidth", 0) / 2 for mark in marks]
+    assert len(halves) == 2 and all(scale(drawn, axis)["padding"] > max(halves) for axis in "xy")
+
+
+@pytest.mark.parametrize("facet", [None, "backend"])
+@pytest.mark.parametrize("y", [["seconds"], ["seconds", "updated"]])
+def test_names_on_an_axis_are_turned_where_they_have_no_room(facet, y):
+    vl_convert = pytest.importorskip("vl_convert")
+
+    def turned(scaled):
+        drawn = specification(figure(mark="bar", x="variant", y=y, facet=facet), phases(), interactive=True)
+        for panel in [node for node in [drawn, *of_kind(drawn, "spec"), *drawn.get("vconcat", [])] if "width" in node]:
+            panel["width"] *= scaled
+        return "rotate(-40" in vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version())
+
+    assert not turned(1) and turned(0.1)
+
+
 def test_infinite_and_missing_values_are_left_out():
     table = phases(seconds=[np.inf, np.nan, 0.25, *[1.0] * 9])
     text = json.dumps(specification(figure(), table, interactive=True), allow_nan=False)

@@ -48,6 +48,13 @@ def test_the_page_shows_numbers_machines_reasons_and_graphs(plan):
     assert "Traceback" not in text
 
 
+def test_in_print_no_heading_is_parted_from_what_it_heads():
+    style = (ROOT / "workflow/report_template/page.css").read_text()
+    printed = style[style.index("@media print") :]
+    kept = [part.strip() for part in re.search(r"([^{}]*) { break-after: avoid; }", printed)[1].split(",")]
+    assert {"h2", "h3", "caption", "thead", ".group", "summary", "dt"} <= set(kept)
+
+
 def test_the_page_asks_nothing_of_the_network(plan):
     html = shown(plan)
     assert "default-src 'none'" in html
