@@ -3,7 +3,7 @@
 A block of B (DEPTH x WIDTH) is packed (Goto and van de Geijn, 2008): it stays in the first-level cache while all rows
 of a C block use it. A group of eight terms is skipped where it is all infinite, in a row of A or in B across the block.
 Of a group with few finite terms only these are taken. One worker computes a C block, so the number of workers does not
-change the result.
+change the result. A small product is computed by one worker, without blocks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from saitan.tropical.skipping import occupancy
 HEIGHT, DEPTH, WIDTH = 64, 16, 512
 GROUP = 8
 FEW = 3  # finite terms of a group that are taken one by one (measured)
+# So few terms of sums take one worker less time than sharing them out (measured).
+SMALL = 1 << 18
 _COUNT = np.array([bits.bit_count() for bits in range(1 << GROUP)], np.uint8)
 
 
@@ -114,6 +116,22 @@ def _relax(c, a, b, groups_a, blocks_b):
                                 _one_term(c, r, left, right, a, first, block, t)
 
 
+@njit(cache=True)
+def _relax_alone(c, a, b, infinite):
+    """The same by one worker, a term of the sum at a time."""
+    for i in range(c.shape[0]):
+        row = c[i]
+        for k in range(a.shape[1]):
+            x, other = a[i, k], b[k]
+            if x != infinite:
+                for j in range(len(row)):
+                    row[j] = _lesser(c.dtype.type(x + other[j]), row[j])
+
+
+def _is_small(c: np.ndarray, a: np.ndarray) -> bool:
+    return c.size * a.shape[1] <= SMALL
+
+
 def _tables(a: np.ndarray, b: np.ndarray, infinite: np.generic, skip: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Which terms are finite: uint8 [m, k / 8] of A, a bit each; bool [k / 8, n / WIDTH] of B (all, unless `skip`)."""
     groups = -(-a.shape[1] // GROUP)
@@ -131,11 +149,17 @@ def _tables(a: np.ndarray, b: np.ndarray, infinite: np.generic, skip: bool = Tru
 
 def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> None:
     """C = min(C, A (x) B) in place, over (min, +)."""
-    _relax(c, a, b, *_tables(a, b, infinite))
+    if _is_small(c, a):
+        _relax_alone(c, a, b, infinite)
+    else:
+        _relax(c, a, b, *_tables(a, b, infinite))
 
 
 class Fast(cpu.Product):
-    """The fastest product on the CPU. reuse: keep the first run's tables of what is finite."""
+    """The fastest product on the CPU.
+
+    reuse: keep the first run's tables of what is finite; small products have none.
+    """
 
     skip = True
 
@@ -145,6 +169,10 @@ class Fast(cpu.Product):
         self._finite: tuple[np.ndarray, np.ndarray] | None = None
 
     def multiply(self) -> dict[str, float]:
+        if self.skip and _is_small(self.c, self.a):
+            self.c.fill(self.infinite)
+            _relax_alone(self.c, self.a, self.b, self.infinite)
+            return {}
         start = time.perf_counter()
         if not (self.reuse and self._finite):
             self._finite = _tables(self.a, self.b, self.infinite, self.skip)

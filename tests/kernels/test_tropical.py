@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
@@ -13,6 +13,7 @@ from saitan.blocks import joined
 from saitan.cuda import unusable
 from saitan.cuda.constants import constants
 from saitan.problem import Unavailable
+from saitan.tropical import cpu_fast
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
 from saitan.tropical.validate import product_rows
@@ -75,9 +76,15 @@ def test_numpy_product_is_the_definition(instance):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.fixture(params=[0, cpu_fast.SMALL])
+def small(request, monkeypatch):
+    """Products of so few terms are those that one worker computes."""
+    monkeypatch.setattr(cpu_fast, "SMALL", request.param)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(), st.sampled_from(EVERY))
-def test_every_variant_equals_numpy(instance, choice):
+def test_every_variant_equals_numpy(small, instance, choice):
     variant, parameters = choice
     solver = tropical.prepare(instance, variant, "cpu", **parameters)
     if hasattr(solver, "c"):
@@ -115,6 +122,23 @@ def one_entry_decides_a_tile(backend, variants):
 
 def test_one_entry_decides_a_tile():
     one_entry_decides_a_tile("cpu", [*SKIPPING, ("fast", {})])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_small_product_equals_the_definition(small, dtype):
+    random = np.random.default_rng(5)
+    for shape in ((1, 1, 1), (3, 5, 7), (64, 64, 64), (64, 65, 64), (1, 2**18, 1), (64, 4, 300)):
+        m, k, n = shape
+        a, b = (random.integers(0, 1000, shape).astype(dtype) for shape in ((m, k), (k, n)))
+        for matrix in (a, b):
+            matrix[random.random(matrix.shape) < 0.6] = infinity(a.dtype)
+        solver = tropical.prepare(Instance(a, b), "fast", "cpu")
+        solver.c.view(np.uint8)[:] = 0xA5
+        solver.run(0)
+        np.testing.assert_array_equal(solver.answer()["c"], product_rows(a, b, "min_plus"), err_msg=str(shape))
+        before = random.integers(0, 1000, (m, n)).astype(dtype)
+        found = tropical.matmul(a, b, out=before.copy(), accumulate=True, backend="cpu")
+        np.testing.assert_array_equal(found, np.minimum(before, product_rows(a, b, "min_plus")), err_msg=str(shape))
 
 
 @pytest.mark.parametrize("m", [1, 2, 63, 64, 65, 130])
