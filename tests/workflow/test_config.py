@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from saitan.problem import names
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import RULES, ConfigError, load, schema
+from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
 
@@ -385,6 +386,15 @@ def test_whatever_stands_at_a_key_is_accepted_or_one_line(key, value):
         loaded(**{key: value})
     except ConfigError as error:
         assert "\n" not in str(error) and str(error).startswith("experiments.tiny")
+
+
+@pytest.mark.parametrize(("heading", "model"), [("## A run", Config), ("### An experiment", Experiment)])
+def test_the_readme_says_which_keys_are_required(heading, model):
+    """And names every key there is."""
+    table = (ROOT / "config/README.md").read_text().split(f"{heading}\n")[1].split("\n#")[0]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) ?\|", table, re.M)
+    said = {key: default == "required" for keys, default in rows for key in re.findall(r"`(\w+)`", keys)}
+    assert said == {key: field.is_required() for key, field in model.model_fields.items()}
 
 
 def test_the_readmes_examples_are_right():
