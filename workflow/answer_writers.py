@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -123,11 +123,12 @@ def write_form(
     folder: Path, output: str, name: str, form: Form, about: dict[str, Any], write: Callable[[Path], None]
 ) -> None:
     """Keep an output in a form, whose file write(path) writes. name: the form's; about: has settings as `answer`."""
-    path, start = folder / f"{output}.{name}", time.perf_counter()
+    path, seconds = folder / f"{output}.{name}", []
     folder.mkdir(parents=True, exist_ok=True)
-    write(path)
-    seconds, held = time.perf_counter() - start, form.open(path)
-    facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": seconds}
+    with _clocked(seconds):
+        write(path)
+    held = form.open(path)
+    facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": sum(seconds)}
     held.close()
     facts |= {"problem": about["answer"]["problem"], "held": fingerprint(path)}
     _without_rows(folder / f"{output}.parquet", {**about, **facts})
@@ -139,6 +140,17 @@ def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], r
         _without_rows(folder / f"{output}.parquet", {**about, "shape": [0], "dtype": "uint8", "unavailable": reason})
 
 
+@contextmanager
+def _clocked(seconds: list[float]) -> Iterator[None]:
+    """Append what the block takes, and less what Numba takes within it to compile or load code."""
+    from numba.core.event import install_timer
+
+    start = time.perf_counter()
+    with install_timer("numba:compiler_lock", lambda compiled: seconds.append(-compiled)):
+        yield
+    seconds.append(time.perf_counter() - start)
+
+
 class _Output:
     """One file being written: numbers."""
 
@@ -146,7 +158,7 @@ class _Output:
 
     def __init__(self, path: Path, first: Any, about: dict[str, Any]) -> None:
         self._width, self._dtype, self._rows, self._about = first.shape[1:], np.dtype(first.dtype), 0, about
-        self._seconds = 0.0
+        self._seconds: list[float] = []
         self._schema = self._columns()
         # Statistics would hold every stream again.
         options = {"use_dictionary": False, "write_statistics": self.codec != "none"}
@@ -161,9 +173,8 @@ class _Output:
         if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
             shape = f"{array.dtype} {array.shape} at row {first:,}"
             raise ValueError(f"a block of {shape} does not follow {self._rows:,} rows of {self._dtype} {self._width}")
-        start = time.perf_counter()
-        self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))
-        self._seconds += time.perf_counter() - start
+        with _clocked(self._seconds):
+            self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))
         self._rows += len(array)
 
     def _block(self, first: int, array: Any) -> list[pa.Array]:
@@ -174,7 +185,7 @@ class _Output:
 
     def close(self) -> None:
         metadata = {**self._about, "shape": [self._rows, *self._width], "dtype": self._dtype.name}
-        metadata |= {"seconds": self._seconds, "written": self.kind}
+        metadata |= {"seconds": sum(self._seconds), "written": self.kind}
         self._writer.add_key_value_metadata({METADATA: json.dumps(metadata)})
         self._writer.close()
 

@@ -35,8 +35,9 @@ def write_coded(
 ) -> dict[str, float]:
     """Write the file. check: certify every slab, and decode every group again and compare it with its slab.
 
-    Returns what it took: kernel_s (of the distances), coding_s, total_s, entries, bytes, ratio. Raises Invalid where
-    the check fails, OSError where the file cannot be written; then nothing is left behind.
+    Returns what it took: kernel_s (of the distances), coding_s, total_s, entries, bytes, ratio. In the first call of a
+    process the seconds hold what Numba compiles for the CPU. Raises Invalid where the check fails, OSError where the
+    file cannot be written; then nothing is left behind.
     """
     if current().size > 1:
         raise Unavailable("a coded matrix is written by one rank")

@@ -1,5 +1,6 @@
 import itertools
 import json
+import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numba import njit
 from reports import write_coded
 
 from saitan.blocks import Block
 from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows
+from saitan.workflow import answer_writers
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, write_form
 from saitan.workflow.answers import about_answer, kept_answer, read_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.keep import keep
@@ -65,6 +68,26 @@ def test_an_answer_says_what_it_is(tmp_path):
     assert pq.ParquetFile(path).num_row_groups == 2
     with pytest.raises(ValueError, match="step 1"):
         read_answer(path, slice(0, 3, 2))
+
+
+def test_what_compiles_is_no_part_of_the_seconds(tmp_path, monkeypatch):
+    array, compiling = np.arange(24, dtype=np.uint32).reshape(12, 2), []
+    write(tmp_path, array, [(0, 12)], compressed=True)
+
+    def compiled(value=None):
+        start = time.perf_counter()
+        njit(lambda x: x + 1)(1)
+        compiling.append(time.perf_counter() - start)
+        return value
+
+    pack = answer_writers.pack
+    monkeypatch.setattr(answer_writers, "pack", lambda array: pack(compiled(array)))
+    told = about_answer(write(tmp_path, array, [(0, 6), (6, 12)], compressed=True))
+    assert 0 < told["seconds"] < sum(compiling) / 2
+    form = SimpleNamespace(open=lambda path: SimpleNamespace(shape=(1,), dtype=array.dtype, close=lambda: None))
+    about = {"answer": {"problem": "apsp"}}
+    write_form(tmp_path, "d", "own", form, about, lambda path: compiled(path.write_text("x")))
+    assert 0 < about_answer(tmp_path / "d.parquet")["seconds"] < compiling[-1] / 2
 
 
 def test_compressed_answers_are_smaller_and_say_where_they_are_damaged(tmp_path):
