@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from saitan.errors import Unavailable
 from saitan.graph import Graph
+from saitan.graph_input import shown
 
 if TYPE_CHECKING:
     from saitan.problem import Parameter, Variant
@@ -141,6 +142,14 @@ def checked_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, not {value!r}")
     return bool(value)
+
+
+def checked_name(kind: str, value: Any, known: Iterable[str]) -> str:
+    """The name of one of those there are. Raises ValueError naming them, and what kind they are of."""
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"unknown {kind} {shown(value)} (there are: {', '.join(known)})")
+    return value
 
 
 def checked_function(name: str, value: Any) -> Callable:

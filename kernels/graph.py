@@ -20,6 +20,7 @@ from saitan.graph_input import (
     check_memory,
     plane,
     row_offsets,
+    shown,
     vertex_count,
     vertex_labels,
     vertices,
@@ -54,6 +55,10 @@ class Graph:
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, dict):
             raise GraphError(f"metadata must be a dictionary, not {type(self.metadata).__name__}")
+        if not isinstance(directed := self.metadata.get("directed", True), bool | np.bool_):
+            raise GraphError(f"the metadata's directed must be True or False, not {shown(directed)}")
+        if isinstance(directed, np.bool_):
+            object.__setattr__(self, "metadata", {**self.metadata, "directed": bool(directed)})
         offsets = row_offsets(self.offsets)
         n = len(offsets) - 1
         targets = vertices(self.targets, n, "target")
@@ -202,8 +207,8 @@ class Graph:
         """
         from saitan import components
 
-        if connection not in ("weak", "strong"):
-            raise GraphError(f"unknown connection {connection!r} (there are: weak, strong)")
+        if not isinstance(connection, str) or connection not in ("weak", "strong"):
+            raise GraphError(f"unknown connection {shown(connection)} (there are: weak, strong)")
         return getattr(components, connection)(*self._arcs()[:2])
 
     def to_scipy(self):

@@ -37,7 +37,7 @@ def vertex_count(n: Any) -> int:
     except TypeError:
         count = None
     if count is None or isinstance(n, (bool, np.bool_)):
-        raise GraphError(f"n, the number of vertices, must be a whole number, not {_shown(n)}")
+        raise GraphError(f"n, the number of vertices, must be a whole number, not {shown(n)}")
     if count < 0:
         raise GraphError(f"n, the number of vertices, must be at least 0, not {count}")
     if count > MAX_VERTICES:
@@ -264,6 +264,7 @@ def _array(values: Any, what: str) -> np.ndarray:
         raise GraphError(f"{what} cannot become an array: {str(error).partition(chr(10))[0]}") from error
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """What the value is, in a part of a line."""
     text = repr(value).partition("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."

@@ -8,6 +8,7 @@ where every arc is there both ways with the same weight.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from itertools import chain
 from typing import Any
 
@@ -22,6 +23,7 @@ from saitan.graph_input import (
     check_memory,
     rounded_weights,
     row_offsets,
+    shown,
     unboxed,
     vertices,
 )
@@ -129,15 +131,18 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     """
     if isinstance(graph, type) or not hasattr(graph, "is_directed"):
         raise GraphError(f"a networkx graph is right, not {type(graph).__name__}")
+    if isinstance(weight, bool) or not isinstance(weight, Hashable):
+        raise GraphError(f"weight, the attribute that holds the weights, must be its name, not {shown(weight)}")
     nodes = list(graph)
     number = {node: place for place, node in enumerate(nodes)}
     edges = list(graph.edges(data=weight))
     ends = np.array([(number[u], number[v]) for u, v, _ in edges], np.int32).reshape(-1, 2)
     drawn = [value for _, _, value in edges]
     weights, metadata = None, {}
-    if any(value is not None for value in drawn):
-        if None in drawn:
-            u, v, _ = edges[drawn.index(None)]
+    lacking = [value is None for value in drawn]
+    if not all(lacking):
+        if any(lacking):
+            u, v, _ = edges[lacking.index(True)]
             raise GraphError(f"the edge ({u!r}, {v!r}) has no {weight!r}, others have: give it to all or to none")
         weights, metadata = _weights(drawn)
     elif edges and weight != "weight":
@@ -164,7 +169,10 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
 
     if not isinstance(frame, pd.DataFrame):
         raise GraphError(f"a pandas.DataFrame is right, not {type(frame).__name__}")
-    for column in (source, target) if weight is None else (source, target, weight):
+    columns = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
+    for argument, column in columns.items():
+        if not isinstance(column, Hashable):
+            raise GraphError(f"{argument} must be the name of one column, not {shown(column)}")
         if column not in frame.columns:
             has = ", ".join(map(repr, frame.columns))
             raise GraphError(f"the frame has no column {column!r} (it has: {has})")

@@ -28,9 +28,13 @@ def available_memory() -> int:
     return max(0, min(available, left))
 
 
-def check_room(needed: int, what: str) -> None:
-    """Raise Unavailable where `what`, a plural or with an article, takes more than the memory that is available."""
+def check_room(needed: int, what: str, instead: str = "") -> None:
+    """Raise Unavailable where `what`, a plural or with an article, takes more than the memory that is available.
+
+    instead: what would work.
+    """
     if needed > (available := available_memory()):
         raise Unavailable(
             f"{what}: {needed / 2**30:,.1f} GiB of memory are needed, {available / 2**30:,.1f} GiB are available"
+            + (instead and f"; {instead}")
         )

@@ -44,6 +44,7 @@ import numpy as np
 import saitan
 from saitan import cuda
 from saitan.blocks import Block, Sink
+from saitan.calls import checked_name
 from saitan.errors import Invalid, Unavailable
 from saitan.solver import Checked, Checker, Reference, Run, Solver
 
@@ -360,9 +361,7 @@ def problem(name: str) -> ModuleType:
 
 def known_variant(variants: Mapping[str, Variant], name: str) -> Variant:
     """The variant of a name. Raises ValueError naming those there are."""
-    if not isinstance(name, str) or name not in variants:
-        raise ValueError(f"unknown variant {name!r} (there are: {', '.join(variants)})")
-    return variants[name]
+    return variants[checked_name("variant", name, variants)]
 
 
 def check_parameters(
@@ -395,8 +394,6 @@ def backend_for(variant: Variant, choice: str = "auto") -> str:
 
     Raises ValueError for an unknown backend.
     """
-    if choice == "auto":
+    if checked_name("backend", choice, ("auto", *BACKENDS)) == "auto":
         return "cuda" if variant.cuda and (variant.cpu is None or not cuda.unusable()) else "cpu"
-    if choice not in BACKENDS:
-        raise ValueError(f"unknown backend {choice!r} (there are: auto, {', '.join(BACKENDS)})")
     return choice

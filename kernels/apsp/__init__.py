@@ -150,7 +150,7 @@ def solve(
     """Distances from many sources to every vertex, as a NumPy array [sources, n].
 
     graph       with weights, uint32 or float32 (Graph.from_arcs, Graph.from_scipy, saitan.read_graph)
-    sources     a range of step 1 of vertex numbers in [0, graph.n); None for all
+    sources     a range of step 1 of vertex numbers in [0, graph.n), not empty; None for all
     variant     a name of those below
     backend     "cpu", "cuda", or "auto": the GPU where there is one and the variant has it
     parameters  of the variant, below
@@ -158,7 +158,8 @@ def solve(
     Distances have the weights' dtype, or uint64 or float64 where one of them does not fit; where there is no path they
     are the dtype's maximum or infinity.
     Raises ValueError for what is no graph, sources that are no such range, an unknown variant or backend, and a
-    parameter that is off; Unavailable where the variant cannot run here, or the graph has no weights or no vertices.
+    parameter that is off; Unavailable where the variant cannot run here, memory has no room for the answer, or the
+    graph has no weights or no vertices.
     """
     from saitan.sssp.ending import narrowed
 
@@ -233,7 +234,7 @@ def compress(
     """
     from saitan.apsp.coding import write_coded
 
-    checked_flag("check", check)
+    check = checked_flag("check", check)
     chosen = known_variant(VARIANTS, variant)
     backend = backend_for(chosen, backend)
     graph = checked_graph(graph)
@@ -270,7 +271,7 @@ def _solver(graph, sources, answer, variant, backend, parameters):
     n = graph.n
     chosen = range(n) if sources is None else sources
     if not isinstance(chosen, range) or chosen.step != 1 or not 0 <= chosen.start < chosen.stop <= n:
-        raise ValueError(f"sources must be a range of step 1 within [0, {n:,}), not {_said(chosen)}")
+        raise ValueError(f"sources must be a range of step 1 within [0, {n:,}), not empty, not {_said(chosen)}")
     solver = prepare(Instance(graph, len(chosen), answer=answer), variant, backend, **parameters)
     try:
         yield solver, [chosen.start, len(chosen)], backend

@@ -20,8 +20,8 @@ from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.atomics import atomic_min
 from saitan.blocks import Blockwise, chosen
 from saitan.graph import Graph
-from saitan.memory import available_memory
-from saitan.problem import Block, Checked, Run, Unavailable
+from saitan.memory import check_room
+from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
 from saitan.sssp.phases import Overflow
 
@@ -127,15 +127,21 @@ class CpuSolver(Blockwise):
         self.first, self.distances = 0, np.empty((0, 0), self.dtype)
 
     def new_matrix(self, rows: int, dtype: np.dtype) -> np.ndarray:
-        """Room for rows of distances. Raises Unavailable, with the forecast and what would work, if there is none."""
-        needed, available = rows * self.graph.n * np.dtype(dtype).itemsize, available_memory()
-        if needed > available:
-            raise Unavailable(
-                f"the distances from {rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "
-                f"{needed / 2**30:.2f} GiB of memory, {available / 2**30:.2f} GiB are free; `answer: slabs` "
-                "(apsp.slabs) takes all of them, some at a time"
-            )
+        """Room for rows of distances. Raises Unavailable if there is none."""
+        self.check_room(rows, np.dtype(dtype).itemsize)
         return np.empty((rows, self.graph.n), dtype)
+
+    def check_room(self, rows: int, entry: float) -> None:
+        """Raise Unavailable, saying what would work, where memory has no room for rows of `entry` bytes a distance."""
+        n = self.instance.n
+        if self.graph is None:
+            check_room(rows * n * entry, f"the closure of a matrix {n:,} x {n:,}")
+        else:
+            check_room(
+                rows * n * entry,
+                f"the distances from {rows:,} sources of graph {self.graph.name} ({n:,} vertices)",
+                "`answer: slabs` (apsp.slabs) of `fast` takes all of them, some at a time",
+            )
 
     @property
     def graph_bytes(self) -> int:
@@ -149,6 +155,12 @@ class CpuSolver(Blockwise):
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", self.distances, rows)
+
+    def answer(self) -> dict[str, np.ndarray]:
+        """The last answer, until the next: it is copied only where it is a part of a larger matrix."""
+        ((name, _, array),) = self.blocks()
+        part = array.base is not None and array.base.nbytes > array.nbytes
+        return {name: array.copy() if part else array}
 
     @property
     def longest(self) -> float:

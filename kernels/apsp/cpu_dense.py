@@ -33,16 +33,26 @@ class Dense(CpuSolver):
 
     a     the matrix that is given
     c     over (min, +) until it is closed; of integer weights distances of uint32 afterwards, in the same memory
+    held  how many matrices there are at most at a time, as measured; entry: bytes that takes an entry
+
+    Raises Unavailable where memory does not hold them.
     """
+
+    held = 3.25
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
+        self.check_room(instance.n, self.entry)
         a = graph_matrix(self.graph) if instance.matrix is None else instance.matrix
         self.a = np.ascontiguousarray(mirrored(a, "min_plus"))
         self.c = np.empty_like(self.a)
         self.infinite = infinity(self.a.dtype)
         self.memory = self.c.nbytes
         self._check: HostCheck | None = None
+
+    @property
+    def entry(self) -> float:
+        return self.held * self.dtype.itemsize
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources.
@@ -100,6 +110,8 @@ class Dense(CpuSolver):
 
 class Closure(Dense):
     """C = min(C, C (x) C) until nothing changes. Every product makes new tables of what is infinite."""
+
+    held = 4.25
 
     def closing(self, c: np.ndarray) -> dict[str, float]:
         squarings = 0

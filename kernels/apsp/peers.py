@@ -28,7 +28,18 @@ def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 class Peer(CpuSolver):
-    """Other people's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached."""
+    """Other people's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached.
+
+    entry  bytes an entry of the answer takes at most, as measured: float64, what is made of it, a mask
+
+    Raises Unavailable where memory does not hold them.
+    """
+
+    entry = 14
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__(instance)
+        self.check_room(instance.sources, self.entry)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
@@ -62,16 +73,26 @@ class ScipyFloydWarshall(Dense):
         lengths = np.where(self.a == self.infinite, np.inf, self.a.astype(np.float64))
         self.sparse = csgraph.csgraph_from_dense(lengths, null_value=np.inf)
 
+    @property
+    def entry(self) -> float:
+        """As measured; SciPy's sparse matrix takes 12 bytes an entry that is there."""
+        n = self.instance.n
+        there = n * n if self.graph is None else min(n * n, self.graph.m + n)
+        return 24 + 2 * self.dtype.itemsize + 12 * there / n**2
+
     def close_matrix(self) -> tuple[float, dict[str, float]]:
         start = time.perf_counter()
         lengths = csgraph.floyd_warshall(self.sparse)
         seconds = time.perf_counter() - start
-        self.c[:] = np.minimum(lengths, self.infinite).astype(self.c.dtype)
+        self.c[:] = np.minimum(lengths, self.infinite, out=lengths)
         return seconds, {}
 
 
 class Networkit(Peer):
     """networkit.distance.SPSP (a Dijkstra a source, sources in parallel), its graph made beforehand."""
+
+    # The distances are there twice.
+    entry = 18
 
     def __init__(self, instance: Instance) -> None:
         import networkit

@@ -39,6 +39,7 @@ import numpy as np
 
 from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described
+from saitan.graph_input import shown
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
@@ -233,6 +234,14 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
         return Result(answer["levels"], answer["parents"], run)
 
 
+def _shape(values: Any) -> tuple[int, ...]:
+    """The shape of an array or a list; () of lists of different lengths."""
+    try:
+        return np.shape(values)
+    except ValueError:
+        return ()
+
+
 def solve_many(
     graph: Graph, roots: Sequence[int] | np.ndarray, backend: str = "auto", *, parents: bool = False
 ) -> ManyResult:
@@ -244,16 +253,17 @@ def solve_many(
     parents  whether they are wanted too
 
     Raises ValueError naming a root that is no vertex or leads nowhere, and for an unknown backend; Unavailable where it
-    cannot run here.
+    cannot run here or memory has no room for the answer.
     """
-    from saitan.bfs.many import answer_all
+    from saitan.bfs.many import answer_all, check_answer
 
-    if not hasattr(roots, "__len__") or np.shape(roots) == ():
-        raise ValueError(f"roots must be a list or an array of vertices, not {roots!r}")
+    if isinstance(roots, type) or not hasattr(roots, "__len__") or _shape(roots) == ():
+        raise ValueError(f"roots must be a list or an array of vertices, not {shown(roots)}")
     sizes = VARIANTS["fast-many"].parameters["searches"].choices
     searches = next(size for size in sizes if size >= min(len(roots), sizes[-1]))
     chosen = backend_for(VARIANTS["fast-many"], backend)
     asked = instance({"graph": _checked(graph)}, task="many")
+    check_answer(len(roots), searches, asked.graph, 5 if parents else 1)
     with closing(prepare(asked, "fast-many", chosen, searches=searches, parents=parents)) as solver:
         return ManyResult(*answer_all(solver, roots, searches))
 

@@ -14,6 +14,7 @@ from saitan.bfs.layout import Numbering
 from saitan.blocks import on_host
 from saitan.calls import plain_array
 from saitan.graph import Graph
+from saitan.memory import check_room
 from saitan.problem import Run
 
 # Planes of bits that levels are kept in, and the type that they then fit, -1 included.
@@ -73,14 +74,29 @@ def closeness(n: int, sums: np.ndarray, reached: np.ndarray) -> np.ndarray:
     return np.where(sums > 0, others * others / whole, 0.0)
 
 
+def check_answer(roots: int, searches: int, graph: Graph, entry: int) -> None:
+    """Raise Unavailable where memory has no room for an answer of `entry` bytes a root and a vertex, and a launch's."""
+    what = f"the searches from {roots:,} roots of graph {graph.name} ({graph.n:,} vertices)"
+    check_room(entry * (roots + searches) * graph.n, what, "give fewer roots at a time")
+
+
 def answer_all(solver, roots, searches: int) -> tuple[np.ndarray, np.ndarray | None, list[Run]]:
-    """Levels and parents, a row a root, and the runs, by a FastMany of either backend in launches of `searches`."""
-    levels, parents, runs = [], [], []
-    roots = check_roots(solver.many.vertices, roots)
+    """Levels and parents, a row a root, and the runs, by a FastMany of either backend in launches of `searches`.
+
+    Raises Unavailable where the levels of a launch need a wider type than memory has room for.
+    """
+    roots, runs = check_roots(solver.many.vertices, roots), []
+    levels = np.empty((len(roots), solver.graph.n), PLANES[0][1])
+    parents = None if solver.all_parents is None else np.empty(levels.shape, np.int32)
     for first in range(0, len(roots), searches):
         batch = roots[first : first + searches]
         runs.append(solver.run_all(batch))
-        levels.append(on_host(solver.many.levels)[: len(batch)].copy())
-        if solver.all_parents is not None:
-            parents.append(on_host(solver.all_parents)[: len(batch)].copy())
-    return np.concatenate(levels), np.concatenate(parents) if parents else None, runs
+        rows = slice(first, first + len(batch))
+        found = on_host(solver.many.levels)[: len(batch)]
+        if found.itemsize > levels.itemsize:
+            check_answer(len(roots), searches, solver.graph, found.itemsize)
+            levels = levels.astype(found.dtype)
+        levels[rows] = found
+        if parents is not None:
+            parents[rows] = on_host(solver.all_parents)[: len(batch)]
+    return levels, parents, runs

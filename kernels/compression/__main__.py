@@ -149,7 +149,7 @@ def _opened(path: Path) -> BinaryIO:
 def _front(file: BinaryIO) -> bytes:
     """The header of a .npy file, if there is one; the stream is what the file goes on with.
 
-    Raises ValueError where the header is not what its checksum, if there is one, is of.
+    Raises ValueError where the header is not what its checksum, if there is one, is of, and where no stream follows.
     """
     begins = file.read(len(NPY)) == NPY
     file.seek(0)
@@ -161,9 +161,15 @@ def _front(file: BinaryIO) -> bytes:
     front, first = file.read(size), file.read(len(MAGIC))
     file.seek(size)
     # Packed by earlier versions, without a checksum.
-    if first != MAGIC and file.read(CHECKSUM) != _checksum(front):
+    if first == MAGIC:
+        return front
+    said, begins = file.read(CHECKSUM), file.read(len(MAGIC)) == MAGIC
+    file.seek(size + CHECKSUM)
+    if said == _checksum(front):
+        return front
+    if begins:
         raise ValueError("the checksum of its .npy header is wrong")
-    return front
+    raise ValueError("no stream follows its .npy header: a file that `pack` wrote is right")
 
 
 def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:

@@ -86,8 +86,11 @@ class Instance:
 
 def check_type(dtype: np.dtype) -> None:
     """Raise ValueError unless arrays of this type, in this byte order, can be compressed."""
-    if dtype.name not in (*TYPES, *_COMPLEX) or not dtype.isnative:
+    if dtype.name not in (*TYPES, *_COMPLEX):
         raise ValueError(f"an array of {dtype} cannot be compressed (these can: complex, {', '.join(TYPES)})")
+    if not dtype.isnative:
+        native = dtype.newbyteorder("=").str
+        raise ValueError(f"an array of {dtype.str} is big-endian: array.astype({native!r}) can be compressed")
 
 
 def make(

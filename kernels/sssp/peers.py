@@ -40,13 +40,14 @@ def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
 
     Exact for integers; float64 sums of float32 weights are rounded once.
     """
-    reached = distances[np.isfinite(distances)]
+    reached = np.isfinite(distances)
+    longest = distances.max(where=reached, initial=0)
     dtype = np.dtype(weights)
     limit = float(unreachable(dtype)) if dtype.kind == "u" else float(np.finfo(dtype).max)
-    if reached.size and (reached.max() >= limit if dtype.kind == "u" else reached.max() > limit):
+    if longest >= limit if dtype.kind == "u" else longest > limit:
         dtype = widened_type(dtype)
     found = np.full(distances.shape, unreachable(dtype))
-    found[np.isfinite(distances)] = reached
+    np.copyto(found, distances, where=reached, casting="unsafe")
     return found
 
 

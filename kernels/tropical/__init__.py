@@ -131,11 +131,12 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     variant cannot run here.
     """
     from saitan.tropical.instances import Instance
-    from saitan.tropical.operands import checked_pair, checked_sums
+    from saitan.tropical.operands import check_product_room, checked_pair, checked_sums, result_shape
 
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
+    check_product_room(result_shape(a, b), a.dtype)
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     with closing(prepare(Instance(a, b, semiring), variant, backend, **parameters)) as solver:
         solver.run(0)
@@ -172,7 +173,7 @@ def closure(a, semiring: str = "min_plus", backend: str = "auto"):
 
     Over (min, +) these are the lengths of the shortest paths between all vertices. The matrix is squared until nothing
     changes. Entries must be non-negative (non-positive over (max, +)); dtypes and infinities are those of `matmul`.
-    Raises ValueError, SumOverflow and Unavailable as `solve` does.
+    Raises ValueError and SumOverflow as `solve` does, Unavailable also where memory has no room for it.
     """
     return _closed(a, semiring, "closure", backend)
 
@@ -205,4 +206,5 @@ def _closed(a, semiring: str, variant: str, backend: str):
     from saitan.apsp.dense import checked_square, closed
     from saitan.tropical.semiring import mirrored
 
-    return mirrored(closed(mirrored(checked_square(a, semiring), semiring), variant, backend), semiring)
+    a = checked_square(a, semiring, copies=5)
+    return mirrored(closed(mirrored(a, semiring), variant, backend), semiring)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.tropical.operands import check_out, checked_pair, checked_sums, result_shape
+from saitan.tropical.operands import check_out, check_product_room, checked_pair, checked_sums, result_shape
 from saitan.tropical.semiring import check_operand, infinity, mirrored
 
 
@@ -21,6 +21,7 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
         return multiply_on_device(a, b, semiring, out, accumulate)
     a, b = checked_pair(a, b, semiring)
     shape = result_shape(a, b)
+    check_product_room(shape, a.dtype)
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise ValueError(f"out must be a NumPy array, not {type(out).__name__}")

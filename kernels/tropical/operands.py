@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from saitan.calls import plain_array
+from saitan.memory import check_room
 from saitan.tropical.semiring import SumOverflow, check_operand, infinity
 
 
@@ -26,6 +29,12 @@ def result_shape(a, b) -> tuple[int, ...]:
     except ValueError:
         raise ValueError(f"leading dimensions of {tuple(a.shape)} and {tuple(b.shape)} do not broadcast") from None
     return (*batch, a.shape[-2], b.shape[-1])
+
+
+def check_product_room(shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
+    """Raise Unavailable where memory has no room for a product [..., m, n] and, a matrix at a time, what makes it."""
+    entries = prod(shape) + 2 * prod(shape[-2:])
+    check_room(entries * np.dtype(dtype).itemsize, f"the product {shape} of {np.dtype(dtype)}")
 
 
 def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:

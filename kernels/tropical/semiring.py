@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from saitan.calls import checked_name
+
 SEMIRINGS = ("min_plus", "max_plus")
 # Two infinities add up without wrapping: 2^31 - 2 in an int32, 0xFFFE in 16 bits. The same as in infinity.cuh.
 INFINITE = {"float32": np.float32(np.inf), "int32": np.int32(2**30 - 1), "uint16": np.uint16(2**15 - 1)}
@@ -28,8 +30,7 @@ def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):
     Raises ValueError for an unknown type or semiring, and for uint16 over (max, +).
     """
     name = np.dtype(dtype).name
-    if semiring not in SEMIRINGS:
-        raise ValueError(f"unknown semiring {semiring!r} (there are: {', '.join(SEMIRINGS)})")
+    checked_name("semiring", semiring, SEMIRINGS)
     if name not in INFINITE:
         raise ValueError(f"entries of type {name} (there are: {', '.join(INFINITE)})")
     if semiring == "min_plus":

@@ -179,7 +179,7 @@ def test_what_does_not_leave_in_slabs_says_so():
 
 def test_a_matrix_that_does_not_fit_says_what_would(monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 2**20}))
-    with pytest.raises(Unavailable, match=r"0\.0\d GiB.*answer: slabs"):
+    with pytest.raises(Unavailable, match=r"0\.1 GiB of memory are needed, .*answer: slabs"):
         prepared(grid(64, 64), "matrix")
     prepared(grid(64, 64), "reductions")
 

@@ -6,6 +6,7 @@ from collections import Counter
 import networkx
 import numba
 import numpy as np
+import pandas
 import pytest
 
 import saitan
@@ -17,6 +18,10 @@ from saitan.problem import Unavailable
 
 GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
 PAIR = np.ones((2, 2), np.float32)
+NAMES = np.array(["fast", "min_plus"])
+FRAME = pandas.DataFrame({"source": [0], "target": [1]})
+PATH = networkx.DiGraph([(0, 1, {"weight": PAIR[0]}), (1, 2, {"weight": PAIR[1]})])
+SOURCES = "sources must be a range of step 1 within [0, 3), not empty, not"
 
 
 def test_an_array_that_is_read_only_is_compiled_for_no_more_than_its_like():
@@ -50,9 +55,30 @@ def test_a_source_outside_the_graph_is_refused(source):
         (lambda: apsp.slabs(GRAPH, None), "sink must be a function, not None"),
         (lambda: compression.compress(PAIR, progress=5), "progress must be a function, not 5"),
         (lambda: Graph.from_networkx(networkx.Graph), "a networkx graph is right, not type"),
+        (lambda: GRAPH.with_metadata(directed="no"), "the metadata's directed must be True or False, not 'no'"),
+        (lambda: apsp.solve(GRAPH, range(3, 3)), f"{SOURCES} range(3, 3)"),
+        (lambda: apsp.solve(GRAPH, range), f"{SOURCES} type"),
+        (
+            lambda: saitan.read_graph("none", format=[]),
+            "unknown format [] (there are: dimacs, pace, snap, matrix-market)",
+        ),
+        (lambda: sssp.solve(GRAPH, 0, backend=NAMES), f"unknown backend {NAMES!r} (there are: auto, cpu, cuda)"),
+        (lambda: tropical.closure(PAIR, NAMES), f"unknown semiring {NAMES!r} (there are: min_plus, max_plus)"),
+        (lambda: GRAPH.components(NAMES), f"unknown connection {NAMES!r} (there are: weak, strong)"),
+        (
+            lambda: Graph.from_networkx(PATH, ["w"]),
+            "weight, the attribute that holds the weights, must be its name, not ['w']",
+        ),
+        (
+            lambda: Graph.from_networkx(PATH, True),
+            "weight, the attribute that holds the weights, must be its name, not True",
+        ),
+        (lambda: Graph.from_networkx(PATH), "weights must be one-dimensional, not of shape (2, 2)"),
+        (lambda: Graph.from_pandas(FRAME, ["a"]), "source must be the name of one column, not ['a']"),
+        (lambda: Graph.from_pandas(FRAME, weight=["a"]), "weight must be the name of one column, not ['a']"),
     ],
 )
-def test_a_flag_is_a_truth_value_and_a_function_can_be_called(call, said):
+def test_what_a_call_is_given_is_what_it_says(call, said):
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         call()
 
@@ -120,7 +146,6 @@ def test_searches_of_a_graph_whose_edges_are_there_one_way_are_refused():
 
 
 def test_what_is_no_graph_is_told_how_to_become_one():
-    import pandas
     from scipy.sparse import csr_array
 
     with pytest.raises(ValueError, match=r"not csr_array: call Graph\.from_scipy\(matrix\)$"):
@@ -207,7 +232,7 @@ def test_predecessors_are_whole_numbers(predecessors):
         sssp.path(predecessors, 0)
 
 
-@pytest.mark.parametrize("roots", [0, np.array(0), "01", {0}, None])
+@pytest.mark.parametrize("roots", [0, np.array(0), "01", {0}, None, np.ndarray, list, [[0], [1, 2]]])
 def test_roots_that_have_no_length_are_refused(roots):
     with pytest.raises(ValueError, match=r"^roots must be a list or an array of vertices, not "):
         bfs.solve_many(GRAPH, roots, "cpu")
@@ -235,7 +260,14 @@ def test_weights_that_a_file_has_and_float32_has_not_are_told(tmp_path):
         saitan.read_graph(path)
 
 
-@pytest.mark.parametrize("variant", [["fast"], None, 7, "fats"])
+def test_truth_values_of_numpy_are_as_good(tmp_path):
+    for check in (np.True_, np.False_):
+        apsp.compress(GRAPH, tmp_path / "a.coded", check=check, backend="cpu")
+        assert apsp.open(tmp_path / "a.coded").about["checked"] is bool(check)
+        assert GRAPH.with_metadata(directed=check).metadata["directed"] is bool(check)
+
+
+@pytest.mark.parametrize("variant", [["fast"], None, 7, "fats", NAMES])
 def test_a_variant_that_there_is_not_is_refused_alike_everywhere(variant):
     values = np.ones((2, 2), np.float32)
     for call in (

@@ -61,7 +61,8 @@ def test_raw_files_come_back(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
-    raw, text = tmp_path / "raw", tmp_path / "text.packed"
+    raw, text, plain = tmp_path / "raw", tmp_path / "text.packed", tmp_path / "plain.npy"
+    np.save(plain, np.ones(50))
     raw.write_bytes(b"12345")
     text.write_bytes(b"not a stream, but a text that is longer than a head")
     for arguments, message in (
@@ -71,6 +72,7 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
         (("unpack", raw), "raw: the name does not end in .packed"),
         (("unpack", text), "text.packed: the stream begins with b'not a st'"),
         (("info", text), "text.packed: the stream begins"),
+        (("info", plain), r"plain\.npy: no stream follows its \.npy header: a file that `pack` wrote is right$"),
     ):
         with pytest.raises(SystemExit, match=message):
             call(monkeypatch, *arguments)

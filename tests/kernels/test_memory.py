@@ -1,10 +1,12 @@
 import resource
+import tracemalloc
 from types import SimpleNamespace
 
+import numpy as np
 import psutil
 import pytest
 
-from saitan import apsp, compression, memory, tropical
+from saitan import apsp, bfs, compression, memory, tropical
 from saitan.errors import Unavailable
 from saitan.graph import Graph
 from saitan.workflow.memory import keep_within_memory
@@ -95,6 +97,68 @@ def test_matrices_and_arrays_that_memory_does_not_hold_are_refused(cgroup, make,
     cgroup(GIB)
     with pytest.raises(Unavailable, match=f"^{what}: {needed} GiB of memory are needed, 1.0 GiB are available$"):
         make()
+
+
+WIDE = np.broadcast_to(np.float32(3), (2**15, 2**15))
+PAIRS = r"the distances from 65,536 sources of graph unnamed \(65,536 vertices\)"
+MANY = r"the searches from 32,768 roots of graph unnamed \(65,536 vertices\)"
+
+
+@pytest.mark.parametrize(
+    ("call", "what", "needed"),
+    [
+        (lambda: apsp.solve(LARGE, None, "fast", "cpu"), PAIRS, "16.0"),
+        (lambda: apsp.solve(LARGE, None, "iterated", "cpu"), PAIRS, "16.0"),
+        (lambda: apsp.solve(LARGE, None, "scipy"), PAIRS, "56.0"),
+        (lambda: apsp.solve(LARGE, None, "networkit"), PAIRS, "72.0"),
+        (lambda: apsp.solve(LARGE, range(3), "scipy-floyd-warshall"), PAIRS, "128.0"),
+        (lambda: apsp.solve(LARGE, range(3), "floyd-warshall-blocked", "cpu"), PAIRS, "52.0"),
+        (lambda: apsp.solve(LARGE, None, "closure", "cpu"), PAIRS, "68.0"),
+        (lambda: bfs.solve_many(LARGE, np.zeros(2**15, int), "cpu"), MANY, "2.0"),
+        (lambda: bfs.solve_many(LARGE, np.zeros(2**15, int), "cpu", parents=True), MANY, "10.1"),
+        (lambda: tropical.closure(WIDE), "5 matrices of 32,768 x 32,768 float32", "20.0"),
+        (lambda: tropical.floyd_warshall(WIDE), "5 matrices of 32,768 x 32,768 float32", "20.0"),
+        (lambda: tropical.matmul(WIDE[:, :1], WIDE[:1]), r"the product \(32768, 32768\) of float32", "12.0"),
+        (lambda: tropical.solve(WIDE[:, :1], WIDE[:1]), r"the product \(32768, 32768\) of float32", "12.0"),
+    ],
+)
+def test_answers_that_memory_does_not_hold_are_refused_before_anything_is_allocated(cgroup, call, what, needed):
+    cgroup(GIB)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unavailable, match=f"^{what}: {needed} GiB of memory are needed, 1.0 GiB are available"):
+            call()
+        assert tracemalloc.get_traced_memory()[1] < GIB // 32
+    finally:
+        tracemalloc.stop()
+
+
+HUB, RIM = np.zeros(499, int), np.arange(1, 500)
+SMALL = Graph.from_arcs(500, np.r_[HUB, RIM], np.r_[RIM, HUB], np.full(998, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        *(
+            (lambda variant=variant: apsp.solve(SMALL, None, variant, "cpu"), "apsp.cpu")
+            for variant in ("fast", "scipy", "scipy-floyd-warshall", "floyd-warshall-blocked", "closure")
+        ),
+        (lambda: tropical.closure(WIDE[:500, :500], backend="cpu"), "tropical.instances"),
+        (lambda: tropical.floyd_warshall(WIDE[:500, :500], backend="cpu"), "tropical.instances"),
+        (lambda: tropical.matmul(WIDE[:500, :1], WIDE[:1, :500], backend="cpu"), "tropical.operands"),
+        (lambda: bfs.solve_many(SMALL, np.arange(500), "cpu", parents=True), "bfs.many"),
+    ],
+)
+def test_an_answer_takes_no_more_memory_than_was_forecast_and_not_much_less(monkeypatch, call, where):
+    call()  # what is compiled or loaded is not meant
+    forecasts = []
+    monkeypatch.setattr(f"saitan.{where}.check_room", lambda needed, *_: forecasts.append(needed))
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.6 < peak / max(forecasts) < 1.2
 
 
 def test_an_array_that_a_gpu_fills_in_needs_no_memory(cgroup):
