@@ -78,6 +78,8 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     """The samples, and what preparing the solver cost. Raises Unavailable for what cannot run here."""
     package, instance = _loaded(settings, arguments, ranks)
     queries = read_queries(arguments.queries)
+    # What is only imported makes no second preparation.
+    package.VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
     with prepared(package, instance, settings, ranks) as solver:
         answering = Answering(package, solver, read_reference(arguments.reference), ranks)
         for query in queries[: settings["warmup"]]:

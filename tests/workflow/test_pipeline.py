@@ -144,9 +144,11 @@ def test_an_environment_whose_path_has_spaces_and_quotes(project, tmp_path):
 
 def test_results_that_cannot_be_written_are_one_line(project):
     shutil.rmtree(project.folder / "results", ignore_errors=True)
-    (project.folder / "results").symlink_to("nowhere")
+    first = project.folder / "results/tiny/compiled-together.json"
+    first.mkdir(parents=True)
     done = project.snakemake()
-    assert done.returncode and project.said(done) == ["error: results/tiny cannot be written: Not a directory"]
+    line = "error: results/tiny/compiled-together.json cannot be written: a folder has this name"
+    assert done.returncode and project.said(done) == [line]
     assert not list((project.folder / ".snakemake/locks").glob("*"))
 
 
