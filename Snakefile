@@ -18,7 +18,7 @@ from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
-from saitan.workflow.planned_code import digests
+from saitan.workflow.planned_code import digests, digests_of
 from saitan.workflow.planning import check_default, plan_from
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import PLANNED
@@ -39,6 +39,9 @@ plan = plan_from(
     root=root,
     configfiles=workflow.configfiles,
     cores=workflow.resource_settings.cores or 1,
+)
+code |= digests_of(
+    plan.source(f"config/{name}.yaml") for name in ("published", "ceilings", "peers")
 )
 ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for

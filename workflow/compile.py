@@ -23,7 +23,7 @@ def compile_one(arguments: argparse.Namespace) -> None:
     for warning in built.warnings:
         say(arguments.log, warning)
     with beside(arguments.resources) as path:
-        path.write_text(json.dumps(built.resources, indent=1))
+        path.write_text(json.dumps({"identity": arguments.identity, "kernels": built.resources}, indent=1))
     with beside(arguments.output) as path:
         path.write_bytes(built.cubin)
 
@@ -32,6 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--arch", required=True, help="sm_90, ...")
+    parser.add_argument("--identity", required=True, help="of what it is compiled from")
     parser.add_argument("--output", type=Path, required=True, help=".cubin to write")
     parser.add_argument("--resources", type=Path, required=True, help=".json to write: registers, spills, ...")
     run_step(compile_one, parser)

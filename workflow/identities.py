@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from saitan.generators import GENERATORS
@@ -35,7 +36,7 @@ _KEEPING = tuple(f"saitan.workflow.{name}" for name in ("keep", "answer_writers"
 class Identities:
     """The side of a plan that says what its files are made for.
 
-    config, machine, entries, arrays, contents, architectures: as Plan has them.
+    config, machine, entries, arrays, contents, architectures, source: as Plan has them.
     """
 
     config: Config
@@ -119,16 +120,27 @@ class Identities:
         files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
         return self.architectures, modules.text_digest(files)
 
+    def cubin_identity(self, problem: str, stem: str) -> str:
+        """Of what a .cu is compiled to: by its text, that of headers it may include, and of what compiles it."""
+        source = next(path for path in modules.kernels(problem) if path.stem == stem)
+        return modules.text_digest([source, *modules.headers(problem), modules.source("saitan.cuda.build")])
+
+    @cached_property
+    def printed(self) -> str:
+        """Of what papers print and GPUs can do, which tables show."""
+        files = [Path(self.source(f"config/{name}.yaml")) for name in ("published", "ceilings")]
+        return modules.text_digest(filter(Path.exists, files))
+
     def table_identity(self, experiment: str) -> str:
-        """Of a table and its chart: by settings, graphs and points, what is declared of their numbers, and all code of
-        the steps.
+        """Of a table and its chart: by settings, graphs and points, what is declared of their numbers, what is printed,
+        and all code of the steps.
         """
         described, graphs = self.config.experiments[experiment], self.graphs_of(experiment)
         settings = described.model_dump(exclude={"title", "text", "figure"})
         shown = [(self.entries[graph].models, self.graph_identity(graph)) for graph in graphs]
         points = [(point.name, point.identity) for point in self.points_of(experiment)]
         declared = declarations(described.problem, described.variants)
-        return digest([settings, shown, points, declared, modules.steps_code()])
+        return digest([settings, shown, points, declared, self.printed, modules.steps_code()])
 
 
 def full_parameters(point: Point) -> list[dict[str, Any]]:

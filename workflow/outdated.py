@@ -8,6 +8,7 @@ identity (identities.py), and what bears another one is made again.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
@@ -59,6 +60,11 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         yield array_file(array), (identity := plan.array_identity(array)), _array_identity(plan, array, identity)
     for file, identity in plan.kept_identities.items():
         yield file, identity, lambda path: kept_answer(path).identity
+    for cubin in filter(os.path.exists, plan.cubins):
+        *_, problem, stem = Path(cubin).with_suffix("").parts
+        told = Path(cubin).with_suffix(".resources.json")
+        identity = plan.cubin_identity(problem, stem)
+        yield from ((file, identity, lambda _, told=told: _compiled_from(told)) for file in (cubin, str(told)))
     for point in plan.points:
         yield point.samples, point.identity, identity_in
     for name in plan.config.experiments:
@@ -66,6 +72,13 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         tables = (f"{plan.run}/tables/{name}{end}" for end in (".parquet", ".figure.parquet"))
         yield from ((table, identity, identity_in) for table in tables)
         yield f"{plan.run}/figures/{name}.json", identity, identity_of
+
+
+def _compiled_from(told: Path) -> str | None:
+    try:
+        return json.loads(told.read_bytes())["identity"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _array_identity(plan: Plan, array: str, identity: str) -> Callable[[Path], str | None]:

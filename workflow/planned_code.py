@@ -1,4 +1,4 @@
-"""The code that a run was planned with: its steps take no other.
+"""The code that a run was planned with, and what tables and report read beside it: its steps take no other.
 
 What a file says it was made by (identities.py) is the code as it was when the run was planned. Where some is edited
 while the run goes, a step that would import it ends with one line; the next call plans with the code as it is then.
@@ -23,14 +23,19 @@ from saitan.workflow.step import PLANNED, Failure
 def digests() -> dict[str, str]:
     """Of every source file of saitan, named from the clone's folder, a digest of its content.
 
-    Steps find them as JSON in the file that the environment's PLANNED names.
+    Steps find them as JSON, with those of other files, in the file that the environment's PLANNED names.
     """
     return {
         f"{name}/{file.relative_to(folder)}": _digest(file)
         for name, folder in _folders().items()
-        for kind in ("py", "cu", "cuh")
+        for kind in ("py", "cu", "cuh", "html", "css", "js")
         for file in sorted(folder.rglob(f"*.{kind}"))
     }
+
+
+def digests_of(files: Iterable[str]) -> dict[str, str]:
+    """The same of other files, named as steps name them."""
+    return {file: _digest(Path(file)) for file in files}
 
 
 def hold_to_plan() -> None:
@@ -42,12 +47,12 @@ def hold_to_plan() -> None:
 
 
 def check_planned(files: Iterable[Path]) -> None:
-    """Raise Failure for a source file that was edited since the run was planned; outside a run none is."""
+    """Raise Failure for a file of `digests` that was edited since the run was planned; outside a run none is."""
     if PLANNED not in os.environ:
         return
     planned = _planned(os.environ[PLANNED])
     for file in files:
-        name = _name(file.resolve())
+        name = str(file) if str(file) in planned else _name(file.resolve())
         if name and planned.get(name) != _digest(file):
             raise Failure(f"{name} was edited after this run was planned: run the same command again")
 

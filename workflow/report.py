@@ -25,6 +25,7 @@ from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import readable
 from saitan.workflow.parquet_files import identity_in, read_rows
+from saitan.workflow.planned_code import check_planned
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, graph_row, kept, kernels, machines
@@ -276,8 +277,10 @@ def main() -> None:
     )
 
     def step(arguments: argparse.Namespace) -> None:
+        plan = read_plan(arguments.plan)
+        check_planned([arguments.peers, plan.ceilings, *TEMPLATES.glob("*.*")])
         given = {name: getattr(arguments, name) for name in ("vega", "partial", "stopped", "since")}
-        for line in write_report(read_plan(arguments.plan), arguments.output, arguments.peers, **given):
+        for line in write_report(plan, arguments.output, arguments.peers, **given):
             print(line)
         if arguments.index:
             write_index(arguments.index)

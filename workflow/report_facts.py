@@ -149,7 +149,7 @@ def kernels(resources: Iterable[Path]) -> list[Kernel]:
         if path.exists():
             arch, problem, name = path.parts[-3:]
             file = name.removesuffix(".resources.json") + ".cu"
-            found += [Kernel(arch, problem, file, use) for use in json.loads(path.read_text())]
+            found += [Kernel(arch, problem, file, use) for use in json.loads(path.read_text())["kernels"]]
     return found
 
 

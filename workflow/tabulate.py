@@ -18,6 +18,7 @@ from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, identity_in
+from saitan.workflow.planned_code import check_planned
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
@@ -31,6 +32,7 @@ def tabulate(plan: TablePlan) -> None:
 
     Raises Failure for a file that is off.
     """
+    check_planned([plan.published, plan.ceilings])
     experiment = plan.settings
     published = read_published(plan.published)
     vertices = {folder.name: read_metadata(folder)["vertices"] for folder in plan.graphs}

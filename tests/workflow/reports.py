@@ -92,7 +92,7 @@ def run_plan(tmp_path):
     }
     resources = tmp_path / "sm_90" / "sssp" / "phases.resources.json"
     resources.parent.mkdir(parents=True)
-    resources.write_text(json.dumps([use]))
+    resources.write_text(json.dumps({"identity": "now", "kernels": [use]}))
 
     def planned(name, output, log="none.log"):
         where = {"samples": str(tmp_path / output), "log": str(tmp_path / log)}

@@ -120,6 +120,32 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     assert again() == (files, files if kind == "graph" else set())
 
 
+@pytest.mark.parametrize("recorded_too", [True, False])
+def test_a_cubin_of_other_sources_is_compiled_again(run, recorded_too):
+    cubin, told = (
+        Path("results/cubins/sm_90/sssp/phases.cubin"),
+        Path("results/cubins/sm_90/sssp/phases.resources.json"),
+    )
+    cubin.parent.mkdir(parents=True)
+    cubin.write_bytes(b"cubin")
+    identity, files = run.cubin_identity("sssp", "phases"), {str(cubin), str(told)}
+    told.write_text(json.dumps({"identity": identity, "kernels": []}))
+    for file in files if recorded_too else ():
+        recorded(file, identity)
+    make_again(run)
+    assert again() == (set(), set())
+    # Another one, one of an earlier version, and a damaged one.
+    for content in ('{"identity": "another", "kernels": []}', "[]", "{"):
+        told.write_text(content)
+        for file in files if recorded_too else ():
+            recorded(file, identity)
+        make_again(run)
+        assert again() == (files, set())
+    told.unlink()
+    make_again(run)
+    assert again() == ({str(cubin)}, set())
+
+
 @pytest.mark.parametrize("kind", ["samples", "graph", "table", "chart"])
 def test_without_a_record_a_file_of_another_configuration_is_made_again(run, kind):
     [point] = run.points

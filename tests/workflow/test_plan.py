@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import problem
+from saitan.workflow import modules
 from saitan.workflow.config import ConfigError
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
@@ -235,6 +236,14 @@ def test_cubins_are_those_of_the_device_or_asked_for():
     own = [f"sssp/{stem}" for stem in problem.problem("sssp").VARIANTS["conventional"].cubins]
     assert set(made.cubins_of(on["cuda"])) >= {f"results/cubins/sm_90/{name}.cubin" for name in [*own, "cuda/gate"]}
     assert made.cubins_of(on["cpu"]) == []
+
+
+def test_a_cubin_depends_on_its_text_that_of_headers_and_what_compiles_it(monkeypatch):
+    made = plan()
+    assert made.cubin_identity("sssp", "phases") != made.cubin_identity("sssp", "fast")
+    monkeypatch.setattr(modules, "text_digest", lambda paths: {f"{path.parent.name}/{path.name}" for path in paths})
+    of = made.cubin_identity("sssp", "phases")
+    assert of > {"sssp/phases.cu", "sssp/queue.cuh", "cuda/grid.cuh", "cuda/build.py"} and "sssp/fast.cu" not in of
 
 
 def test_a_kernel_is_compiled_again_when_a_header_beside_it_or_shared_changes():

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiny import ROOT
 
 import saitan.tropical
 from saitan.workflow import step
 from saitan.workflow.compile import compile_one
-from saitan.workflow.planned_code import _Planned, check_planned, digests, hold_to_plan
+from saitan.workflow.planned_code import _Planned, check_planned, digests, digests_of, hold_to_plan
 from saitan.workflow.step import PLANNED, Failure
 
 
@@ -75,6 +76,20 @@ def test_a_kernel_that_was_edited_is_not_compiled(planned):
 
     with pytest.raises(Failure, match=r"^kernels/sssp/ending\.cuh was edited"):
         compile_one(Arguments)
+
+
+@pytest.mark.parametrize("name", ["config/published.yaml", "config/peers.yaml", "workflow/report_template/page.html"])
+def test_what_tables_and_the_page_show_is_what_was_planned(tmp_path, monkeypatch, name):
+    file = ROOT / name
+    told = digests() | digests_of([str(file)])
+    (tmp_path / "code.json").write_text(json.dumps(told))
+    monkeypatch.setenv(PLANNED, str(tmp_path / "code.json"))
+    check_planned([file])
+    key = str(file) if str(file) in told else name
+    (tmp_path / "other.json").write_text(json.dumps(told | {key: "another", name: "another"}))
+    monkeypatch.setenv(PLANNED, str(tmp_path / "other.json"))
+    with pytest.raises(Failure, match=r"was edited after this run was planned: run the same command again$"):
+        check_planned([file])
 
 
 def test_a_run_whose_file_is_gone_is_one_line(planned, monkeypatch):

@@ -17,6 +17,8 @@ rule compile:
     log:
         f"{RESULTS}/logs/compile/{{arch}}/{{problem}}/{{stem}}.log",
     cache: True
+    params:
+        identity=lambda wc: plan.cubin_identity(wc.problem, wc.stem),
     shell:
         "python -m saitan.workflow.compile --source {input.source:q} --arch {wildcards.arch}"
-        " --output {output.cubin:q} --resources {output.resources:q} --log {log:q}"
+        " --identity {params.identity} --output {output.cubin:q} --resources {output.resources:q} --log {log:q}"

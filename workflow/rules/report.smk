@@ -44,10 +44,6 @@ rule tabulate:
     log:
         f"{plan.run}/logs/tabulate/{{experiment}}.log",
     params:
-        # Another file may be older than the table.
-        printed=lambda wc: text_digest(
-            [plan.source(f"config/{name}.yaml") for name in ("published", "ceilings")]
-        ),
         identity=lambda wc: plan.table_identity(wc.experiment),
     shell:
         "python -m saitan.workflow.tabulate --plan {input.plan:q} --log {log:q}"
@@ -104,8 +100,9 @@ rule report:
     log:
         f"{plan.run}/logs/report.log",
     params:
-        quoted=lambda wc: text_digest(
-            [plan.source(f"config/{name}.yaml") for name in ("peers", "ceilings")]
+        # Another file may be older than the page.
+        shown=lambda wc, input: text_digest(
+            [input.peers, input.ceilings, *input.templates]
         ),
         code=steps_code(),
         index=INDEX,
