@@ -50,17 +50,24 @@ def from_scipy(matrix: Any) -> Graph:
         raise GraphError(f"a scipy.sparse matrix is right, not {type(matrix).__name__}: scipy.sparse.csr_array(...)")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise GraphError(f"the matrix has the shape {matrix.shape}: a graph's is square")
+    if np.ma.is_masked(getattr(matrix, "data", None)):
+        raise GraphError("entries of the matrix are masked: fill them or leave them out")
     n = matrix.shape[0]
-    check_memory(n, matrix.nnz, _COMPARED)
-    if matrix.format == "csr":
-        offsets, targets, values = _compressed(matrix, n, n, "target")
-        weights, metadata = _weights(values)
-        own = (_unshared(offsets, matrix.indptr), _unshared(targets, matrix.indices), _unshared(weights, matrix.data))
-        graph = Graph(*own, metadata=metadata)
-    else:
-        rows, columns, values = _entries(matrix, n)
-        weights, metadata = _weights(values)
-        graph = Graph.from_arcs(n, rows, columns, weights, metadata=metadata)
+    try:
+        check_memory(n, matrix.nnz, _COMPARED)
+        if matrix.format == "csr":
+            offsets, targets, values = _compressed(matrix, n, n, "target")
+            weights, metadata = (None, {}) if values.dtype == bool else _weights(values)
+            targets, weights = _unshared(targets, matrix.indices), _unshared(weights, matrix.data)
+            graph = Graph(_unshared(offsets, matrix.indptr), targets, weights, metadata=metadata)
+        else:
+            rows, columns, values = _entries(matrix, n)
+            weights, metadata = (None, {}) if values.dtype == bool else _weights(values)
+            graph = Graph.from_arcs(n, rows, columns, weights, metadata=metadata)
+    except GraphError:
+        raise
+    except (IndexError, TypeError, ValueError) as error:  # SciPy's and NumPy's, of arrays of a wrong shape or type
+        raise GraphError(f"the arrays of the {matrix.format} matrix do not fit together: {error}") from None
     return _with_direction(graph)
 
 
@@ -210,10 +217,10 @@ def _with_direction(graph: Graph) -> Graph:
 
 
 def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
-    """The weights and what the metadata says of them; none for bool."""
+    """The weights and what the metadata says of them. Raises GraphError for truth values."""
     array = unboxed(values, "weights")
     if array.dtype == bool:
-        return None, {}
+        raise GraphError("the weights are truth values: numbers are right; name none where arcs have no weights")
     if array.dtype.kind in "iu":
         return arc_weights(array, len(array)), {}
     rounded, inexact = rounded_weights(array)

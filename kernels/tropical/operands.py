@@ -38,7 +38,9 @@ def check_product_room(shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> No
 
 
 def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
-    """Raise ValueError unless out has the result's shape and type, and each entry bytes of its own."""
+    """Raise ValueError unless out has the result's shape and type, and each entry bytes of its own; none masked."""
+    if np.ma.is_masked(out):
+        raise ValueError("entries of out are masked: give its data")
     if tuple(out.shape) != shape or np.dtype(out.dtype) != np.dtype(dtype):
         raise ValueError(f"out is {tuple(out.shape)} of {out.dtype}, the result {shape} of {np.dtype(dtype)}")
     reach = np.dtype(dtype).itemsize

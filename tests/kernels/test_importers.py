@@ -288,14 +288,11 @@ def test_weights_that_lost_their_type_are_what_they_hold():
     for held, kept in (
         ([1, 2**32 - 1], np.array([1, 2**32 - 1], np.uint32)),
         ([1, 0.5], np.array([1, 0.5], np.float32)),
-        ([True, False], None),
     ):
         frame = pd.DataFrame({"source": [0, 1], "target": [1, 0], "w": pd.Series(held, dtype=object)})
         weights = Graph.from_pandas(frame, weight="w").weights
-        assert (weights is None) == (kept is None)
-        if kept is not None:
-            assert weights.dtype == kept.dtype
-            assert_array_equal(weights, kept)
+        assert weights.dtype == kept.dtype
+        assert_array_equal(weights, kept)
 
 
 def test_labels_follow_their_vertices():
@@ -345,3 +342,35 @@ def test_what_scipy_does_in_place_does_not_reach_the_graph(dtype):
         changed.sort_indices()
         changed.data[:], changed.indices[:], changed.indptr[:] = 9, 1, 0
         assert listed(graph) == before
+
+
+@pytest.mark.parametrize("values", [[True, False], np.array([True, False]), np.array([True, False], object)])
+def test_weights_that_are_truth_values_are_refused(values):
+    frame = pd.DataFrame({"source": [0, 1], "target": [1, 2], "w": values})
+    theirs = nx.Graph()
+    theirs.add_weighted_edges_from([(0, 1, values[0]), (1, 2, values[1])])
+    for call in (lambda: Graph.from_pandas(frame, weight="w"), lambda: Graph.from_networkx(theirs)):
+        with pytest.raises(GraphError, match=r"^the weights are truth values: numbers are right; "):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("layout", "damage"),
+    [
+        ("csr", {"indptr": np.array([], np.int32)}),
+        ("csc", {"indptr": np.zeros((2, 2), np.int32)}),
+        ("bsr", {"data": np.ones((3, 3))}),
+        ("dia", {"offsets": np.array([0, 1, 2, 5], np.int32)}),
+        ("dia", {"offsets": np.array([0.5])}),
+        ("lil", {"rows": np.array([[0], 1, [2]], object)}),
+        ("dia", {"data": np.ma.masked_array(np.ones((1, 3)), [[False, True, False]])}),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_one_line(layout, damage):
+    matrix = sparse.eye_array(3).asformat(layout)
+    for name, array in damage.items():
+        setattr(matrix, name, array)
+    says = "entries of the matrix are masked" if layout == "dia" and "data" in damage else f"the arrays of the {layout}"
+    with pytest.raises(GraphError, match=f"^{says}") as refused:
+        Graph.from_scipy(matrix)
+    assert "\n" not in str(refused.value)

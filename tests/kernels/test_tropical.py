@@ -485,3 +485,9 @@ def test_every_term_of_a_group_of_eight_counts(few, dtype):
             a[:, term], b[term] = 1, np.array([2, 3, 4])
             found = tropical.matmul(a, b, backend="cpu")
             np.testing.assert_array_equal(found, np.tile(np.array([3, 4, 5], dtype), (2, 1)), err_msg=f"{term} of {k}")
+
+
+def test_a_masked_out_is_refused():
+    one = np.ones((2, 2), np.float32)
+    with pytest.raises(ValueError, match=r"^entries of out are masked: give its data$"):
+        tropical.matmul(one, one, out=np.ma.masked_array(one, one > 0), accumulate=True, backend="cpu")
