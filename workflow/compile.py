@@ -8,13 +8,13 @@ from pathlib import Path
 
 from saitan.cuda.build import NvccError, build
 from saitan.files import beside
+from saitan.workflow.modules import headers
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.step import run_step, say
 
 
 def compile_one(arguments: argparse.Namespace) -> None:
-    own, shared = arguments.source.parent, arguments.source.parent.parent / "cuda"
-    check_planned([arguments.source, *own.glob("*.cuh"), *shared.glob("*.cuh")])
+    check_planned([arguments.source, *headers(arguments.source.parent.name)])
     try:
         built = build(arguments.source, arguments.arch)
     except NvccError as error:

@@ -58,6 +58,7 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
     if apart := _apart(figure, table, keys):
         data["series"] = [_named(row) for row in table[apart].to_dict("records")]
+    if apart and figure.mark == "bar":
         colors = data["color"] if "color" in data else pd.Series("", data.index)
         data["place"] = colors.astype(str).where(colors.notna()) + " " + data["series"]
     data["source"] = table["source"]
