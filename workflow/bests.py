@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, readable
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline, headline_of, metrics_of
 from saitan.workflow.rows import KEYS, MEASURED
 

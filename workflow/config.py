@@ -63,10 +63,11 @@ def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = 
     if config.name in SHARED:
         raise ConfigError(f"name: results/{config.name} is a folder that all runs share; give the run another name")
     known, stored, outputs = list(graphs), list(arrays), _kept_outputs(config)
-    for name in stored:
-        if name in known or name in outputs:
-            other = "a graph of config/graphs.yaml" if name in known else "what an experiment keeps"
-            raise ConfigError(f"config/arrays.yaml: {name} is {other} too; give the array another name")
+    for kind, names, others in (("graph", known, []), ("array", stored, known)):
+        for name in names:
+            if name in others or name in outputs:
+                other = "a graph of config/graphs.yaml" if name in others else "what an experiment keeps"
+                raise ConfigError(f"config/{kind}s.yaml: {name} is {other} too; give the {kind} another name")
     kept = [*stored, *outputs]
     for name, experiment in config.experiments.items():
         if name in RULES:

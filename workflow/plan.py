@@ -16,10 +16,10 @@ from saitan.workflow.arrays import Array, array_file
 from saitan.workflow.config_model import Config
 from saitan.workflow.cubin_files import CubinFiles
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
-from saitan.workflow.graphs.plan import NO_GRAPH, GraphFiles
+from saitan.workflow.graphs.plan import GraphFiles
 from saitan.workflow.identities import Identities
 from saitan.workflow.machine import Machine
-from saitan.workflow.points import RESULTS, Point, digest
+from saitan.workflow.points import NO_GRAPH, RESULTS, Point, digest
 
 VEGA = f"{RESULTS}/vega.js"
 INDEX = f"{RESULTS}/index.html"

@@ -22,14 +22,15 @@ from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import SHARED, ConfigError, load
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
-from saitan.workflow.graphs.plan import NO_GRAPH, absent_data
+from saitan.workflow.graphs.plan import absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.points import RESULTS, Point, combinations, pattern
+from saitan.workflow.points import NO_GRAPH, RESULTS, Point, combinations, pattern
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import read_quoted
+from saitan.workflow.sources import refuse_clashes
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run
 
@@ -192,9 +193,8 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
                 )
                 found.append(replace(point, identity=plan.samples_identity(point)))
     if experiment.keep and len(found) > len(plan.backends):
-        users = [
-            other for other, e in plan.config.experiments.items() if any(a.startswith(f"{name}.") for a in e.arrays)
-        ]
+        kept = {f"{name}.{output}" for output in experiment.keep}
+        users = [other for other, e in plan.config.experiments.items() if kept & {*e.arrays}]
         if users:
             raise ConfigError(
                 f"experiments.{users[0]}.arrays: {name} keeps the answers of {len(found)} points, an array is that of"
@@ -317,8 +317,9 @@ def plan_from(
             check_run(Path(file))
         settings = {"name": _default_name(configfiles), **raw}
         place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
-        entries = load_catalogue(Path(f"{place}config/graphs.yaml"))
-        arrays = load_arrays(Path(f"{place}config/arrays.yaml"))
+        catalogues = Path(f"{place}config/graphs.yaml"), Path(f"{place}config/arrays.yaml")
+        entries, arrays = load_catalogue(catalogues[0]), load_arrays(catalogues[1])
+        refuse_clashes(" and ".join(map(str, catalogues)), (*named_sources(entries), *arrays.items()))
         config = load(settings, entries, arrays)
         _check_folders(config.name)
         absent = absent_data(config, entries, arrays)

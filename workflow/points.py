@@ -16,6 +16,8 @@ from typing import Any
 # The folder of all that the workflow writes.
 RESULTS = "results"
 DEFAULT = "default"
+# In the place of a graph's name where an experiment has none.
+NO_GRAPH = "no-graph"
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Point:
     """One `measure` job.
 
     run         name of the run: its folder of results/
-    graph       name of the graph or array that it reads, or "no-graph"
+    graph       name of the graph or array that it reads, or NO_GRAPH
     point       the parameters of instance and variant as they stand in its path; instance_point: the instance's alone
     parameters  the variant's; instance: the problem's own
     drawn       "<queries>-<seed>"

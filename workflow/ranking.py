@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from saitan.workflow.bests import compared_by, doubt, in_order, plain
-from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, readable
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline
 from saitan.workflow.quoted import Quoted
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from saitan.workflow.config_model import Experiment
-from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.step import Failure
 
 

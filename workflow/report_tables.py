@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from saitan.workflow.bests import bests, compared_by, doubt, doubtful, in_order, index_of, parameters_of, plain
-from saitan.workflow.graphs.plan import NO_GRAPH
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import is_timed, metrics_of
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import line_of, read_yaml, worded
 
-Name = worded(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-    "a name: letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
-)
+
+def _not_reserved(name: str) -> str:
+    if name == NO_GRAPH:
+        raise ValueError(f"{name} stands in paths where there is no graph; give it another name")
+    return name
+
+
+Name = Annotated[
+    worded(
+        r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+        "a name: letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
+    ),
+    AfterValidator(_not_reserved),
+]
 Checksum = worded("[0-9a-f]{64}", "a SHA-256: 64 digits from 0 to 9 and a to f")
 Address = worded(
     r"https?://[^/\s\x00-\x1f]+/[^\s\x00-\x1f]*[^/\s\x00-\x1f]",
@@ -82,8 +93,11 @@ def load_entries(path: Path, adapter: TypeAdapter[Catalogue]) -> Catalogue:
         raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema())}") from None
 
 
-def refuse_clashes(path: Path, sources: Iterable[tuple[str, Source]]) -> None:
-    """Raise Failure where files of one name are to come from different places, or with different content."""
+def refuse_clashes(path: Path | str, sources: Iterable[tuple[str, Source]]) -> None:
+    """Raise Failure where files of one name are to come from different places, or with different content.
+
+    path: the catalogue, or the catalogues; sources: each with the name of its entry.
+    """
     seen: dict[str, tuple[str, Source]] = {}
     for name, source in sources:
         other, same = seen.setdefault(source.filename, (name, source))

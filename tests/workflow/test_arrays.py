@@ -140,6 +140,7 @@ def test_a_file_that_is_not_what_its_entry_says_is_named(tmp_path, changes, cont
         ("a:\n  title: A\n  file: ../a\n  dtype: int8\n", "line 3: a.file: '../a' is not the name of a file: letters"),
         ("a:\n  title: A\n  file: a\n  dtype: int8\n  colour: 1\n", "line 5: a.colour: unknown key"),
         ("b:\n  title: A\na/b: {}\n", "line "),
+        ("no-graph: {title: A, file: a, dtype: int8}\n", "line 1: no-graph stands in paths where"),
         (
             "a: {title: A, file: x, dtype: int8}\nb: {title: A, file: x, dtype: int8, url: http://h/x}\n",
             "a and b both name the file x, but differ in url or sha256: give one of them another name under `file`",

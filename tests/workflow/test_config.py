@@ -415,12 +415,18 @@ def test_a_kept_answer_is_an_array_of_other_experiments():
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
-    [("ring", "ring is a graph of config/graphs.yaml too"), ("tiny.c", "tiny.c is what an experiment keeps too")],
+    ("kind", "name", "says"),
+    [
+        ("array", "ring", "ring is a graph of config/graphs.yaml too"),
+        ("array", "tiny.c", "tiny.c is what an experiment keeps too"),
+        ("graph", "tiny.c", "tiny.c is what an experiment keeps too"),
+    ],
 )
-def test_a_name_of_data_stands_for_one_thing(name, says):
-    with pytest.raises(ConfigError, match=f"^config/arrays.yaml: {says}; give the array another name$"):
-        load({"experiments": {"tiny": {**TROPICAL, "keep": ["c"]}}}, GRAPHS, ["field", name])
+def test_a_name_of_data_stands_for_one_thing(kind, name, says):
+    named = {"graph": GRAPHS, "array": ["field"]}
+    named[kind] = [*named[kind], name]
+    with pytest.raises(ConfigError, match=f"^config/{kind}s.yaml: {says}; give the {kind} another name$"):
+        load({"experiments": {"tiny": {**TROPICAL, "keep": ["c"]}}}, *named.values())
 
 
 def test_the_schema_completes_what_problems_offer():

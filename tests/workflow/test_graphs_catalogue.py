@@ -103,6 +103,14 @@ def test_wrong_names_are_refused(name):
             f"b: {{title: B, file: x.gr, format: pace, sha256: {'a' * 64}}}\n",
             "a and b both name the file x.gr, but differ in url or sha256",
         ),
+        (
+            "a: {title: A, url: http://h/a/x.gz, format: dimacs, coordinates: {url: http://h/b/x.gz}}\n",
+            "a and a.coordinates both name the file x.gz, but differ in url or sha256",
+        ),
+        (
+            "a: {title: A, file: x.gr, format: pace}\nno-graph: {title: B}\n",
+            "line 2: no-graph stands in paths where there is no graph",
+        ),
     ],
 )
 def test_wrong_yaml_is_named_with_its_line(tmp_path, text, message):

@@ -198,6 +198,34 @@ def test_what_lies_where_results_go_is_one_line(place, dangling, monkeypatch, tm
     assert caught.value.code == says
 
 
+@pytest.mark.parametrize(
+    ("graph", "array", "owner"),
+    [
+        ("url: http://h/b/x.gz", "url: http://h/a/x.gz", "map"),
+        ("file: x.gz", "url: http://h/a/x.gz", "map"),
+        ("file: y.gr, coordinates: {url: http://h/b/x.gz}", "url: http://h/a/x.gz", "map.coordinates"),
+        ("url: http://h/a/x.gz", "url: http://h/a/x.gz", None),
+        ("file: x.gz", "file: x.gz", None),
+        ("url: http://h/b/x.gz, file: y.gz", "url: http://h/a/x.gz", None),
+    ],
+)
+def test_two_files_are_not_fetched_to_one_place(graph, array, owner, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    Path("config/graphs.yaml").write_text(f"map: {{title: A, format: dimacs, {graph}}}\n")
+    Path("config/arrays.yaml").write_text(f"field: {{title: A, dtype: int8, {array}}}\n")
+    raw = {"mirror": ".", "experiments": {"tiny": TROPICAL}}
+    if owner is None:
+        assert plan_from(raw, root=tmp_path, jobs_machine=WITHOUT).points
+        return
+    with pytest.raises(SystemExit) as caught:
+        plan_from(raw, root=tmp_path, jobs_machine=WITHOUT)
+    assert caught.value.code == (
+        f"config: config/graphs.yaml and config/arrays.yaml: {owner} and field both name the file x.gz, but differ in"
+        " url or sha256: give one of them another name under `file`"
+    )
+
+
 def test_a_variant_that_names_no_class_is_one_line(monkeypatch):
     mine, variants = problem.Variant("mine", cpu="saitan.sssp.mine"), problem.problem("sssp").VARIANTS
     monkeypatch.setitem(variants, "mine", mine)

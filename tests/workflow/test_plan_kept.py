@@ -117,6 +117,14 @@ def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
     assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]
 
 
+def test_an_array_whose_name_begins_as_that_of_a_kept_answer_is_none(reads_arrays):
+    array = Array.model_validate({"title": "A", "url": "http://host/a", "dtype": "int32"})
+    described = {"tiny": {**reads_arrays, "arrays": ["kept.field"]}, "kept": {**KEPT, "graphs": ["grid", "ring"]}}
+    config = load({"experiments": described}, ENTRIES, ["kept.field"])
+    made = make(config, WITHOUT, ENTRIES, {"kept.field": array})
+    assert made.inputs_of(made.points_of("tiny")[0]) == ["results/arrays/kept.field.npy"]
+
+
 def test_experiments_that_wait_for_themselves_are_one_line():
     def chain(**reads):
         described = {"title": "T", "problem": "compression", "variants": ["fast"], "keep": ["values"]}

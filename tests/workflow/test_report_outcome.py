@@ -4,7 +4,7 @@ import pytest
 from reports import lines_of, shown, text_of, write_coded
 from samples import seconds, write_samples
 
-from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.report import ReportPlan
 from saitan.workflow.report_outcome import (
     ANOTHER_ANSWER,

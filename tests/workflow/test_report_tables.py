@@ -3,7 +3,7 @@ import pytest
 from reports import keys_and, point, quantity, table
 
 from saitan.workflow.bests import bests
-from saitan.workflow.graphs.plan import NO_GRAPH
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.report_tables import layout
 
 

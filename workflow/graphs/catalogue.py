@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -100,7 +101,7 @@ def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
     Raises Failure, with the line, for a file that is no YAML, has a key twice, or an entry that is wrong.
     """
     entries = load_entries(Path(path), CATALOGUE)
-    refuse_clashes(path, ((name, source) for name, entry in entries.items() for source in sources_of(entry)))
+    refuse_clashes(path, named_sources(entries))
     return entries
 
 
@@ -109,6 +110,13 @@ def sources_of(entry: Downloaded | Generated) -> list[Source]:
     if isinstance(entry, Generated):
         return []
     return [entry, *([entry.coordinates] if entry.coordinates else [])]
+
+
+def named_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
+    """The files of all entries, each with its keys in the catalogue: "map" and "map.coordinates"."""
+    for name, entry in entries.items():
+        for source in sources_of(entry):
+            yield name if source is entry else f"{name}.coordinates", source
 
 
 if __name__ == "__main__":

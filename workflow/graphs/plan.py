@@ -14,12 +14,9 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
-from saitan.workflow.points import RESULTS
+from saitan.workflow.points import NO_GRAPH, RESULTS
 from saitan.workflow.sources import Source
 from saitan.workflow.step import Failure
-
-# In the place of a graph's name where an experiment has none.
-NO_GRAPH = "no-graph"
 
 
 class GraphFiles:
