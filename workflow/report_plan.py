@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from saitan.workflow.config_model import Experiment
-from saitan.workflow.points import NO_GRAPH
+from saitan.workflow.points import DEFAULT, NO_GRAPH
 from saitan.workflow.step import Failure
 
 
@@ -31,7 +31,8 @@ class PlannedPoint(_Model):
     def words(self) -> str:
         """ "fast on cpu in fig_a (map, n~4)"."""
         experiment, backend, graph, variant, point = self.name.split("/")
-        where = ", ".join(part for part in (graph, point) if part not in (NO_GRAPH, "default"))
+        parts = [(graph, NO_GRAPH), (point, DEFAULT)]
+        where = ", ".join(part for part, none in parts if part != none)
         return f"{variant} on {backend} in {experiment}" + (f" ({where})" if where else "")
 
 

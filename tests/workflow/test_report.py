@@ -55,11 +55,14 @@ def test_in_print_no_heading_is_parted_from_what_it_heads():
     assert {"h2", "h3", "caption", "thead", ".group", "summary", "dt"} <= set(kept)
 
 
+def without_scripts(html):
+    return re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", html, flags=re.S)
+
+
 def test_the_page_asks_nothing_of_the_network(plan):
     html = shown(plan)
     assert "default-src 'none'" in html
-    markup = re.sub(r"(<script\b[^>]*>).*?</script>", r"\1", html, flags=re.S)
-    tags = re.findall(r"<(?:script|link|img|iframe|a|use|source)\b[^>]*>", markup)
+    tags = re.findall(r"<(?:script|link|img|iframe|a|use|source)\b[^>]*>", without_scripts(html))
     targets = [value for tag in tags for value in re.findall(r'\b(?:src|href)="([^"]*)"', tag)]
     assert len(targets) > 5
     assert all(value.startswith(("#", "data:")) for value in targets)
@@ -71,6 +74,15 @@ def test_data_cannot_end_the_script_that_holds_them(plan):
     html = shown(plan)
     (chart,) = re.findall(r'<script type="application/json" id="chart-fig_a">(.*?)</script>', html, flags=re.S)
     assert json.loads(chart)["data"]["values"][0]["text"] == "</script><b>"
+
+
+def test_no_anchor_of_the_page_is_taken_for_an_experiment(plan):
+    html = without_scripts(shown(plan))
+    anchors = re.findall(r'\bid="([^"]*)"', html)
+    assert len(anchors) > 8 and [name for name in anchors if re.fullmatch(r"\w+", name)] == ["fig_a"]
+    script = (ROOT / "workflow/report_template/page.js").read_text()
+    asked = {*re.findall(r'href="#([^"]*)"', html), *re.findall(r'getElementById\("([^"]*)"\)', script)}
+    assert asked <= {*anchors} and {"page-themes", "page-failed"} <= asked
 
 
 def test_names_in_a_text_are_code(plan):
@@ -113,7 +125,7 @@ def test_a_chart_without_its_figure_is_not_drawn(plan, tmp_path):
 
 def test_software_that_machines_share_is_named_once(plan, tmp_path):
     def commits():
-        section = re.search(r'<section id="software">.*?</section>', shown(plan), re.S)[0]
+        section = re.search(r'<section id="page-software">.*?</section>', shown(plan), re.S)[0]
         return re.findall("[0-9a-f]{12}", section)
 
     assert commits() == ["0123456789ab"]

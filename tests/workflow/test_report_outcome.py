@@ -242,6 +242,7 @@ def test_unavailable_points_are_left_out_with_the_reason_and_no_failures(plan, t
     ("name", "words"),
     [
         ("fig_a/cpu/map/fast/default", "fast on cpu in fig_a (map)"),
+        ("fig_a/cpu/default/fast/default", "fast on cpu in fig_a (default)"),
         (f"fig_a/cuda/{NO_GRAPH}/tiled/n~64", "tiled on cuda in fig_a (n~64)"),
         (f"fig_a/cuda/{NO_GRAPH}/tiled/default", "tiled on cuda in fig_a"),
     ],

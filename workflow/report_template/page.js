@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const themes = JSON.parse(document.getElementById("themes").textContent);
+  const themes = JSON.parse(document.getElementById("page-themes").textContent);
   const system = matchMedia("(prefers-color-scheme: dark)");
   const theme = () => root.dataset.theme || (system.matches ? "dark" : "light");
 
@@ -75,7 +75,7 @@
     addEventListener("load", drawAll);
   }
 
-  const button = document.getElementById("theme");
+  const button = document.getElementById("page-theme");
   const name = () => { button.textContent = theme() === "dark" ? "Light" : "Dark"; };
   button.hidden = false;
   button.addEventListener("click", () => {
@@ -86,12 +86,12 @@
   system.addEventListener("change", name);
   name();
 
-  const contents = document.querySelector("#contents details");
+  const contents = document.querySelector("#page-contents details");
   if (matchMedia("(max-width: 60rem)").matches) {
     contents.open = false;
     contents.addEventListener("click", (event) => { if (event.target.matches("a")) contents.open = false; });
   }
-  const links = new Map([...document.querySelectorAll("#contents a")].map((link) => [link.hash.slice(1), link]));
+  const links = new Map([...document.querySelectorAll("#page-contents a")].map((link) => [link.hash.slice(1), link]));
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
