@@ -131,7 +131,7 @@ def checked_vertex(name: str, value: Any, n: int) -> int:
             raise TypeError
         vertex = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} must be the whole number of a vertex, not {value!r}") from None
+        raise ValueError(f"{name} must be the whole number of a vertex, not {shown(value)}") from None
     if not 0 <= vertex < n:
         raise ValueError(f"{name} {vertex} is not in [0, {n:,})")
     return vertex
@@ -140,7 +140,7 @@ def checked_vertex(name: str, value: Any, n: int) -> int:
 def checked_flag(name: str, value: Any) -> bool:
     """True or False. Raises ValueError naming the argument for anything else, which `if` would take."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, not {value!r}")
+        raise ValueError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
 
 
@@ -155,5 +155,5 @@ def checked_name(kind: str, value: Any, known: Iterable[str]) -> str:
 def checked_function(name: str, value: Any) -> Callable:
     """What can be called. Raises ValueError naming the argument."""
     if not callable(value):
-        raise ValueError(f"{name} must be a function, not {value!r}")
+        raise ValueError(f"{name} must be a function, not {shown(value)}")
     return value

@@ -69,8 +69,9 @@ def vertices(values: Any, n: int, side: str) -> np.ndarray:
     if array.dtype == np.int32 and array.view(np.uint32).max(initial=0) < n:
         return np.ascontiguousarray(array)
     whole = array.dtype.kind != "f"
+    end = n if whole else np.float64(n)  # a shorter type may not hold n
     with np.errstate(invalid="ignore"):
-        arc = _first(array, lambda v: ~((v >= 0) & (v < n) & (whole or v == np.floor(v))))
+        arc = _first(array, lambda v: ~((v >= 0) & (v < end) & (whole or v == np.floor(v))))
     if arc is not None:
         value = array[arc].item()
         if not np.isinf(value) and value % 1 != 0:

@@ -7,6 +7,7 @@ from pathlib import Path
 from saitan.errors import Unavailable
 
 CGROUP = Path("/sys/fs/cgroup")
+_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def available_memory() -> int:
@@ -28,6 +29,12 @@ def available_memory() -> int:
     return max(0, min(available, left))
 
 
+def in_words(count: float) -> str:
+    """Bytes as "1.5 GiB", "3.0 MiB" or "0.1 KiB"."""
+    size, unit = next(((size, unit) for size, unit in _UNITS if count >= size), _UNITS[-1])
+    return f"{count / size:,.1f} {unit}"
+
+
 def check_room(needed: int, what: str, instead: str = "") -> None:
     """Raise Unavailable where `what`, a plural or with an article, takes more than the memory that is available.
 
@@ -35,6 +42,6 @@ def check_room(needed: int, what: str, instead: str = "") -> None:
     """
     if needed > (available := available_memory()):
         raise Unavailable(
-            f"{what}: {needed / 2**30:,.1f} GiB of memory are needed, {available / 2**30:,.1f} GiB are available"
+            f"{what}: {in_words(needed)} of memory are needed, {in_words(available)} are available"
             + (instead and f"; {instead}")
         )

@@ -46,6 +46,7 @@ from saitan import cuda
 from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
 from saitan.errors import Invalid, Unavailable
+from saitan.graph_input import shown
 from saitan.solver import Checked, Checker, Reference, Run, Solver
 
 __all__ = [
@@ -124,21 +125,21 @@ class Parameter:
         fits = isinstance(value, {int: Integral, float: Real}.get(self.type, self.type))
         if not fits or (isinstance(value, bool) and self.type is not bool):
             kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.type]
-            return f"must be {kind}, not {value!r}"
+            return f"must be {kind}, not {shown(value)}"
         if self.choices and value not in self.choices:
-            return f"must be one of {', '.join(map(str, self.choices))}, not {value!r}"
+            return f"must be one of {', '.join(map(str, self.choices))}, not {shown(value)}"
         # A bound may be too large for a small type of NumPy's.
         number = value.item() if isinstance(value, np.generic) else value
         if isinstance(number, int) and number.bit_length() > 63:
             return f"must fit in 64 bits, not {number.bit_length() + 1}"
         if self.type is float and not abs(number) <= sys.float_info.max:
-            return f"must be finite, not {value!r}"
+            return f"must be finite, not {shown(value)}"
         if self.above is not None and not number > self.above:
-            return f"must be greater than {self.above:g}, not {value!r}"
+            return f"must be greater than {self.above:g}, not {shown(value)}"
         if self.least is not None and number < self.least:
-            return f"must be at least {self.least:g}, not {value!r}"
+            return f"must be at least {self.least:g}, not {shown(value)}"
         if self.most is not None and number > self.most:
-            return f"must be at most {self.most:g}, not {value!r}"
+            return f"must be at most {self.most:g}, not {shown(value)}"
         return None
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from saitan.cuda import unusable
-from saitan.workflow.step import numba_cache, save_one_at_a_time
+from saitan.workflow.numba_code import numba_cache, save_one_at_a_time
 
 ROOT = Path(__file__).parents[1]
 

@@ -21,10 +21,11 @@ from typing import Any
 
 from saitan.workflow.instances import load_instance, read_queries, read_reference
 from saitan.workflow.memory import keep_within_memory
+from saitan.workflow.numba_code import load_numba
 from saitan.workflow.parquet_files import identity_in
 from saitan.workflow.points import digest
 from saitan.workflow.sampling import Answering, prepared
-from saitan.workflow.step import Failure, load_numba
+from saitan.workflow.step import Failure
 
 # Seconds in which small instances have long been answered. Of a large one compiling is a small part.
 LIMIT = 60

@@ -7,7 +7,7 @@ made of a graph or an array holds that of its data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,22 @@ from saitan.workflow.machine import Machine
 from saitan.workflow.points import Point, digest
 from saitan.workflow.quantities import declarations
 
-# The workflow's modules that decide what a file holds; those of saitan that they import may, but for those set aside.
-_FINISHING = tuple(f"saitan.workflow.graphs.{name}" for name in ("convert", "arcs", "parquet"))
-_CONVERTING = tuple(f"saitan.workflow.graphs.{name}" for name in ("readers", "formats", "streams"))
+# Steps whose code decides what a file holds, with all that they import, but for what is set aside: how steps begin, say
+# something and end; settings, which are told by their values; what runs before anything is timed; other ways in.
 _GENERATING = ("saitan.workflow.graphs.generate",)
-_UNPACKING = ("saitan.workflow.arrays", "saitan.workflow.graphs.streams")
-_ASIDE = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
-_MEASURING = tuple(f"saitan.workflow.{name}" for name in ("measure", "sampling", "disturbance", "instances"))
-_KEEPING = tuple(f"saitan.workflow.{name}" for name in ("keep", "answer_writers", "answers", "instances"))
+_CONVERTING = ("saitan.workflow.graphs.convert",)
+_UNPACKING = ("saitan.workflow.arrays",)
+_ASKING = ("saitan.workflow.queries",)
+_MEASURING = ("saitan.workflow.measure",)
+_READING_ANSWERS = "saitan.workflow.answers"
+_KEEPING = ("saitan.workflow.keep", _READING_ANSWERS)
+_ASIDE = {
+    *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
+    *(f"saitan.workflow.{name}" for name in ("points", "sources", "graphs.catalogue", "graphs.read")),
+}
+# What takes no part in making a graph, and in generating one.
+_NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
+_NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
 class Identities:
@@ -51,18 +59,18 @@ class Identities:
         if graph not in self._of_data:
             entry = self.entries[graph]
             if isinstance(entry, Generated):
-                made_by = [GENERATORS[entry.generator].path.split(":")[0], *_GENERATING]
+                code = _code([GENERATORS[entry.generator].path.split(":")[0], *_GENERATING], _NO_GRAPH | _NO_FILE)
             else:
-                made_by = _CONVERTING
+                code = _code(_CONVERTING, _NO_GRAPH)
             told = entry.model_dump(exclude={"title", "models"})
-            self._of_data[graph] = digest([told, self.contents.get(graph), _code([*made_by, *_FINISHING])])
+            self._of_data[graph] = digest([told, self.contents.get(graph), code])
         return self._of_data[graph]
 
     def array_identity(self, array: str) -> str:
         """The same of an array of the catalogue."""
         if array not in self._of_data:
             told = self.arrays[array].model_dump(exclude={"title"})
-            self._of_data[array] = digest([told, self.contents.get(array), _code(_UNPACKING)])
+            self._of_data[array] = digest([told, self.contents.get(array), _code(_UNPACKING, _NO_GRAPH)])
         return self._of_data[array]
 
     @cached_property
@@ -80,9 +88,8 @@ class Identities:
 
     def queries_identity(self, point: Point) -> str:
         """By the modules that make a point's instance, queries and reference, and all parameters of the instance."""
-        made_by = [f"saitan.{point.problem}", "saitan.workflow.queries"]
-        code = modules.digest(modules.closure(made_by, "saitan.workflow"))
-        return digest([code, full_parameters(point)[0]])
+        made_by = [f"saitan.{point.problem}", *_ASKING]
+        return digest([_code(made_by, _unread(point)), full_parameters(point)[0]])
 
     def answer_identity(self, point: Point) -> str:
         """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it."""
@@ -105,11 +112,11 @@ class Identities:
         """
         declared = problem(point.problem).VARIANTS[point.variant]
         path = by or getattr(declared, point.backend)
-        code = modules.closure([path.split(":")[0], *steps], "saitan.workflow", measured=True)
+        code = _code([path.split(":")[0], *steps], _unread(point), measured=True)
         return [
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
-            (path, declared.cubins, declared.peer, modules.digest(code)),
+            (path, declared.cubins, declared.peer, code),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -150,5 +157,10 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
     return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
 
 
-def _code(made_by: Iterable[str]) -> str:
-    return modules.digest({*modules.closure(made_by, "saitan.workflow")} - _ASIDE)
+def _unread(point: Point) -> set[str]:
+    """What reads other data than a point's."""
+    return set() if "." in point.graph else {_READING_ANSWERS}
+
+
+def _code(made_by: Iterable[str], without: Set[str], measured: bool = False) -> str:
+    return modules.digest(modules.closure(made_by, _ASIDE | without, measured))

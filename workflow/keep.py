@@ -18,9 +18,10 @@ from saitan.problem import Form, Invalid, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form, write_unavailable
 from saitan.workflow.instances import add_inputs, load_instance, read_queries
+from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import Failure, add_ranks, load_numba, run_step, say
+from saitan.workflow.step import Failure, add_ranks, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20

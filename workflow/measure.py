@@ -24,10 +24,11 @@ from saitan.problem import Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
+from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import Failure, absent, add_ranks, leave, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave, run_step, say
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {

@@ -14,8 +14,9 @@ import contextlib
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,19 +51,22 @@ def source(module: str) -> Path | None:
 def imports(module: str, measured: bool = False) -> frozenset[str]:
     """The modules of saitan that a module names in any of its import statements, those inside functions too.
 
-    measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...).
+    measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...), not even by
+    others that it calls.
     """
     path = source(module)
     if path is None:
         return frozenset()
     facts = _facts(path)
-    return frozenset(name for name in (facts.measured if measured else facts.imports) if source(name))
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    named = (_absolute(name, package) for name in (facts.measured if measured else facts.imports))
+    return frozenset(name for name in named if name.split(".")[0] == PACKAGE and source(name))
 
 
-def closure(modules: Iterable[str], without: str | None = None, measured: bool = False) -> list[str]:
+def closure(modules: Iterable[str], without: Collection[str] = (), measured: bool = False) -> list[str]:
     """The modules and all that they import, directly or not, sorted.
 
-    without: a package that is not followed into; measured: see `imports`.
+    without: modules that are not followed into; measured: see `imports`.
     """
     todo, found = list(modules), set()
     while todo:
@@ -71,7 +75,7 @@ def closure(modules: Iterable[str], without: str | None = None, measured: bool =
             found.add(module)
             # Importing a module runs its packages too.
             named = {*imports(module, measured), module.rpartition(".")[0] or module}
-            todo += [name for name in named if not (without and name.startswith(f"{without}."))]
+            todo += [name for name in named if name not in without]
     return sorted(found)
 
 
@@ -86,7 +90,7 @@ def digest(modules: Iterable[str]) -> str:
 @cache
 def steps_code() -> str:
     """One value for the modules of the workflow, by their text, as the steps after measuring take seconds."""
-    return text_digest(sorted(Path(saitan.workflow.__path__[0]).glob("*.py")))
+    return text_digest(sorted(Path(saitan.workflow.__path__[0]).rglob("*.py")))
 
 
 def _code(path: Path | None) -> str:
@@ -145,21 +149,43 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
             node.body = node.body[1:]
     measured = body = tree.body
     if path.name == "__init__.py" and any(_declares(node) for node in body):
-        measured = [node for node in body if not isinstance(node, ast.FunctionDef) or node.name in MEASURED]
+        measured = _used(body, MEASURED)
     code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
     return _Facts(_named(body), _named(measured), digest)
 
 
+def _used(body: list[ast.stmt], functions: Iterable[str]) -> list[ast.stmt]:
+    """The statements without functions other than these, and those whose names they or other statements hold."""
+    others = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    todo = [node for node in body if not isinstance(node, ast.FunctionDef)]
+    todo += [others.pop(name) for name in functions if name in others]
+    kept: list[ast.stmt] = []
+    while todo:
+        kept.append(todo.pop())
+        names = {node.id for node in ast.walk(kept[-1]) if isinstance(node, ast.Name)}
+        todo += [others.pop(name) for name in names if name in others]
+    return kept
+
+
 def _named(body: list[ast.stmt]) -> list[str]:
-    """What import statements name of saitan: modules, or things in them."""
+    """What import statements name: modules of saitan, or things in them; relative to the package as they stand."""
     found: set[str] = set()
     for node in ast.walk(ast.Module(body, [])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return sorted(name for name in found if name.split(".")[0] == PACKAGE)
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            found |= {start, *(f"{start}{'.' * bool(node.module)}{alias.name}" for alias in node.names)}
+    return sorted(name for name in found if name.split(".")[0] in (PACKAGE, ""))
+
+
+def _absolute(name: str, package: str) -> str:
+    """The module of a name as it stands in a module of a package; "" for one above all packages."""
+    try:
+        return resolve_name(name, package)
+    except ImportError:
+        return ""
 
 
 def _declares(node: ast.stmt) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from saitan.files import beside
 from saitan.workflow.instances import add_inputs, load_instance, write_reference
-from saitan.workflow.step import leave, load_numba, run_step
+from saitan.workflow.numba_code import load_numba
+from saitan.workflow.step import leave, run_step
 
 
 def draw(arguments: argparse.Namespace) -> None:

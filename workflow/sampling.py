@@ -17,7 +17,8 @@ from saitan.blocks import Digest, Rows, both
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
 from saitan.workflow.disturbance import Disturbance, Watch
-from saitan.workflow.step import Failure, compilations, load_numba, progress
+from saitan.workflow.numba_code import compilations, load_numba
+from saitan.workflow.step import Failure, progress
 
 # With which the median lies within the spread of six rounds or more.
 CONFIDENCE = 0.95

@@ -200,11 +200,11 @@ def reductions(
 
     eccentricity  the largest distance to a vertex reached, of the weights' dtype, or of 64 bits where one does not fit
     reached       vertices reached, the source included
-    total         sum of the distances to them
+    total         sum of the distances to them, uint64 or float64
     closeness     float64: (reached - 1)^2 / ((n - 1) total), 0.0 where the total is 0 as in NetworkX: of a source that
                   reaches no other, or all at distance 0
 
-    Raises as `solve` does.
+    Raises as `solve` does; Unavailable also where a total of whole numbers may be 2^64 or more.
     """
     from saitan.sssp.ending import narrowed
 

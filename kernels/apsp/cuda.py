@@ -123,7 +123,8 @@ class CudaSolver(DeviceRows):
             return
         fitting = max(0, free - fixed) // line if self.ranged else 0
         advice = f"; {fitting:,} sources fit" if fitting else ""
-        advice += "; `answer: slabs` (apsp.slabs) takes all of them, some at a time" if self.ranged else ""
+        if self.ranged and self.instance.answer == "matrix":
+            advice += "; `answer: slabs` (apsp.slabs) takes all of them, some at a time"
         raise Unavailable(
             f"the distances from {self.rows:,} sources of graph {self.graph.name} ({self.graph.n:,} vertices) need "
             f"{needed / GIB:.2f} GiB of GPU memory, {free / GIB:.2f} GiB of {total / GIB:.2f} GiB are free{advice}"

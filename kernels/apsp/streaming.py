@@ -21,7 +21,7 @@ import numpy as np
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.blocks import Blockwise, Sink, chosen, on_host
-from saitan.problem import Block, Checked, Invalid, Run
+from saitan.problem import Block, Checked, Invalid, Run, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.sssp import unreachable
 
@@ -210,6 +210,7 @@ class Reductions(Slabs, Blockwise):
         own = []
         for low, run in self._slabs(query):
             taken, part = self.reduce(self.solver)
+            _check_totals(query[0] + low, part)
             each(low, run, taken, part)
             own.append((low, part))
         parts = sorted((part for parts in self._ranks.each(own) for part in parts), key=lambda part: part[0])
@@ -256,6 +257,18 @@ def reduced_rows(distances: np.ndarray) -> Columns:
     total = np.float64 if distances.dtype.kind == "f" else np.uint64
     largest = np.where(there, distances, distances.dtype.type(0)).max(axis=1)
     return largest, there.sum(axis=1, dtype=np.int64), distances.sum(axis=1, dtype=total, where=there)
+
+
+def _check_totals(first: int, part: Columns) -> None:
+    """Raise Unavailable where a total of whole numbers may not fit 64 bits, which wrap. first: the source of row 0."""
+    eccentricity, reached, total = part
+    if total.dtype.kind == "u":
+        row = int((most := reached * eccentricity.astype(np.float64)).argmax())
+        if most[row] >= 2.0**64:
+            raise Unavailable(
+                f"the distances from source {first + row:,} may add up to 2^64 or more, which no total holds:"
+                " `answer: slabs` (apsp.slabs) has each of them"
+            )
 
 
 def reduced_on_host(solver: Any) -> tuple[float, Columns]:

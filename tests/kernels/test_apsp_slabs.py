@@ -151,6 +151,17 @@ def test_a_sum_that_needs_64_bits_widens_every_slab(answer):
     assert found.dtype == np.uint64 and found[297, 299] == 2**33 - 4 and found[0, 1] == 2**64 - 1
 
 
+def test_totals_that_64_bits_may_not_hold_are_refused():
+    # A certificate adds up in 64 bits too.
+    weight, n = 2**32 - 1, 100_000
+    path = Graph.from_arcs(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight))
+    solver = prepared(path, "reductions", sources=2)
+    solver.run([n // 2, 2])
+    assert solver.answer()["total"].tolist() == [weight * k * (k + 1) // 2 for k in (n // 2 - 1, n // 2 - 2)]
+    with pytest.raises(Unavailable, match=r"^the distances from source 1 may add up to 2\^64 or more"):
+        solver.run([1, 2])
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])
 def test_a_sum_that_is_no_distance_widens_every_slab_too(dtype):
     # Vertex 299 alone has a loop whose sum does not fit.
@@ -179,9 +190,13 @@ def test_what_does_not_leave_in_slabs_says_so():
 
 def test_a_matrix_that_does_not_fit_says_what_would(monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 2**20}))
-    with pytest.raises(Unavailable, match=r"0\.1 GiB of memory are needed, .*answer: slabs"):
+    with pytest.raises(Unavailable, match=r"64\.0 MiB of memory are needed, 1\.0 MiB are available; `answer: slabs`"):
         prepared(grid(64, 64), "matrix")
-    prepared(grid(64, 64), "reductions")
+    graph = grid(64, 64)
+    prepared(graph, "reductions")
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 2**10}))
+    with pytest.raises(Unavailable, match=r"16\.0 KiB of memory are needed, 1\.0 KiB are available$"):
+        prepared(graph, "reductions")
 
 
 def test_reductions_are_checked_in_one_pass():

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from saitan import components, csr
 from saitan.generators import GENERATORS
 from saitan.graph import MAX_VERTICES, Graph, GraphError
-from saitan.graph_input import rounded_weights, vertex_count
+from saitan.graph_input import rounded_weights, vertex_count, vertices
 
 TOP = 2**32 - 1
 
@@ -227,6 +227,16 @@ def test_numbers_of_every_type_are_converted_by_value(dtype):
     for name in ("offsets", "targets", "weights"):
         assert getattr(again, name).dtype == getattr(graph, name).dtype
         assert_array_equal(getattr(again, name), getattr(graph, name))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("dtype", "last"), [("f2", 2048), ("f2", 65504), ("f4", 2**24), ("f8", 2**30), ("g", 2**30)])
+def test_a_vertex_is_compared_with_n_whatever_its_type_holds(dtype, last):
+    ends = np.array([last, 3], dtype)
+    for n in (last + 1, last + 99, 2**31 - 1):
+        assert vertices(ends, n, "source").tolist() == [last, 3]
+    with pytest.raises(GraphError, match=rf"^arc 0: source {last}\.0 is not in \[0, {last:,}\)"):
+        vertices(ends, last, "source")
 
 
 def test_a_frames_columns_are_taken_by_position():

@@ -187,7 +187,7 @@ def test_what_just_fits_memory_is_read(write, monkeypatch):
     monkeypatch.setattr(formats, "available_memory", lambda: needed)
     assert read_graph_file(path, "dimacs").m == 2
     monkeypatch.setattr(formats, "available_memory", lambda: needed - 1)
-    with pytest.raises(Failure, match=r"need about 0\.0 GiB of memory, but 0\.0 GiB"):
+    with pytest.raises(Failure, match=r"need about 0\.1 KiB of memory, but 0\.1 KiB"):
         read_graph_file(path, "dimacs")
 
 

@@ -56,7 +56,28 @@ def test_imports_are_followed_wherever_they_stand(package):
 def test_a_package_is_run_by_its_modules_and_may_be_left_alone(package):
     package(**{"__init__": "", "p.__init__": "import saitan.q", "p.m": "", "q": "", "r": "from saitan.p import m"})
     assert modules.closure(["saitan.p.m"]) == ["saitan", "saitan.p", "saitan.p.m", "saitan.q"]
-    assert modules.closure(["saitan.r"], without="saitan.p") == ["saitan", "saitan.p", "saitan.q", "saitan.r"]
+    assert modules.closure(["saitan.r"], ["saitan.p.m"]) == ["saitan", "saitan.p", "saitan.q", "saitan.r"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from .b import X", ["p.b"]),
+        ("from . import b, c", ["p.b", "p.c"]),
+        ("from .s import t", ["p.s", "p.s.t"]),
+        ("from .. import q", ["q"]),
+        ("from ..q import X", ["q"]),
+        ("from .q import X", []),
+        ("from ...q import X", []),
+    ],
+)
+def test_relative_imports_are_followed_from_where_they_stand(package, text, found):
+    package(**dict.fromkeys(("__init__", "p.__init__", "p.b", "p.c", "p.s.__init__", "p.s.t", "q", "b"), ""))
+    package(**{"p.m": text, "p.s.m": text.replace("from .", "from ..")})
+    for module in ("saitan.p.m", "saitan.p.s.m"):
+        assert modules.imports(module) - {"saitan", "saitan.p"} == {f"saitan.{name}" for name in found}
+    package(**{"p.__init__": text})
+    assert modules.imports("saitan.p") - {"saitan", "saitan.p"} == {f"saitan.{name}" for name in found}
 
 
 @pytest.mark.parametrize("variants", ["VARIANTS = {}", "from saitan.p.variants import VARIANTS"])
@@ -65,6 +86,14 @@ def test_of_a_problem_what_no_measurement_calls_is_left_out(package, variants):
     package(**{"__init__": "", "p.__init__": text, "peers": "", "instances": ""})
     assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.instances", "saitan.p"]
     assert "saitan.peers" in modules.closure(["saitan.p"])
+
+
+@pytest.mark.parametrize("caller", ["def instance():\n    return _made()\n", "class Made:\n    of = _made\n"])
+def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
+    helpers = "def _made():\n    return _drawn()\ndef _drawn():\n    import saitan.numbers\n"
+    text = f"VARIANTS = {{}}\n{caller}{helpers}def solve():\n    import saitan.peers\n    return instance()\n"
+    package(**{"__init__": "", "p.__init__": text, "peers": "", "numbers": ""})
+    assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.numbers", "saitan.p"]
 
 
 CODE = '"""Says."""\n# why\nX = 1\nclass C:\n    """Says."""\n    def f(self):\n        """Says."""\n        return 1\n'

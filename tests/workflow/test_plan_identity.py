@@ -36,6 +36,9 @@ def edited(monkeypatch):
         ("saitan.workflow.sampling", {"cpu", "cuda"}),
         ("saitan.workflow.disturbance", {"cpu", "cuda"}),
         ("saitan.workflow.instances", {"cpu", "cuda"}),
+        ("saitan.workflow.numba_code", {"cpu", "cuda"}),
+        ("saitan.workflow.graphs.parquet", {"cpu", "cuda"}),
+        ("saitan.workflow.parquet_files", {"cpu", "cuda"}),
         ("saitan.atomics", {"cpu", "cuda"}),
         ("saitan.sssp.cpu", {"cpu"}),
         ("saitan.sssp.cuda", {"cuda"}),
@@ -43,6 +46,8 @@ def edited(monkeypatch):
         ("saitan.sssp.cpu_phast", set()),
         ("saitan.tropical.cpu", set()),
         ("saitan.workflow.report", set()),
+        ("saitan.workflow.answers", set()),
+        ("saitan.workflow.graphs.readers", set()),
     ],
 )
 def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants):
@@ -60,9 +65,10 @@ def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
     def codes():
         return [made.queries_identity(made.points[0]) for made in plans]
 
-    before = codes()
-    edited("saitan.workflow.queries")
-    assert not set(before) & set(codes())
+    for name in ("queries", "instances", "graphs.parquet"):
+        before = codes()
+        edited(f"saitan.workflow.{name}")
+        assert not set(before) & set(codes())
     before = codes()
     edited("saitan.tropical.instances")
     assert codes()[0] == before[0] and codes()[1] != before[1]
@@ -258,6 +264,9 @@ def test_cores_are_part_of_a_cpu_point():
         ("workflow.graphs.parquet", {"grid", "ring", "road"}),
         ("workflow.graphs.generate", {"grid", "ring"}),
         ("workflow.graphs.readers", {"road"}),
+        ("workflow.graphs.written", {"road"}),
+        ("workflow.graphs.digits", {"road"}),
+        ("workflow.parquet_files", {"grid", "ring", "road"}),
         ("workflow.graphs.formats", {"road"}),
         ("workflow.graphs.streams", {"road"}),
         ("generators.regular", {"grid", "ring"}),

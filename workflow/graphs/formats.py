@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saitan.graph import MAX_VERTICES
-from saitan.memory import available_memory
+from saitan.memory import available_memory, in_words
 from saitan.workflow.step import Failure
 
 # Bytes that a file takes while it is read and its arcs are sorted into rows: a vertex, a line, each number of a line.
 _VERTEX, _LINE, _NUMBER = 12, 4, {"vertex": 4, "weight": 8, "degree": 16}
-_GIB = 2**30
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,8 @@ def check_size(path: Path, layout: Layout) -> None:
     needed, available = _VERTEX * n + line * rows, available_memory()
     if needed > available:
         raise Failure(
-            f"{path}: line {layout.header}: {n} vertices and {rows} lines need about {needed / _GIB:.1f} GiB "
-            f"of memory, but {available / _GIB:.1f} GiB are available"
+            f"{path}: line {layout.header}: {n} vertices and {rows} lines need about {in_words(needed)} "
+            f"of memory, but {in_words(available)} are available"
         )
 
 

@@ -11,7 +11,8 @@ from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.memory import keep_within_memory
-from saitan.workflow.step import Failure, load_numba, run_step
+from saitan.workflow.numba_code import load_numba
+from saitan.workflow.step import Failure, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
