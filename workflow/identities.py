@@ -63,14 +63,14 @@ class Identities:
             else:
                 code = _code(_CONVERTING, _NO_GRAPH)
             told = entry.model_dump(exclude={"title", "models"})
-            self._of_data[graph] = digest([told, self.contents.get(graph), code])
+            self._of_data[graph] = digest([told, self.contents_of(graph), code])
         return self._of_data[graph]
 
     def array_identity(self, array: str) -> str:
         """The same of an array of the catalogue."""
         if array not in self._of_data:
             told = self.arrays[array].model_dump(exclude={"title"})
-            self._of_data[array] = digest([told, self.contents.get(array), _code(_UNPACKING, _NO_GRAPH)])
+            self._of_data[array] = digest([told, self.contents_of(array), _code(_UNPACKING, _NO_GRAPH)])
         return self._of_data[array]
 
     @cached_property

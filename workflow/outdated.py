@@ -105,8 +105,9 @@ def _of_this_file(plan: Plan, graph: str) -> bool:
         told = read_metadata(Path(plan.graph_folder(graph)))
     except Failure:
         return False
-    content = told.get("checksum")
-    return made_before(graph, plan.entries[graph]) and content == plan.contents.get(graph, content)
+    found = [told.get("checksum"), told.get("coordinates_checksum")]
+    right = zip(plan.contents_of(graph), found, strict=False)
+    return made_before(graph, plan.entries[graph]) and all(content in (None, of) for content, of in right)
 
 
 def unrecorded(file: str) -> bool:

@@ -31,7 +31,7 @@ def test_new_york():
     assert (graph.n, graph.m) == (264_346, 733_846)
     assert (graph.weights.min(), graph.weights.max()) == (1, 36946)
     assert graph.metadata["checksum"] == "37f5b3eff82330850466956b6c036a8ab8551512bdc7509edca1d4c6cf943fa3"
-    longitude, latitude = np.radians(read_coordinates(places, graph.n)).T
+    longitude, latitude = np.radians(read_coordinates(places, graph.n)[0]).T
     u, v = graph.sources, graph.targets
     half = np.sin((latitude[u] - latitude[v]) / 2) ** 2
     half += np.cos(latitude[u]) * np.cos(latitude[v]) * np.sin((longitude[u] - longitude[v]) / 2) ** 2

@@ -7,14 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from plans import EXPERIMENT, WITHOUT
 
 from saitan.workflow.arrays import Array
-from saitan.workflow.config import ConfigError
+from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs import convert, fetch, generate
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.graphs.contents import KNOWN, contents
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.plan import GraphFiles, absent_data
+from saitan.workflow.planning import make
 
 SUM = "0123456789abcdef" * 4
 ENTRIES = CATALOGUE.validate_python(
@@ -184,6 +186,33 @@ def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_rea
     assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
     (tmp_path / "results/graphs/hidden/vertices.parquet").write_bytes(b"no parquet")
     assert absent_data(SimpleNamespace(mirror=None), ENTRIES, {}).keys() == {"hidden"}
+
+
+def test_a_plan_knows_what_a_file_of_coordinates_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    described = {"title": "O", "file": "own.gr", "format": "dimacs", "coordinates": {"file": "own.co"}}
+    entries = CATALOGUE.validate_python({"own": described, "own.coordinates": described})
+    config = load(
+        {"name": "run", "mirror": str(tmp_path), "experiments": {"e": EXPERIMENT | {"graphs": ["own"]}}}, entries
+    )
+
+    def known():
+        made = make(config, WITHOUT, entries, contents=contents(config, entries, {}))
+        told = json.loads(shlex.split(made.convert_settings("own"))[3])
+        assert made.content_of("own.co") == made.contents["own/coordinates"] == told["coordinates"]["sha256"]
+        return made.contents, made.graph_identity("own")
+
+    (tmp_path / "own.gr").write_text("p sp 2 1\na 1 2 3\n")
+    (tmp_path / "own.co").write_text("p aux sp co 2\nv 1 0 0\nv 2 1 0\n")
+    first, identity = known()
+    (tmp_path / "own.co").write_text("p aux sp co 2\nv 1 9 0\nv 2 8 0\n")
+    os.utime(tmp_path / "own.co", (1, 1))
+    second, other = known()
+    assert identity != other and first["own"] == second["own"]
+    # Without the mirror they are those that the graph was converted with.
+    graph = convert.convert(entries["own"], "own", tmp_path / "own.gr", tmp_path / "own.co")
+    write_graph(graph, tmp_path / "results/graphs/own")
+    assert contents(SimpleNamespace(mirror=None, experiments=config.experiments), entries, {}) == second
 
 
 def test_a_plan_knows_what_the_users_own_files_hold(tmp_path, monkeypatch):

@@ -171,7 +171,9 @@ def run(module, *arguments):
 
 def test_fetch_and_convert_as_commands(tmp_path):
     (tmp_path / "graph.gr.gz").write_bytes(PACKED)
-    (tmp_path / "graph.co").write_text("p aux sp co 3\nv 1 1000000 0\nv 2 0 0\nv 3 0 2000000\n")
+    places = tmp_path / "graph.co"
+    places.write_text("p aux sp co 3\nv 1 1000000 0\nv 2 0 0\nv 3 0 2000000\n")
+    checksum = hashlib.sha256(places.read_bytes()).hexdigest()
     fetched = tmp_path / "fetched.gr.gz"
     done = run("fetch", "--url", "graph.gr.gz", "--mirror", tmp_path, "--sha256", SHA256, "--output", fetched)
     assert (done.returncode, done.stderr) == (0, "")
@@ -181,12 +183,12 @@ def test_fetch_and_convert_as_commands(tmp_path):
             "models": "kanto",
             "format": "dimacs",
             "file": "graph.gr.gz",
+            "coordinates": {"file": "graph.co", "sha256": checksum},
             "drop_loops": True,
             "merge_parallel": True,
         }
     )
-    places = ("--coordinates", tmp_path / "graph.co")
-    target = ("--input", fetched, *places, "--output", tmp_path / "small")
+    target = ("--input", fetched, "--coordinates", places, "--output", tmp_path / "small")
     done = run("convert", "--entry", entry.model_dump_json(), "--name", "small", *target)
     assert (done.returncode, done.stderr) == (0, "")
     graph = read_graph(tmp_path / "small")
@@ -198,6 +200,7 @@ def test_fetch_and_convert_as_commands(tmp_path):
         "format": "dimacs",
         "origin": "graph.gr.gz",
         "checksum": SHA256,
+        "coordinates_checksum": checksum,
         "options": {"drop_loops": True, "merge_parallel": True},
         "vertices": 3,
         "arcs": 2,

@@ -18,6 +18,7 @@ from saitan.generators import GENERATORS
 from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
+from saitan.workflow.graphs.catalogue import Coordinates
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, make_again, unrecorded
 from saitan.workflow.outline import outline_files
@@ -250,6 +251,17 @@ def test_a_graph_of_another_content_is_fetched_and_converted_again(own):
     recorded("results/downloads/hidden.gr")
     make_again(own)
     assert again()[0] == {*HIDDEN}
+
+
+def test_a_graph_of_other_coordinates_is_fetched_and_converted_again(own):
+    made_of = {"checksum": "abc", "origin": "hidden.gr", "format": "pace", "coordinates_checksum": "other"}
+    graph = replace(GENERATORS["grid"](**WIDTH), metadata=made_of)
+    write_graph(graph, Path("results/graphs/hidden"), "another")
+    Path("hidden.co").touch()
+    place = Coordinates(file="hidden.co")
+    entries = ENTRIES | {"hidden": ENTRIES["hidden"].model_copy(update={"coordinates": place})}
+    make_again(replace(own, entries=entries, contents=own.contents | {"hidden/coordinates": "abd"}))
+    assert again()[0] >= {*HIDDEN, "results/downloads/hidden.gr"}
 
 
 def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):

@@ -78,7 +78,7 @@ def test_two_experiments_keep_outputs_of_the_same_answer():
 def test_another_code_keeps_an_answer_anew(monkeypatch, module):
     made = planned({"kept": KEPT})
     (file,) = made.kept
-    before, found = made.kept_identities[file], modules.source(f"saitan.{module}")
+    before, found = made.kept_identities[file], modules.source(module)
     told = modules._code
     monkeypatch.setattr(modules, "_code", lambda path: "changed" if path == found else told(path))
     assert made.kept_identities[file] != before

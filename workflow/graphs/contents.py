@@ -14,7 +14,7 @@ from saitan.files import beside
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
-from saitan.workflow.graphs.plan import GraphFiles, local_copies, made_before
+from saitan.workflow.graphs.plan import GraphFiles, keyed_sources, local_copies, made_before
 from saitan.workflow.graphs.streams import checksum
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
@@ -26,7 +26,7 @@ KNOWN = Path(f"{RESULTS}/checksums.json")
 def contents(
     config: Config, entries: Mapping[str, Downloaded | Generated], arrays: Mapping[str, Array]
 ) -> dict[str, str]:
-    """Name of a graph or array of a mirror's folder -> SHA-256 of its file's decompressed content.
+    """Key of a file of a mirror's folder (plan.keyed_sources) -> SHA-256 of its decompressed content.
 
     Without the folder it is that of the file which the converted graph was made of. A file that did not change since
     the last plan is not read again.
@@ -35,13 +35,15 @@ def contents(
     before, found = dict(known), {}
     for name in dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays)):
         entry = entries.get(name) or arrays.get(name)
-        if entry is None or isinstance(entry, Generated) or entry.sha256 is not None:
-            continue
-        if copies := local_copies(entry, config.mirror):
-            known[entry.filename] = _checked(Path(copies[0]), known.get(entry.filename), checksum)
-            found[name] = known[entry.filename]["sha256"]
-        elif entry.filename in known and name in entries and made_before(name, entry):
-            found[name] = _converted(name)
+        for key, source in keyed_sources(name, entry).items() if entry else ():
+            if source.sha256 is not None:
+                continue
+            if copies := local_copies(source, config.mirror):
+                known[source.filename] = _checked(Path(copies[0]), known.get(source.filename), checksum)
+                found[key] = known[source.filename]["sha256"]
+            elif source.filename in known and name in entries and made_before(name, entry):
+                told = _converted(name).get("checksum" if source is entry else "coordinates_checksum")
+                found |= {key: told} if told else {}
     if known != before:
         _write(known)
     return found
@@ -72,10 +74,10 @@ def _checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], s
         return {**now, "sha256": f"unreadable {status.st_mtime_ns}"}
 
 
-def _converted(graph: str) -> str:
+def _converted(graph: str) -> dict[str, Any]:
     from saitan.workflow.graphs.parquet import read_metadata
 
-    return read_metadata(Path(GraphFiles.graph_folder(graph)))["checksum"]
+    return read_metadata(Path(GraphFiles.graph_folder(graph)))
 
 
 def _read() -> dict[str, dict[str, Any]]:

@@ -28,7 +28,9 @@ def _read(entry: Downloaded, path: Path, coordinates: Path | None) -> Graph:
     graph = read_graph_file(path, entry.format)
     check_content(path, graph.metadata["checksum"], entry.sha256)
     if coordinates is not None:
-        graph = replace(graph, coordinates=read_coordinates(coordinates, graph.n))
+        places, found = read_coordinates(coordinates, graph.n)
+        check_content(coordinates, found, entry.coordinates.sha256)
+        graph = replace(graph, coordinates=places).with_metadata(coordinates_checksum=found)
     return graph.with_metadata(origin=entry.address)
 
 

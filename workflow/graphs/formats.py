@@ -99,7 +99,7 @@ def _pace_header(path: Path, lines: Lines) -> Layout:
 
 def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tuple[int, list[int]]:
     for number, line in lines:
-        if not line.strip() or line.startswith(b"c"):
+        if not line.strip() or line.lstrip().startswith(b"c"):
             continue
         if not (match := re.fullmatch(pattern, line.strip())):
             raise Failure(f"{path}: line {number}: {quoted(line)} comes where the header {expected!r} should be")
@@ -110,7 +110,7 @@ def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tu
 def _snap_header(path: Path, lines: Lines) -> Layout:
     rows, counted_at = None, 1
     for number, line in lines:
-        if line.strip() and not line.startswith(b"#"):
+        if line.strip() and not line.lstrip().startswith(b"#"):
             lines.back()
             break
         if match := re.search(rb"Edges:\s*(\d[\d,]*)", line):
@@ -132,7 +132,7 @@ def _matrix_market_header(path: Path, lines: Lines) -> Layout:
         if word not in right:
             raise Failure(f"{path}: line 1: {word!r} matrices cannot be read as graphs (right: {', '.join(right)})")
     for number, line in lines:
-        if not line.strip() or line.startswith(b"%"):
+        if not line.strip() or line.lstrip().startswith(b"%"):
             continue
         if not (match := re.fullmatch(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})", line.strip())):
             raise Failure(f"{path}: line {number}: {quoted(line)} comes where 'ROWS COLUMNS ENTRIES' should be")

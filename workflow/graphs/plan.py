@@ -89,15 +89,21 @@ class GraphFiles:
 
     def content_of(self, file: str) -> str:
         """The checksum of the user's own file that a download is a copy of; nothing for other downloads."""
-        return next((self.contents[name] for name in self._named(file) if name in self.contents), "")
+        return next((self.contents[key] for key in self._named(file) if key in self.contents), "")
+
+    def contents_of(self, name: str) -> list[str | None]:
+        """The checksums of all files of the user's own that a graph or array is made from; None of other files."""
+        entry = self.entries.get(name) or self.arrays[name]
+        return [self.contents.get(key) for key in keyed_sources(name, entry)]
 
     def _source(self, file: str) -> Source:
         return next(iter(self._named(file).values()))
 
     def _named(self, file: str) -> dict[str, Source]:
-        """The sources of this file, by the name of their graph or array."""
-        sources = (*graph_sources(self.entries), *self.arrays.items())
-        return {name: source for name, source in sources if source.filename == file}
+        """The sources of this file, by their keys."""
+        entries = (*self.entries.items(), *self.arrays.items())
+        keyed = (item for name, entry in entries for item in keyed_sources(name, entry).items())
+        return {key: source for key, source in keyed if source.filename == file}
 
     def download_of_array(self, array: str) -> str:
         return f"{RESULTS}/downloads/{self.arrays[array].filename}"
@@ -122,8 +128,12 @@ class GraphFiles:
         return _options({"--entry": self._without_what_is_shown(array, self.arrays[array])})
 
     def _without_what_is_shown(self, name: str, entry: Any, **shown: None) -> str:
-        known = {"sha256": self.contents[name]} if name in self.contents else {}
-        return entry.model_copy(update={"title": name, **shown, **known}).model_dump_json()
+        known: dict[str, Any] = {"title": name, **shown}
+        for key, source in keyed_sources(name, entry).items():
+            if key in self.contents:
+                told = {"sha256": self.contents[key]}
+                known |= told if source is entry else {"coordinates": source.model_copy(update=told)}
+        return entry.model_copy(update=known).model_dump_json()
 
 
 def _options(options: Mapping[str, str | None]) -> str:
@@ -146,6 +156,12 @@ def local_copies(source: Source, mirror: str | None) -> list[str]:
 def graph_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
     """The files of the catalogue's graphs, each with the name of its graph."""
     return ((name, source) for name, entry in entries.items() for source in sources_of(entry))
+
+
+def keyed_sources(name: str, entry: Downloaded | Generated | Array) -> dict[str, Source]:
+    """The files of a graph or array by the keys of `contents`: its name, and name/coordinates."""
+    sources = [entry] if isinstance(entry, Array) else sources_of(entry)
+    return dict(zip((name, f"{name}/coordinates"), sources, strict=False))
 
 
 def absent_data(

@@ -78,12 +78,14 @@ def _compacted(sources: np.ndarray, targets: np.ndarray) -> tuple[int, np.ndarra
     return len(labels), renumbered(sources, rank), renumbered(targets, rank), labels
 
 
-def read_coordinates(path: Path, vertices: int) -> np.ndarray:
-    """Longitude and latitude in degrees, float64 [vertices, 2], of a DIMACS .co file (which holds microdegrees).
+def read_coordinates(path: Path, vertices: int) -> tuple[np.ndarray, str]:
+    """Of a DIMACS .co file (which holds microdegrees) longitude and latitude in degrees, float64 [vertices, 2]; and the
+    SHA-256 of its decompressed content.
 
     Raises Failure naming file and line, also when the file is for another number of vertices.
     """
-    layout, (ids, x, y), _ = _read(Blocks(path), coordinates_header)
+    blocks = Blocks(path)
+    layout, (ids, x, y), _ = _read(blocks, coordinates_header)
     if layout.vertices != vertices:
         raise Failure(
             f"{path}: line {layout.header}: coordinates of {layout.vertices} vertices, but the graph has {vertices}"
@@ -94,7 +96,7 @@ def read_coordinates(path: Path, vertices: int) -> np.ndarray:
         raise Failure(f"{path}: vertex {wrong + 1} has {counts[wrong]} lines of coordinates: one is right")
     coordinates = np.empty((vertices, 2))
     coordinates[ids, 0], coordinates[ids, 1] = x, y
-    return coordinates * _MICRODEGREE
+    return coordinates * _MICRODEGREE, blocks.checksum
 
 
 def _read(blocks: Blocks, header: Header) -> tuple[Layout, list[np.ndarray], dict[str, float] | None]:
