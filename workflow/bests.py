@@ -12,7 +12,7 @@ import pandas as pd
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline, headline_of, metrics_of
-from saitan.workflow.rows import KEYS, MEASURED
+from saitan.workflow.rows import KEYS, MEASURED, PRINTED
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
 
 def parameters_of(table: pd.DataFrame) -> list[str]:
     """The columns that are parameters of the point."""
-    return [name for name in table.columns if name not in (*KEYS, *MEASURED, "paper", "ratio")]
+    return [name for name in table.columns if name not in (*KEYS, *MEASURED, *PRINTED)]
 
 
 def in_order(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def beside_ours(
     vertices: Mapping[str, int],
     defaults: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """The table with the columns paper and ratio (ours / paper), empty where nothing is printed.
+    """The table with the columns paper and over_paper (ours / paper), empty where nothing is printed.
 
     models: our graph -> the paper's graph it stands for; vertices: our graph -> its size; defaults: of the parameters
     of the problem's instance.
@@ -95,7 +95,7 @@ def beside_ours(
         ratios.append(row["ours"] / value if sized else None)
     import pandas as pd
 
-    return table.assign(paper=pd.array(papers, "Float64"), ratio=pd.array(ratios, "Float64"))
+    return table.assign(paper=pd.array(papers, "Float64"), over_paper=pd.array(ratios, "Float64"))
 
 
 def _printed_value(

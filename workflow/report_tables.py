@@ -186,7 +186,7 @@ class _Maker:
         index = index_of(row, self.table)
         unit, quantity = row["unit"] or "", row["quantity"]
         ours, q1, q3 = (_number(row.get(name)) for name in ("ours", "q1", "q3"))
-        paper, ratio = _number(row.get("paper")), _number(row.get("ratio"))
+        paper, ratio = _number(row.get("paper")), _number(row.get("over_paper"))
         factor = self.factors.get((quantity, index))
         divisor = next((size for size, name in steps_of(unit) if name == head.unit), None)
 
@@ -276,7 +276,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         said += [f"it was disturbed ({', '.join(reasons)})"] * bool(reasons)
         text = " or ".join(said)
         yield f"† {text[:1].upper()}{text[1:]}; nothing is called best beside such a number."
-    paper, ratio = table["paper"].notna(), table["ratio"].notna()
+    paper, ratio = table["paper"].notna(), table["over_paper"].notna()
     if ratio.any():
         yield "Ratio: ours over the paper's; of a time, under 1 is faster."
     if (paper & ~ratio).any():

@@ -12,6 +12,8 @@ from saitan.workflow.quantities import combined, is_timed
 
 KEYS = ["backend", "graph", "variant", "cores"]
 MEASURED = ["quantity", "unit", "ours", "q1", "q3", "samples", "settled", "disturbed", "checked"]
+# What the paper prints, and ours / paper.
+PRINTED = ["paper", "over_paper"]
 # Longer series are thinned to this many points: more than a screen shows, small enough to embed.
 POINTS = 500
 

@@ -1,7 +1,7 @@
 """What an experiment shows: each view turns raw samples or graphs into a table of quantities and a chart's data.
 
     table   backend, graph, variant, cores, the parameters; quantity, unit, ours, q1, q3, samples; settled, disturbed,
-            checked; later paper, ratio
+            checked; later paper, over_paper
     figure  the columns the chart may use, named below at each view; settled
 
 Views know no problem: its METRICS say the unit of a counter, how samples combine and which way is better. A quantity

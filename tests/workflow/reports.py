@@ -34,7 +34,7 @@ def quantity(
         "disturbed": disturbed,
         "checked": checked,
         "paper": paper,
-        "ratio": ours / paper if paper else None,
+        "over_paper": ours / paper if paper else None,
     }
 
 

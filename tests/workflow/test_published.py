@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from samples import seconds, write_samples
 
 from saitan.problem import problem
+from saitan.workflow.bests import parameters_of
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.parquet_files import described
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
@@ -56,7 +57,8 @@ def beside(*rows, experiment="fig"):
     published = Published.model_validate(PRINTED)
     table = beside_ours(pd.DataFrame(rows), experiment, published, MODELS, VERTICES, DEFAULTS)
     return [
-        (None if pd.isna(paper) else paper, None if pd.isna(r) else r) for paper, r in table[["paper", "ratio"]].values
+        (None if pd.isna(paper) else paper, None if pd.isna(r) else r)
+        for paper, r in table[["paper", "over_paper"]].values
     ]
 
 
@@ -95,6 +97,12 @@ def test_numbers_without_a_graph():
     assert beside(row("no-graph", "tiled")) == [(None, None)]
 
 
+def test_a_swept_ratio_stays_beside_the_papers():
+    rows = pd.DataFrame([row("ours", ratio=ratio) for ratio in ("0:1", "1:3")])
+    table = beside_ours(rows, "fig", Published.model_validate(PRINTED), MODELS, VERTICES, DEFAULTS)
+    assert table["ratio"].tolist() == ["0:1", "1:3"] and parameters_of(table) == ["ratio"]
+
+
 def test_a_printed_zero_has_no_ratio():
     assert beside(row("ours", quantity="none")) == [(0, None)]
 
@@ -103,7 +111,7 @@ def test_an_experiment_of_which_nothing_is_printed():
     table = beside_ours(
         pd.DataFrame([row("ours")]), "other", Published.model_validate(PRINTED), MODELS, VERTICES, DEFAULTS
     )
-    assert table[["paper", "ratio"]].isna().all(axis=None)
+    assert table[["paper", "over_paper"]].isna().all(axis=None)
 
 
 def test_points_go_to_every_graph_that_stands_for_the_papers():
@@ -200,7 +208,7 @@ def test_the_same_size_is_within_two_percent(factor):
     size = round(1000 * factor)
     published = Published.model_validate(PRINTED)
     table = beside_ours(pd.DataFrame([row("ours")]), "fig", published, {"ours": "kanto"}, {"ours": size}, {})
-    assert table["ratio"].isna().iloc[0] == (not 980 <= size <= 1020)
+    assert table["over_paper"].isna().iloc[0] == (not 980 <= size <= 1020)
 
 
 def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkeypatch):
@@ -223,10 +231,10 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     )
     (tmp_path / "plan.json").write_text(plan.model_dump_json())
     tabulate(read_plan(tmp_path / "plan.json"))
-    assert pq.read_table(tmp_path / "t.parquet").to_pylist()[0] == {**row("ours"), "paper": 4.0, "ratio": 0.5}
+    assert pq.read_table(tmp_path / "t.parquet").to_pylist()[0] == {**row("ours"), "paper": 4.0, "over_paper": 0.5}
     assert (
         tmp_path / "t.csv"
-    ).read_text() == "graph,variant,quantity,ours,paper,ratio\nours,adaptive,time,2.0,4.0,0.5\n"
+    ).read_text() == "graph,variant,quantity,ours,paper,over_paper\nours,adaptive,time,2.0,4.0,0.5\n"
     drawn = pq.read_table(tmp_path / "f.parquet").to_pylist()
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
     assert described(tmp_path / "t.parquet") == {"identity": "now"}

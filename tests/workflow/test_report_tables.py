@@ -83,7 +83,7 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     means.append(point("fast") | quantity("speed-up of means over conventional", "", 4.0))
     notes = layout(pd.DataFrame([*rows, *means]), "sssp", []).notes
     assert "speed-ups over conventional, of medians of time (beside the mean time, of means);" in " ".join(notes)
-    rows[-1] |= {"paper": 1.0, "ratio": 2.0}
+    rows[-1] |= {"paper": 1.0, "over_paper": 2.0}
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
 
