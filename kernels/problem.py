@@ -20,6 +20,8 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     prepare(instance, variant, backend, **parameters) -> Solver
     solve(...)                                             the one call for users of the library
 
+The package's name and those of OUTPUTS are small letters, digits and _; those of VARIANTS may have capitals and - too.
+
 `check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, `instance` and `prepare`
 Unavailable for what cannot run here.
 """
@@ -339,8 +341,28 @@ def names() -> list[str]:
     packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg and p.name != "workflow"]
     found = [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
     for name in found:
-        _check_paths(name, importlib.import_module(f"saitan.{name}").VARIANTS)
+        package = importlib.import_module(f"saitan.{name}")
+        _check_names(name, package)
+        _check_paths(name, package.VARIANTS)
     return found
+
+
+def _check_names(name: str, package: ModuleType) -> None:
+    """Raise Misdeclared for a name that cannot be a part of a path, and for one of two parameters of a point."""
+    small, any_case = (r"[a-z0-9_]+", "small letters, digits and _"), (r"[A-Za-z0-9_-]+", "letters, digits, _ and -")
+    named = [("", name, small)]
+    named += [(f': VARIANTS["{variant}"]', variant, any_case) for variant in package.VARIANTS]
+    named += [(f': OUTPUTS["{output}"]', output, small) for output in getattr(package, "OUTPUTS", {})]
+    for where, one, (pattern, words) in named:
+        if not re.fullmatch(pattern, one):
+            raise Misdeclared(f"saitan.{name}{where}: the name is a part of paths: {words} are right in it")
+    instance = getattr(package, "INSTANCE", {})
+    for variant, declared in package.VARIANTS.items():
+        if both := [parameter for parameter in declared.parameters if parameter in instance]:
+            raise Misdeclared(
+                f'saitan.{name}: VARIANTS["{variant}"] has a parameter {both[0]}, and INSTANCE too: another name for'
+                " one of them is right"
+            )
 
 
 def _check_paths(name: str, variants: Mapping[str, Variant]) -> None:

@@ -16,13 +16,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
-from saitan.problem import Parameter, Trace, with_defaults
+from saitan.problem import Misdeclared, Parameter, Trace, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar
 from saitan.workflow.points import combinations
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
 
+# Columns of every table (rows.py), beside the parameters.
+TABLE = (
+    *("backend", "graph", "variant", "cores", "quantity", "unit", "ours", "q1", "q3", "samples", "settled"),
+    *("disturbed", "checked", "paper", "over_paper"),
+)
 # Columns of a view's chart, beside the parameters and the problem's metrics, its traces or the described `column`.
 _KEYS = ("backend", "graph", "variant", "cores", "source")
 COLUMNS = {
@@ -149,6 +154,7 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     if experiment.problem not in (names := problems.names()):
         raise ConfigError(f"{key}.problem: unknown problem{_suggest(experiment.problem, names)}")
     package = problems.problem(experiment.problem)
+    _check_declared(experiment.problem, package)
     _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():
         if variant not in package.VARIANTS:
@@ -171,6 +177,17 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
             raise ConfigError(f"{key}.quantities: unknown quantity{_suggest(quantity, known)}")
     _check_columns(key, experiment, package)
+
+
+def _check_declared(name: str, package: Any) -> None:
+    """Raise Misdeclared for a metric or trace that would take the place of what every problem has."""
+    taken = {"METRICS": (*QUANTITIES, *COLUMNS["summary"]), "TRACES": COLUMNS["phases"]}
+    for where, words in taken.items():
+        if clashing := [one for one in getattr(package, where, {}) if one in words]:
+            raise Misdeclared(
+                f'saitan.{name}: {where}["{clashing[0]}"]: every problem has a quantity or column of this name: another'
+                " name is right"
+            )
 
 
 def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
@@ -213,6 +230,9 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
 
 def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
     """The columns that a chart and a view of phases name are there."""
+    view = experiment.view
+    if clashing := [name for name in experiment.swept if name in (*TABLE, *COLUMNS[view])]:
+        raise ConfigError(f"{key}: view {view} has a column {clashing[0]} of its own: leave that parameter out")
     known = [*COLUMNS[experiment.view], *experiment.swept]
     if experiment.view == "summary":
         known += [] if package is None else list(package.METRICS)

@@ -11,9 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saitan.problem import names
+from saitan.problem import Misdeclared, names, problem
+from saitan.workflow import rows
 from saitan.workflow.ceilings import Ceilings
-from saitan.workflow.config import RULES, ConfigError, load, schema
+from saitan.workflow.config import RULES, TABLE, ConfigError, load, schema
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
@@ -427,6 +428,24 @@ def test_a_name_of_data_stands_for_one_thing(kind, name, says):
     named[kind] = [*named[kind], name]
     with pytest.raises(ConfigError, match=f"^config/{kind}s.yaml: {says}; give the {kind} another name$"):
         load({"experiments": {"tiny": {**TROPICAL, "keep": ["c"]}}}, *named.values())
+
+
+def test_a_parameter_is_no_column_of_its_view():
+    shared = {"title": "T", "problem": "bfs", "graphs": ["grid"], "baseline": "hybrid"}
+    shared["variants"] = {"hybrid": {}, "cpu-gpu": {"ratio": ["1:1", "1:3"]}}
+    assert load({"experiments": {"tiny": shared}}, GRAPHS)
+    line = "experiments.tiny: view rivals has a column ratio of its own: leave that parameter out"
+    assert said({"experiments": {"tiny": {**shared, "view": "rivals"}}}) == line
+    assert {*TABLE} == {*rows.KEYS, *rows.MEASURED, *rows.PRINTED}
+
+
+@pytest.mark.parametrize(
+    ("declared", "name"), [("METRICS", "memory"), ("METRICS", "graph"), ("METRICS", "seconds"), ("TRACES", "phase")]
+)
+def test_a_metric_takes_no_place_of_what_every_problem_has(monkeypatch, declared, name):
+    monkeypatch.setitem(getattr(problem("sssp"), declared), name, None)
+    with pytest.raises(Misdeclared, match=rf'^saitan\.sssp: {declared}\["{name}"\]: every problem has a quantity or'):
+        load({"experiments": {"tiny": EXPERIMENT}}, GRAPHS)
 
 
 def test_the_schema_completes_what_problems_offer():

@@ -239,6 +239,30 @@ def test_a_variant_that_names_no_class_is_one_line(monkeypatch):
     assert "sssp" in problem.names()
 
 
+@pytest.mark.parametrize(
+    ("where", "name", "says"),
+    [
+        ("VARIANTS", "my.fast", '["my.fast"]: the name is a part of paths: letters, digits, _ and - are right in it'),
+        ("VARIANTS", "a/b", '["a/b"]: the name is a part of paths: letters, digits, _ and - are right in it'),
+        ("OUTPUTS", "Rows", '["Rows"]: the name is a part of paths: small letters, digits and _ are right in it'),
+        ("INSTANCE", "delta", None),
+    ],
+)
+def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name, says):
+    added = problem.Variant("mine", cpu="saitan.sssp.cpu:Mine")
+    monkeypatch.setitem(getattr(problem.problem("sssp"), where), name, added)
+    problem.names.cache_clear()
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    both = 'VARIANTS["fast"] has a parameter delta, and INSTANCE too: another name for one of them is right'
+    assert caught.value.code == f"error: saitan.sssp: {where + says if says else both}"
+
+
+def test_a_problem_of_a_name_that_cannot_stand_in_a_path_is_one_line():
+    with pytest.raises(problem.Misdeclared, match=r"^saitan\.Toy: the name is a part of paths: small letters, digits"):
+        problem._check_names("Toy", problem.problem("sssp"))
+
+
 def test_a_run_without_a_name_has_its_files(monkeypatch, tmp_path):
     raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
     monkeypatch.chdir(ROOT)
