@@ -19,13 +19,16 @@ from saitan.workflow.outdated import make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planned_code import digests, digests_of
-from saitan.workflow.planning import check_default, plan_from
+from saitan.workflow.planning import check_default, check_triggers, plan_from
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
 
 sys.excepthook = terminal.stopped_early
 min_version("9.6")
+
+if workflow.is_main_process:
+    check_triggers(sys.argv[1:])
 
 if not workflow.overwrite_configfiles:
     check_default(root / "config/config.yaml")

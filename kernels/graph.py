@@ -111,7 +111,7 @@ class Graph:
         """Tail of every arc, int32 [m]; kept with the graph once asked for."""
         return csr.tails(self.offsets)
 
-    @property
+    @cached_property
     def mean_weight(self) -> float:
         """0 where there are no arcs. Raises GraphError where the graph has no weights."""
         if self.weights is None:

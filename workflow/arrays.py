@@ -22,6 +22,7 @@ from saitan.workflow.graphs.streams import check_content, chunks
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
 from saitan.workflow.step import Failure, run_step
+from saitan.workflow.yaml_files import Text, Title
 
 CONFIG = Path("config/arrays.yaml")
 
@@ -29,7 +30,7 @@ CONFIG = Path("config/arrays.yaml")
 class Array(Source):
     """An array from a file."""
 
-    title: str
+    title: Title
     dtype: Literal["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"] = (
         Field(description="Type of its numbers.")
     )
@@ -39,7 +40,7 @@ class Array(Source):
         description="Rows first, the last index fastest; absent: that of a .npy file, raw numbers in one dimension.",
     )
     format: Literal["raw", "npy"] = Field("raw", description="raw: little-endian numbers and nothing else.")
-    synthetic: str | None = Field(None, description="What about the array is not real.")
+    synthetic: Text | None = Field(None, description="What about the array is not real.")
 
     def describes(self, path: str) -> bool:
         """Whether a .npy file has this entry's type and shape."""

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from saitan.workflow.yaml_files import worded
+from saitan.workflow.yaml_files import Text, Title, worded
 
 Scalar = bool | int | float | str
 
@@ -38,8 +48,19 @@ def _architecture(value: Any) -> Any:
     return value
 
 
+def _command(value: str) -> str:
+    try:
+        words = shlex.split(value)
+    except ValueError as error:  # a quotation that does not end
+        raise ValueError(f"{value!r} is no command: {error}") from None
+    if not words:
+        raise ValueError("the name of a program is right, not a blank")
+    return value
+
+
 Name = Annotated[str, BeforeValidator(_name)]
 Line = worded(r"[^\x00-\x1f\x7f]+", "a line of text, without control characters")
+Command = Annotated[Line, AfterValidator(_command)]
 Architecture = Annotated[str, BeforeValidator(_architecture)]
 
 
@@ -91,8 +112,8 @@ class Figure(Model):
     facet: str | None = Field(None, description="One chart for each value of this column, side by side.")
     x_log: bool = False
     y_log: bool = False
-    x_title: str | None = None
-    y_title: list[str] | None = None
+    x_title: Text | None = None
+    y_title: list[Text] | None = None
 
     @field_validator("y", "y_title", mode="before")
     @classmethod
@@ -115,8 +136,8 @@ class Figure(Model):
 class Experiment(Model):
     """One table and figure: graphs, the variants that run on them, and how it is shown."""
 
-    title: str
-    text: str = Field("", description="A sentence for the report.")
+    title: Title
+    text: Text = Field("", description="A sentence for the report.")
     view: View = "summary"
     problem: str | None = Field(None, description="A folder of kernels/; absent where only graphs are described.")
     graphs: list[str] = Field(default=[], description="Names from config/graphs.yaml.")
@@ -213,7 +234,7 @@ class Config(Model):
     """A run."""
 
     name: Name = Field("run", description="Folder of results/ for this run; the name of the file when absent.")
-    title: str = Field("saitan", description="Heads the report.")
+    title: Title = Field("saitan", description="Heads the report.")
     backend: Literal["auto", "both", "cpu", "cuda"] = Field(
         "auto", description="auto: the GPU where there is one, otherwise the CPU; both: the CPU, and the GPU if any."
     )
@@ -227,7 +248,7 @@ class Config(Model):
         ge=1,
         description="What a timed job may use: those of --cores when absent. Needed where jobs run elsewhere.",
     )
-    launcher: Line = Field(
+    launcher: Command = Field(
         "mpirun --oversubscribe --bind-to none",
         description="What starts ranks, with its options; the number of ranks is added as -n.",
     )

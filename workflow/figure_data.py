@@ -88,14 +88,26 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
 
 
 def _apart(figure: Figure, table: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """The keys in which rows of ours differ whose place and look would be the same, or that one line would join."""
+    """The keys in which rows of ours differ whose place and look would be the same, or that one line would join; and
+    those by which rows without a colour differ from the others.
+    """
     ours = table[table["source"] == OURS]
     look = [name for name in (figure.color, figure.facet) if name]
     # A row a point, or a curve of each.
     points = bool(keys) and not ours.duplicated(list(keys)).any()
     together = [figure.x, *look] if points else look
     groups = ours.groupby(together or (lambda _: 0), dropna=False, sort=False)
-    return [name for name in keys if name not in {figure.x, *look} and (groups[name].nunique(dropna=False) > 1).any()]
+    bare = ours[figure.color].isna() if figure.color else pd.Series(True, ours.index)
+    return [
+        name
+        for name in keys
+        if name not in {figure.x, *look}
+        and ((groups[name].nunique(dropna=False) > 1).any() or _disjoint(ours.loc[bare, name], ours.loc[~bare, name]))
+    ]
+
+
+def _disjoint(some: pd.Series, others: pd.Series) -> bool:
+    return len(some) > 0 < len(others) and not some.isin(others).any()
 
 
 def _named(row: dict[str, Any]) -> str:

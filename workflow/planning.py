@@ -6,6 +6,7 @@ for the Snakefile.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import os
 import sys
@@ -286,6 +287,18 @@ def check_named(arguments: Sequence[str]) -> None:
 def check_default(path: Path) -> None:
     """The same of the file that is taken where none is named."""
     _check_file(os.path.relpath(path), "name another file by --configfile")
+
+
+def check_triggers(command: Sequence[str]) -> None:
+    """End the process with one line where a command line has Snakemake not compare what results depend on.
+
+    Snakemake's own settings are not there yet when a plan is made.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--rerun-triggers", nargs="*")
+    chosen = parser.parse_known_args(command)[0].rerun_triggers
+    if chosen and (lacking := [name for name in ("mtime", "params", "input") if name not in chosen]):
+        sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
 
 
 def _check_file(path: str, advice: str) -> None:

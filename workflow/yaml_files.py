@@ -33,6 +33,12 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+# What is shown: line ends and tabs may be in it, other control characters may not.
+_SHOWN = r"[^\x00-\x08\x0b-\x1f\x7f]*"
+Text = worded(_SHOWN, "a text without control characters")
+Title = worded(rf"(?=\s*\S){_SHOWN}", "a title: a text that is not empty, without control characters")
+
+
 class _UniqueKeys:
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen = set()

@@ -32,21 +32,42 @@ WIDTH = 2048
 # Blocked Floyd-Warshall takes 56 ns a pair of vertices and 0.026 ns a triple, a search 5 ns an arc: it is sooner done
 # where a vertex has more arcs than ARCS and a VERTICES-th of the vertices.
 ARCS, VERTICES = 11, 190
+# Searches of so few vertices and arcs, counted together, take one worker less time than sharing them out (measured).
+SMALL = 1 << 13
+
+
+@njit(cache=True)
+def _every(step, worker, offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bound):
+    """Fill rows[worker], rows[worker + step], ... of the matrix, of which row 0 is that of `first`.
+
+    A worker's own: lists int32 [2, n], marks uint8 [n], counts int64 [COUNTS], bound [1] of the distances' type.
+    """
+    for k in range(worker, len(rows), step):
+        r = rows[k]
+        search(offsets, targets, weights, matrix[r], first + r, delta, limit, lists, marks, counts, bound)
 
 
 @njit(parallel=True, cache=True)
-def _sources(offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bounds):
-    """Fill some rows of the matrix, of which row 0 is that of `first`; worker w takes every len(lists)-th of them.
-
-    A worker's own: lists int32 [2, n], marks uint8 [n], counts int64 [COUNTS], bounds [1] of the distances' type.
-    """
+def _shared(offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bounds):
+    """Fill the rows, by len(lists) workers."""
     workers = len(lists)
     for w in prange(workers):
-        for k in range(w, len(rows), workers):
-            r = rows[k]
-            search(
-                offsets, targets, weights, matrix[r], first + r, delta, limit, lists[w], marks[w], counts[w], bounds[w]
-            )
+        _every(
+            workers,
+            w,
+            offsets,
+            targets,
+            weights,
+            matrix,
+            first,
+            rows,
+            delta,
+            limit,
+            lists[w],
+            marks[w],
+            counts[w],
+            bounds[w],
+        )
 
 
 @njit(parallel=True, cache=True)
@@ -85,10 +106,11 @@ class NearFar(CpuSolver):
 
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
-        n, self._workers = self.graph.n, numba.get_num_threads()
+        n, searched = self.graph.n, instance.sources * (self.graph.n + self.graph.m)
+        self._workers = numba.get_num_threads() if searched > SMALL else 1
         self._lists, self._marks = np.empty((self._workers, 2, n), np.int32), np.zeros((self._workers, n), np.uint8)
         self.matrix = self.new_matrix(instance.sources, self.dtype)
-        self.plan = plan_of(self.graph, n) if instance.sources == n else None
+        self.plan = plan_of(self.graph, n) if instance.sources == n and self._workers > 1 else None
 
     @property
     def memory(self) -> int:
@@ -104,21 +126,13 @@ class NearFar(CpuSolver):
             if dtype != self.dtype:
                 self.dtype, self.matrix = dtype, self.new_matrix(len(self.matrix), dtype)
             counts, bounds = np.zeros((self._workers, COUNTS), np.int64), np.empty((self._workers, 1), dtype)
-            graph, delta, limit = self.graph, step(self.graph, dtype), unreachable(dtype)
-            _sources(
-                graph.offsets,
-                graph.targets,
-                graph.weights,
-                self.matrix[:count],
-                first,
-                rows,
-                delta,
-                limit,
-                self._lists,
-                self._marks,
-                counts,
-                bounds,
-            )
+            graph, limit = self.graph, unreachable(dtype)
+            asked = (graph.offsets, graph.targets, graph.weights, self.matrix[:count], first, rows)
+            asked += (step(graph, dtype), limit)
+            if self._workers > 1:
+                _shared(*asked, self._lists, self._marks, counts, bounds)
+            else:
+                _every(1, 0, *asked, self._lists[0], self._marks[0], counts[0], bounds[0])
             lost = counts[:, OVERFLOWED].any()
             if plan is not None and not lost:
                 width = min(WIDTH, -(-graph.n // self._workers))

@@ -31,7 +31,7 @@ def step(graph: Graph, dtype: np.dtype) -> np.generic:
         return np.dtype(dtype).type(1)
     wanted = STEP * graph.mean_weight * graph.n / graph.m
     if np.dtype(dtype).kind == "u":
-        return np.dtype(dtype).type(np.clip(wanted, 1, np.iinfo(np.uint32).max))
+        return np.dtype(dtype).type(min(max(wanted, 1), np.iinfo(np.uint32).max))
     return np.dtype(dtype).type(min(wanted, float(np.finfo(np.float32).max)) if wanted > 0 else 1)
 
 

@@ -22,7 +22,7 @@ def rmat(
 
     A number of vertices that is no power of two is reached by drawing again what falls outside. Self-loops and
     parallel arcs are kept. Weights: uint32, uniform in weight_low .. weight_high; none when neither is given.
-    Raises ValueError for parameters out of range.
+    Raises ValueError for parameters out of range, also where of 1,000 arcs less than one falls inside.
     """
     draw.require("vertices", vertices, 1, MAX_VERTICES)
     draw.require("arcs", arcs, 0, 2**40)
@@ -32,7 +32,7 @@ def rmat(
     generator = np.random.default_rng(seed)
     levels = (vertices - 1).bit_length()
     sources, targets = np.empty(arcs, np.int32), np.empty(arcs, np.int32)
-    done = 0
+    done = drawn = 0
     while done < arcs:
         size = min(arcs - done, 1 << 20) + 16
         u, v = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -42,6 +42,8 @@ def rmat(
             v = 2 * v + (((at >= a) & (at < a + b)) | (at >= a + b + c))
         inside = np.flatnonzero((u < vertices) & (v < vertices))[: arcs - done]
         sources[done : done + len(inside)], targets[done : done + len(inside)] = u[inside], v[inside]
-        done += len(inside)
+        done, drawn = done + len(inside), drawn + size
+        if drawn >= 1_000_000 and 1000 * done < drawn:
+            raise ValueError(f"a: of 1,000 arcs less than one falls inside {vertices:,} vertices; {a} is too small")
     weights = draw.optional_weights(generator, arcs, weight_low, weight_high)
     return Graph.from_arcs(vertices, sources, targets, weights, metadata={"directed": True})

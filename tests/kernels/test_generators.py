@@ -111,6 +111,11 @@ def test_wrong_parameters_are_named(parameters, message):
         ("rmat", {"a": float("nan")}, "generator rmat: a must be finite, not nan"),
         ("rmat", {"a": True}, "generator rmat: a must be a number, not True"),
         ("rmat", {"a": 0.0}, "generator rmat: a, b, c must be shares"),
+        (
+            "rmat",
+            {"a": 1e-300, "b": 0, "c": 0},
+            "a: of 1,000 arcs less than one falls inside 50 vertices; 1e-300 is too",
+        ),
         ("kronecker", {"scale": 31}, "generator kronecker: scale must be 1 to 30, not 31"),
         ("kronecker", {"scale": -1}, "generator kronecker: scale must be 1 to 30, not -1"),
     ],

@@ -106,6 +106,14 @@ def test_the_rules_names_are_reserved():
             )
             for key in ("mirror", "launcher")
         ),
+        ({"experiments": {"a": EXPERIMENT}, "launcher": "mpirun '"}, 'launcher: "mpirun \'" is no command: No closing'),
+        ({"experiments": {"a": EXPERIMENT}, "launcher": " "}, "launcher: the name of a program is right, not a blank"),
+        ({"experiments": {"a": EXPERIMENT}, "title": "a\x1bb"}, r"title: 'a\x1bb' is not a title: a text that is not"),
+        (
+            {"experiments": {"a": {**EXPERIMENT, "title": " "}}},
+            "experiments.a.title: ' ' is not a title: a text that is",
+        ),
+        ({"experiments": {"a": {**EXPERIMENT, "text": "\0"}}}, r"experiments.a.text: '\x00' is not a text without"),
         (
             {"experiments": {"a": EXPERIMENT}, "backend": "gpu"},
             "backend: input should be 'auto', 'both', 'cpu' or 'cuda', not \"gpu\"",

@@ -285,7 +285,7 @@ KEYS = ["graph", "variant", "tile", "tasks", "shared"]
 
 
 def series(table=SWEEP, **changes):
-    asked = figure(x="vertices", color="variant", keys=KEYS, **changes)
+    asked = figure(**{"x": "vertices", "color": "variant", "keys": KEYS} | changes)
     return figure_data.tidy(asked, table, asked.keys).get("series", pd.Series(dtype=str)).unique().tolist()
 
 
@@ -301,6 +301,12 @@ def test_points_that_x_and_colour_do_not_tell_apart_have_a_line_each():
         figure(x="vertices", color="variant", keys=KEYS), SWEEP[SWEEP["tile"].eq(1)], interactive=True
     )
     assert not list(of_kind(plain, "detail")) and "series" not in json.dumps(plain)
+
+
+def test_rows_without_a_colour_are_named():
+    found = series(SWEEP[SWEEP["shared"].ne(1) & SWEEP["tile"].ne(2)], color="tasks")
+    assert found == ["Variant fast, Tile 1", "Variant batched, Shared 0.5"]
+    assert series(SWEEP[SWEEP["variant"].eq("batched") & SWEEP["shared"].eq(1)], color="tasks") == []
 
 
 def test_a_curve_is_of_one_point():

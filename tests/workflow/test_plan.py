@@ -15,7 +15,7 @@ from saitan.workflow import modules
 from saitan.workflow.config import ConfigError
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.planning import check_named, plan_from
+from saitan.workflow.planning import check_named, check_triggers, plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
@@ -566,3 +566,21 @@ def test_a_variant_that_traces_on_another_backend_is_left_out():
     }
     assert made.skipped == [Skipped("fast on cpu in tiny", "fast traces no phases on cpu")]
     assert len(plan(machine=GPU, **BOTH, **described | {"view": "summary"}).points) == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "lacking"),
+    [
+        (["--rerun-triggers", "mtime"], "params and input"),
+        (["--rerun-trig=mtime"], "params and input"),
+        (["all", "--rerun-triggers", "code", "params", "--cores", "all"], "mtime and input"),
+        (["--rerun-triggers", "mtime", "input", "params", "-n"], None),
+        (["--cores", "all"], None),
+        (["--rerun-triggers"], None),
+    ],
+)
+def test_snakemake_is_not_told_to_leave_changes_out(words, lacking):
+    if lacking is None:
+        return check_triggers(words)
+    with pytest.raises(SystemExit, match=f"^--rerun-triggers: without {lacking} numbers of other settings stay"):
+        check_triggers(words)

@@ -14,6 +14,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from saitan.generators import GENERATORS
 from saitan.workflow.sources import Model, Name, Source, load_entries, refuse_clashes
+from saitan.workflow.yaml_files import Text, Title
 
 
 class Drawn(Model):
@@ -33,7 +34,7 @@ class Drawn(Model):
 class _Graph(Model):
     """What both kinds of entry share; the options are applied in the order of their fields."""
 
-    title: str
+    title: Title
     models: str | None = Field(None, description="The paper's graph that this one stands for.")
     drop_loops: bool = False
     symmetrise: bool = Field(False, description="Add every arc turned round.")
@@ -57,7 +58,9 @@ class Downloaded(Source, _Graph):
 
     format: Literal["dimacs", "pace", "snap", "matrix-market"]
     coordinates: Coordinates | None = None
-    synthetic: str | None = Field(None, description="What about the graph is not real; needed where weights are drawn.")
+    synthetic: Text | None = Field(
+        None, description="What about the graph is not real; needed where weights are drawn."
+    )
 
     @model_validator(mode="after")
     def _honest(self) -> Downloaded:
