@@ -182,11 +182,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Trace:
-    """An array with an entry a phase: what it holds, and its unit as a Metric's; text: its entries are words."""
+    """An array with an entry a phase: what it holds, and its unit as a Metric's.
+
+    text  its entries are words
+    none  the number that stands in phases without one; None where every phase has one
+    """
 
     says: str
     unit: str = ""
     text: bool = False
+    none: float | None = None
 
 
 @dataclass(frozen=True)

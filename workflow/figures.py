@@ -61,7 +61,7 @@ def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> d
 
 
 def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevelMixin:
-    if not data[["x", "y0"]].notna().any(axis=None):
+    if not data[[f"y{number}" for number in range(len(figure.y))]].notna().any(axis=None):
         empty = alt.Chart(pd.DataFrame({"text": ["Nothing was measured"]})).mark_text(size=16).encode(text="text:N")
         return empty.properties(width=WIDTH, height=80, title=figure.title).configure(**theme())
     titles = figure.y_title or []

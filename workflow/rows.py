@@ -53,7 +53,7 @@ def cdf(values: pd.Series, name: str) -> pd.DataFrame:
     """At most POINTS quantiles of the values; share is the part of them at or below the column `name`."""
     ordered = np.sort(values.to_numpy())
     if not len(ordered):
-        return pd.DataFrame({name: [], "share": []})
+        return pd.DataFrame({name: [], "share": []}, dtype=float)
     index = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), POINTS)).astype(int))
     upto = np.searchsorted(ordered, ordered[index], side="right")
     return pd.DataFrame({name: ordered[index], "share": upto / len(ordered)}).drop_duplicates(name)

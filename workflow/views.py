@@ -10,7 +10,7 @@ that no clock enters (a count, bytes) is settled always.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ def phases(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Dat
     """
     rows, series, columns = [], [], []
     for point, samples in _points(experiment, inputs, traces=True):
-        traces = _traces(samples)
+        traces = _traces(experiment, samples)
         rows += [point | row for row in _phase_quantities(experiment, samples, list(traces.values()))]
         for query, trace in traces.items():
             columns.extend(trace.columns)
@@ -179,7 +179,7 @@ def phase_cdf(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.
     """
     rows, series = [], []
     for point, samples in _points(experiment, inputs, traces=True):
-        traces = list(_traces(samples).values())
+        traces = list(_traces(experiment, samples).values())
         noted = _noted(samples)
         rows += [point | row for row in _phase_quantities(experiment, samples, traces)]
         pooled = pd.concat(traces)
@@ -234,18 +234,22 @@ def _frame(experiment: Experiment, rows: list[dict[str, Any]]) -> pd.DataFrame:
     return table.assign(**{name: pd.Series([row[name] for row in rows], dtype=object) for name in names})
 
 
-def _traces(samples: Samples) -> dict[str, pd.DataFrame]:
-    """Query -> its phases. Raises Failure where none were traced."""
+def _traces(experiment: Experiment, samples: Samples) -> dict[str, pd.DataFrame]:
+    """Query -> its phases, NaN where a phase has no number. Raises Failure where none were traced."""
     if "seconds" not in samples.phases:
         raise Failure("view: the problem's variants trace no phases; summary shows their times")
     groups = samples.rows.groupby("query", sort=False).indices
-    return {query: _trace(samples.phases.iloc[rows]) for query, rows in groups.items()}
+    declared = traces_of(experiment.problem)
+    nones = {name: trace.none for name, trace in declared.items() if trace.none is not None}
+    return {query: _trace(samples.phases.iloc[rows], nones) for query, rows in groups.items()}
 
 
-def _trace(rounds: pd.DataFrame) -> pd.DataFrame:
+def _trace(rounds: pd.DataFrame, nones: Mapping[str, float]) -> pd.DataFrame:
     """The phases of one query: its first round, with seconds the median over all rounds that made as many phases."""
     first = rounds.iloc[0]
     trace = pd.DataFrame({name: first[name] for name in rounds.columns if first[name] is not None})
+    for name in nones.keys() & set(trace):
+        trace[name] = trace[name].where(trace[name] != nones[name])
     # Rounds after the first have no phases where only a run of its own traces them.
     alike = [values for values in rounds["seconds"].dropna() if len(values) == len(trace)]
     trace["seconds"] = np.median(np.array(alike), axis=0)
@@ -262,10 +266,11 @@ def _phase_quantities(experiment: Experiment, samples: Samples, traces: list[pd.
     rows = [row_of("phases", Metric(""), pd.Series([len(trace) for trace in traces]), noted)]
     if all(column in trace for trace in traces):
         unit = traces_of(experiment.problem)[column].unit
-        peaks = pd.Series([trace[column].max() for trace in traces])
-        rows.append(row_of(f"peak {column}", Metric("", unit), peaks, noted))
-        if experiment.small is not None:
-            pooled = pd.concat(traces)[column]
+        pooled = pd.concat(traces)[column].dropna()
+        if len(pooled):
+            peaks = pd.Series([trace[column].max() for trace in traces]).dropna()
+            rows.append(row_of(f"peak {column}", Metric("", unit), peaks, noted))
+        if len(pooled) and experiment.small is not None:
             share = pd.Series([(pooled <= experiment.small).mean()])
             name = f"share of phases with {column} <= {experiment.small:,}"
             rows.append(row_of(name, Metric(""), share, noted, len(traces), clocked=is_timed(unit)))

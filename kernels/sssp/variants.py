@@ -13,7 +13,7 @@ OUTPUTS = {"distances": Output("[n], one a vertex")}
 TRACES = {
     "updated": Trace("vertices whose distance changed (fast: vertices relaxed)"),
     "mode": Trace("selection or conventional", text=True),
-    "listed": Trace("entries of the list at the phase's end, -1 where there is none"),
+    "listed": Trace("entries of the list at the phase's end, -1 where there is none", none=-1),
     "threads": Trace("threads started"),
     "relaxations": Trace("arcs looked at"),
     "hops": Trace("hops between two exchanges"),

@@ -362,7 +362,9 @@ def test_quartiles_are_drawn_where_the_data_have_them():
     assert fields == ["y0_q3"]
 
 
-@pytest.mark.parametrize("table", [phases().head(0), pd.DataFrame({"phase": [2], "source": "paper"})])
+@pytest.mark.parametrize(
+    "table", [phases().head(0), pd.DataFrame({"phase": [2], "source": "paper"}), phases(seconds=np.nan)]
+)
 def test_without_rows_of_ours_the_chart_says_so(table):
     drawn = specification(figure(color="variant"), table, interactive=False)
     assert "Nothing was measured" in json.dumps(drawn)

@@ -212,6 +212,30 @@ def test_the_unit_of_a_column_is_what_the_problem_declares(write_point):
         assert (peak.unit, bool(peak.settled)) == (unit, settled)
 
 
+def test_what_stands_for_none_is_no_number(write_point):
+    def point(name, *listed):
+        rows = [
+            {"query": str(i), "seconds": 3.0, "phase_seconds": [1.0] * len(of), "phase_listed": of}
+            for i, of in enumerate(listed)
+        ]
+        return write_point(name, name, rows)
+
+    some, none = point("adaptive", [-1, 30, 7], [-1, -1, -1]), point("conventional", [-1, -1])
+    settings = {"variants": ["adaptive", "conventional"], "column": "listed", "small": 20}
+    for view in ("phases", "phase_cdf"):
+        table, figure = shown(view, settings, [some, none])
+        assert row(table, quantity="peak listed")[["variant", "ours", "samples"]].tolist() == ["adaptive", 30, 1]
+        share = row(table, quantity="share of phases with listed <= 20")
+        assert (share.variant, share.ours) == ("adaptive", 0.5)
+        assert sorted(figure["listed"].dropna()) == [7, 30]
+        _, alone = shown(view, settings, [none])
+        assert not alone["listed"].notna().any()
+    # What happened in a phase is shown whatever another column lacks.
+    table, figure = shown("phases", settings, [some, none])
+    assert figure["phase"].tolist() == [1, 2, 3, 1, 2, 3, 1, 2]
+    assert table.loc[table["quantity"] == "phases", "ours"].tolist() == [3, 2]
+
+
 def test_a_long_series_is_thinned_in_the_figure_alone(write_point):
     phases = 5 * POINTS
     rows = [{"seconds": 1.0, "phase_seconds": [1e-3] * phases, "phase_updated": list(range(phases))}]
