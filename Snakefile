@@ -60,7 +60,7 @@ sys.executable = shlex.quote(sys.executable)
 wildcard_constraints:
     graph=r"[A-Za-z0-9._-]+",
     data=r"[A-Za-z0-9._-]+",
-    experiment=r"[A-Za-z0-9_]+",
+    experiment=plan.any_of(list(plan.config.experiments)),
     backend="cpu|cuda",
     variant=r"[A-Za-z0-9_-]+",
     problem=r"[a-z0-9_]+",

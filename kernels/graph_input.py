@@ -227,12 +227,13 @@ def unboxed(values: Any, what: str) -> np.ndarray:
 
 
 def _with_integers(array: np.ndarray, values: Any, what: str) -> np.ndarray:
-    """float64 of Python numbers, where integers may be among those from 2^53 on; uint64 where all are integers."""
-    far = np.flatnonzero(np.abs(array) >= 2**53)
-    if len(far):
+    """float64 of Python's and NumPy's numbers, where integers may be among those from 2^53 on; uint64 where all are
+    integers, whose types NumPy may have no other one for.
+    """
+    if not any(issubclass(kind, float | np.floating) for kind in set(map(type, values))):
         with suppress(TypeError, OverflowError):
             return np.array([operator.index(value) for value in values], np.uint64)
-    for place in far:
+    for place in np.flatnonzero(np.abs(array) >= 2**53):
         try:
             exact = operator.index(values[place])
         except TypeError:
@@ -251,7 +252,10 @@ def _numbers(values: Any, what: str) -> np.ndarray:
     if not len(array) and array.dtype.kind not in "iuf":
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iuf":
-        kind = "something that is missing, no number or beyond 64 bits" if array.dtype == object else array.dtype
+        kind: Any = array.dtype
+        if array.dtype == object:
+            odd = (type(value).__name__ for value in array if not isinstance(value, int | float))
+            kind = f"something that is missing, no number or beyond 64 bits ({next(odd, 'int')})"
         raise GraphError(f"{what} must be numbers, not {kind}")
     return array
 

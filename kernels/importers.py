@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from itertools import chain
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,6 @@ from saitan.graph_input import (
 
 # Bytes that a vertex takes while a graph is compared with itself turned round.
 _COMPARED = 32
-# What pandas calls the values of a column of Python numbers, which has no type of their own.
-_NUMBERS = ("integer", "integer-na", "floating", "mixed-integer-float")
 
 
 def from_scipy(matrix: Any) -> Graph:
@@ -155,7 +154,7 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     elif edges and weight != "weight":
         raise GraphError(f"no edge has {weight!r}: the attribute that holds the weights is right")
     sources, targets = ends.T
-    if not graph.is_directed():
+    if not graph.is_directed() and not hasattr(graph, "pred"):  # a PlanarEmbedding has both arcs of an edge
         other = sources != targets
         sources, targets = np.r_[sources, targets[other]], np.r_[targets, sources[other]]
         weights = None if weights is None else np.r_[weights, weights[other]]
@@ -187,10 +186,7 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
             raise GraphError(f"the frame has several columns {column!r}")
     ends, labels = [frame[source], frame[target]], None
     weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
-    if all(
-        pd.api.types.is_numeric_dtype(side) or pd.api.types.infer_dtype(side.astype(object), skipna=False) in _NUMBERS
-        for side in ends
-    ):
+    if all(pd.api.types.is_numeric_dtype(side) or _are_numbers(side.astype(object)) for side in ends):
         tails, heads = vertices(ends[0], MAX_VERTICES, "source"), vertices(ends[1], MAX_VERTICES, "target")
         n = 1 + int(max(tails.max(), heads.max())) if len(frame) else 0
         check_memory(n, len(frame), _COMPARED)
@@ -205,6 +201,12 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
         tails, heads = codes[: len(frame)], codes[len(frame) :]
         n, labels = len(names), _labels(names)
     return _with_direction(Graph.from_arcs(n, tails, heads, weights, metadata=metadata, labels=labels))
+
+
+def _are_numbers(column: Any) -> bool:
+    """Whether Python objects are numbers, of whatever types, and no truth values."""
+    kinds = set(map(type, column))
+    return bool(kinds) and all(issubclass(kind, Number) and not issubclass(kind, bool) for kind in kinds)
 
 
 def _unshared(array: np.ndarray | None, given: np.ndarray) -> np.ndarray | None:

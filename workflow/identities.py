@@ -87,9 +87,11 @@ class Identities:
         return self.answer_identity(self.kept_by(keeper, point.backend)) if dot else None
 
     def queries_identity(self, point: Point) -> str:
-        """By the modules that make a point's instance, queries and reference, and all parameters of the instance."""
+        """By the data and the modules that make a point's instance, queries and reference, and all parameters of the
+        instance.
+        """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        return digest([_code(made_by, _unread(point)), full_parameters(point)[0]])
+        return digest([self.data_identity(point), _code(made_by, _unread(point)), full_parameters(point)[0]])
 
     def answer_identity(self, point: Point) -> str:
         """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it."""

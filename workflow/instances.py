@@ -59,11 +59,11 @@ def read_array(path: Path) -> np.ndarray:
     return read_answer(path)
 
 
-def write_reference(reference: Reference | None, path: Path) -> None:
-    """As .npz, empty where there is none."""
-    stored: dict[str, Any] = {}
+def write_reference(reference: Reference | None, path: Path, identity: str | None = None) -> None:
+    """As .npz, which holds no answer where there is none. identity: what it is made for."""
+    stored: dict[str, Any] = {} if identity is None else {"identity": np.array(identity)}
     if reference is not None:
-        stored = {f"array {name}": array for name, array in reference.arrays.items()}
+        stored |= {f"array {name}": array for name, array in reference.arrays.items()}
         stored["by"] = np.array(reference.by)
         if reference.rows is not None:
             stored["rows"] = reference.rows
@@ -80,14 +80,30 @@ def read_reference(path: Path) -> Reference | None:
         return Reference(str(stored["by"]), arrays, stored.get("rows"))
 
 
+def write_queries(queries: list[Any], path: Path, identity: str | None = None) -> None:
+    """As JSON. identity: what they are made for."""
+    with beside(path) as temporary:
+        temporary.write_text(json.dumps({"identity": identity, "queries": queries}))
+
+
 def read_queries(path: Path) -> list[Any]:
-    """What `workflow.queries` wrote. Raises Failure for a damaged file."""
+    """What write_queries wrote. Raises Failure for a damaged file."""
     with _whole(path):
         match json.loads(path.read_text()):
-            case [_, *_] as queries:
+            case {"queries": [_, *_] as queries}:
                 return queries
             case _:
                 raise ValueError("no list of queries")
+
+
+def instance_identity(path: Path) -> str | None:
+    """What queries or a reference say that they are made for. Raises Failure for a damaged file."""
+    with _whole(path):
+        if path.suffix == ".json":
+            told = json.loads(path.read_text())
+            return told.get("identity") if isinstance(told, dict) else None
+        with np.load(path, allow_pickle=False) as stored:
+            return str(stored["identity"]) if "identity" in stored else None
 
 
 @contextmanager

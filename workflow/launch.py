@@ -67,7 +67,12 @@ def launch(command: list[str], log: Path) -> int:
         )
         return 1
     started = partial(subprocess.Popen, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
-    with started(command, preexec_fn=_end_with_this_process()) as made:
+    try:
+        running = started(command, preexec_fn=_end_with_this_process())
+    except OSError as error:  # a file that is no program of this machine
+        say(log, f"{ERROR}{command[0]} cannot be started: {error.strerror}: `launcher` must name a program")
+        return 1
+    with running as made:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(made, log))
         said, why = _watched(made)

@@ -19,6 +19,7 @@ from saitan.workflow.arrays import array_file
 from saitan.workflow.graphs.contents import holds
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.plan import made_before
+from saitan.workflow.instances import instance_identity
 from saitan.workflow.outline import outline_files
 from saitan.workflow.parquet_files import identity_in
 from saitan.workflow.plan import Plan
@@ -47,6 +48,9 @@ def make_again(plan: Plan) -> None:
         _forget(file)
     made_of_none = [file for graph in graphs if graph in plan.generated for file in plan.graph_files(graph)]
     made_of_none += [file for file in fetched if not plan.local_copies(Path(file).name)]
+    without = [point for point in plan.points if not plan.inputs_of(point)]
+    drawn = {file for point in without for file in (plan.queries_of(point), plan.reference_of(point))}
+    made_of_none += sorted(drawn & set(files))
     for file in made_of_none:
         _mark(file)
 
@@ -65,6 +69,9 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         told = Path(cubin).with_suffix(".resources.json")
         identity = plan.cubin_identity(problem, stem)
         yield from ((file, identity, lambda _, told=told: _compiled_from(told)) for file in (cubin, str(told)))
+    for made, point in {plan.queries_of(point): point for point in plan.points}.items():
+        identity = plan.queries_identity(point)
+        yield from ((file, identity, instance_identity) for file in (made, plan.reference_of(point)))
     for point in plan.points:
         yield point.samples, point.identity, identity_in
     for name in plan.config.experiments:

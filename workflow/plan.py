@@ -93,9 +93,8 @@ class Plan(GraphFiles, CubinFiles, Identities):
 
     def point(self, wildcards: Any) -> Point:
         """The point that a measure job's wildcards name."""
-        return self._by_name[
-            f"{wildcards.experiment}/{wildcards.backend}/{wildcards.graph}/{wildcards.variant}/{wildcards.point}"
-        ]
+        w = wildcards
+        return _asked(self._by_name, f"{w.experiment}/{w.backend}/{w.graph}/{w.variant}/{w.point}", "point")
 
     @cached_property
     def _by_name(self) -> dict[str, Point]:
@@ -262,15 +261,14 @@ class Plan(GraphFiles, CubinFiles, Identities):
     def kept_point(self, wildcards: Any) -> Point:
         w = wildcards
         place = f"{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}/{w.output}"
-        return self._kept_by_file[f"{RESULTS}/answers/{place}.parquet"]
+        return _asked(self._kept_by_file, f"{RESULTS}/answers/{place}.parquet", "answer to keep")
 
     # Queries
 
     def query_point(self, wildcards: Any) -> Point:
         """Some point that asks the queries of a job's wildcards."""
-        return self._by_queries[
-            f"{wildcards.problem}/{wildcards.data}/{wildcards.instance}/{wildcards.drawn}-{wildcards.seed}"
-        ]
+        w = wildcards
+        return _asked(self._by_queries, f"{w.problem}/{w.data}/{w.instance}/{w.drawn}-{w.seed}", "queries")
 
     @cached_property
     def _by_queries(self) -> dict[str, Point]:
@@ -331,3 +329,13 @@ class Plan(GraphFiles, CubinFiles, Identities):
         """Name on stderr what is left out and why."""
         for left_out in self.skipped:
             print(f"skipped: {left_out.what}: {left_out.reason}", file=sys.stderr)
+
+
+def _asked(known: Mapping[str, Point], name: str, what: str) -> Point:
+    """The point of a job's wildcards, which are those of a target that somebody may have named.
+
+    Ends the process with one line where there is none: of other exceptions Snakemake prints where they arose.
+    """
+    if name not in known:
+        sys.exit(f"config: {name}: the experiments of this configuration have no such {what}")
+    return known[name]

@@ -6,8 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from saitan.files import beside
-from saitan.workflow.instances import add_inputs, load_instance, write_reference
+from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.step import leave, run_step
 
@@ -17,16 +16,16 @@ def draw(arguments: argparse.Namespace) -> None:
     load_numba()
     package, instance = load_instance(settings, arguments)
     queries = package.queries(instance, settings["queries"], settings["seed"])
-    write_reference(package.reference(instance, queries[0]), arguments.reference)
-    with beside(arguments.queries) as path:
-        path.write_text(json.dumps(queries))
+    write_reference(package.reference(instance, queries[0]), arguments.reference, arguments.identity)
+    write_queries(queries, arguments.queries, arguments.identity)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", required=True, help="problem, instance, queries, seed as JSON")
     add_inputs(parser)
-    parser.add_argument("--queries", type=Path, required=True, help="JSON list to write")
+    parser.add_argument("--identity", help="what they are made for, written into both files")
+    parser.add_argument("--queries", type=Path, required=True, help="JSON to write")
     parser.add_argument("--reference", type=Path, required=True, help=".npz to write, empty without a reference")
     run_step(draw, parser)
 

@@ -1,3 +1,5 @@
+from decimal import Decimal
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -184,6 +186,13 @@ def test_networkx_graphs_of_every_kind(kind, weighted):
     assert graph.directed or graph.is_symmetric()
 
 
+def test_a_graph_whose_edges_have_both_arcs_already():
+    theirs = nx.check_planarity(nx.path_graph(3))[1]
+    assert not theirs.is_directed()
+    graph = Graph.from_networkx(theirs)
+    assert listed(graph) == [(0, 1, None), (1, 0, None), (1, 2, None), (2, 1, None)] and not graph.directed
+
+
 @pytest.mark.parametrize(
     ("nodes", "labels"),
     [
@@ -269,6 +278,12 @@ def test_texts_of_digits_are_names_and_so_is_all_beside_them(held):
         ({"a": [1, 0], "b": boxed(0, np.nan)}, ("a", "b"), "arc 1: target nan is not a whole number"),
         ({"a": [1, 0], "b": boxed(1, 2.5)}, ("a", "b"), "arc 1: target 2.5 is not a whole number"),
         ({"a": [1], "b": boxed(2**70)}, ("a", "b"), "targets must be numbers, not something that is"),
+        (
+            {"a": [1], "b": boxed(Decimal(2))},
+            ("a", "b"),
+            "targets must be numbers, not something that is missing, no number or beyond 64 bits (Decimal)",
+        ),
+        ({"a": [1, 1], "b": boxed(Decimal(2), 3)}, ("a", "b"), "targets must be numbers, not something that is"),
         ({"a": [1, 0], "b": boxed(1, None)}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
@@ -288,6 +303,10 @@ def test_weights_that_lost_their_type_are_what_they_hold():
     for held, kept in (
         ([1, 2**32 - 1], np.array([1, 2**32 - 1], np.uint32)),
         ([1, 0.5], np.array([1, 0.5], np.float32)),
+        # NumPy has no integers that hold both types.
+        ([np.uint64(2**32 - 1), np.int64(3)], np.array([2**32 - 1, 3], np.uint32)),
+        ([np.uint64(7), 3], np.array([7, 3], np.uint32)),
+        ([np.uint64(7), np.float32(3)], np.array([7, 3], np.float32)),
     ):
         frame = pd.DataFrame({"source": [0, 1], "target": [1, 0], "w": pd.Series(held, dtype=object)})
         weights = Graph.from_pandas(frame, weight="w").weights

@@ -23,6 +23,7 @@ from saitan.workflow import answer_writers
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, write_form
 from saitan.workflow.answers import about_answer, kept_answer, read_answer
 from saitan.workflow.ceilings import Ceilings
+from saitan.workflow.instances import write_queries
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept
 from saitan.workflow.report_plan import PlannedAnswer
@@ -136,7 +137,7 @@ def test_an_error_or_a_missing_output_leaves_nothing(tmp_path):
 @pytest.mark.parametrize("several", [False, True])
 def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several, tmp_path, monkeypatch, capsys):
     np.save(tmp_path / "field.npy", np.ones(9, np.float32))
-    (tmp_path / "queries.json").write_text("[0]")
+    write_queries([0], tmp_path / "queries.json")
     point = {"problem": "compression", "backend": "cpu", "graph": "field", "variant": "c1"}
     arguments = SimpleNamespace(
         settings=json.dumps(point | {"parameters": {}, "instance": {}, "identity": "now"}), graph=None, log=None

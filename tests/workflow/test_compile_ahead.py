@@ -93,7 +93,7 @@ def test_the_second_point_compiles_nothing(tmp_path):
     write_graph(grid.with_metadata(name="grid"), tmp_path / "grid")
     files = {"graph": tmp_path / "grid", "queries": tmp_path / "q.json", "reference": tmp_path / "r.npz"}
     asked = {"problem": "bfs", "instance": {}, "queries": 2, "seed": 1}
-    draw(argparse.Namespace(settings=json.dumps(asked), array=None, **files))
+    draw(argparse.Namespace(settings=json.dumps(asked), array=None, identity=None, **files))
     points = [
         of(variant, problem="bfs", samples=str(tmp_path / f"{variant}.parquet"), identity="")
         for variant in ("top-down", "bottom-up")

@@ -18,6 +18,7 @@ from saitan.generators import GENERATORS
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.parquet import read_graph, write_graph
+from saitan.workflow.instances import write_queries
 from saitan.workflow.keep import _keep_in_form
 from saitan.workflow.step import Failure
 
@@ -91,7 +92,7 @@ def arguments(tmp_path):
     """Of the keep step, on a grid."""
     grid = GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=99, seed=1)
     write_graph(grid, tmp_path / "graph")
-    (tmp_path / "queries.json").write_text("[[0, 72]]")
+    write_queries([[0, 72]], tmp_path / "queries.json")
     settings = {"problem": "apsp", "backend": "cpu", "graph": "grid", "variant": "sweep", "parameters": {}}
 
     def made(**instance):

@@ -134,6 +134,14 @@ def test_a_launcher_ends_when_what_started_it_is_killed(tmp_path):
     assert not psutil.wait_procs([launcher], timeout=10)[1]
 
 
+def test_a_launcher_that_is_no_program_is_named(tmp_path, capfd):
+    log, empty = tmp_path / "logs/a.log", tmp_path / "launcher"
+    empty.touch(mode=0o755)
+    assert launch([str(empty), "-n", "2"], log) == 1
+    said = f"error: {empty} cannot be started: Exec format error: `launcher` must name a program\n"
+    assert capfd.readouterr().err == said and log.read_text() == f"{BEGAN}\n{said}"
+
+
 def test_a_launcher_that_is_not_there_is_named(tmp_path, capfd):
     log = tmp_path / "logs/a.log"
     assert launch(["no-such-launcher", "-n", "2"], log) == 1

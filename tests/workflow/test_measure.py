@@ -24,7 +24,14 @@ from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
 from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.instances import read_array, read_queries, read_reference, write_reference
+from saitan.workflow.instances import (
+    instance_identity,
+    read_array,
+    read_queries,
+    read_reference,
+    write_queries,
+    write_reference,
+)
 from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
@@ -57,7 +64,7 @@ def inputs(tmp_path_factory):
     write_graph(grid.with_metadata(name="grid"), folder / "grid")
     files = {"graph": folder / "grid", "queries": folder / "queries.json", "reference": folder / "reference.npz"}
     settings = {"problem": "sssp", "instance": {}, "queries": 3, "seed": 1}
-    draw(argparse.Namespace(settings=json.dumps(settings), array=None, **files))
+    draw(argparse.Namespace(settings=json.dumps(settings), array=None, identity="drawn", **files))
     return files
 
 
@@ -80,7 +87,7 @@ def about(path):
 
 
 def test_a_sample_row_says_what_where_and_with_what(inputs, tmp_path):
-    queries = json.loads(inputs["queries"].read_text())
+    queries = read_queries(inputs["queries"])
     assert len(set(queries)) == 3
     rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, graph="2024-01-01")
     assert [row["query"] for row in rows] == [str(query) for query in queries]
@@ -146,7 +153,7 @@ def test_measuring_does_without_pandas(inputs, tmp_path, problem):
         files |= {"queries": tmp_path / "queries.json", "reference": tmp_path / "reference.npz"}
         asked = {"problem": problem, "instance": {"n": 8}, "queries": 1, "seed": 1}
         drawn = {key: files[key] for key in ("queries", "reference")}
-        draw(argparse.Namespace(settings=json.dumps(asked), graph=None, array=None, **drawn))
+        draw(argparse.Namespace(settings=json.dumps(asked), graph=None, array=None, identity=None, **drawn))
     arguments = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     command = ["measure", "--settings", json.dumps(settings), "--cores", "1", *arguments]
     code = f"import sys; sys.argv = {command!r}; from saitan.workflow.measure import main; main()"
@@ -321,7 +328,7 @@ def test_what_draws_queries_must_be_told_is_named(inputs, tmp_path, monkeypatch,
     given["graph"] = str(inputs["graph"])
     monkeypatch.setattr(sys, "argv", ["queries", *(f"--{name}={value}" for name, value in given.items())])
     queries.main()
-    drawn = json.loads((tmp_path / "q").read_text())
+    drawn = read_queries(tmp_path / "q")
     assert len(drawn) == 3 and (tmp_path / "r.npz").exists()
     del given[option]
     monkeypatch.setattr(sys, "argv", ["queries", *(f"--{name}={value}" for name, value in given.items())])
@@ -372,7 +379,7 @@ def test_upload_and_memory_are_the_solvers(inputs, tmp_path, monkeypatch):
     assert {(row["memory"], row["transfer_seconds"]) for row in rows} == {(2 * 4321, 0.125)}
     assert closed.pop()
     del runs[len(runs) // 2 :]
-    queries = json.loads(inputs["queries"].read_text())
+    queries = read_queries(inputs["queries"])
     assert runs == [*queries[:2], *queries], "two queries to warm up, then the round"
 
 
@@ -490,7 +497,7 @@ def flip(content):
 @pytest.mark.parametrize("damaged", [cut, flip, lambda content: bytes(len(content)), lambda _: b""])
 def test_damaged_queries_and_references_are_one_line(tmp_path, damaged):
     queries, reference = tmp_path / "a.queries.json", tmp_path / "a.reference.npz"
-    queries.write_text("[[1, 2], [3, 4]]")
+    write_queries([[1, 2], [3, 4]], queries)
     write_reference(Reference("dijkstra", {"distances": np.arange(1000)}), reference)
     for path, read in ((queries, read_queries), (reference, read_reference)):
         path.write_bytes(damaged(path.read_bytes()))
@@ -498,11 +505,26 @@ def test_damaged_queries_and_references_are_one_line(tmp_path, damaged):
             read(path)
 
 
-@pytest.mark.parametrize("content", ["[]", "7"])
+@pytest.mark.parametrize("content", ["[]", "7", "[1]", '{"queries": []}', '{"identity": "a"}'])
 def test_queries_are_a_list_that_is_not_empty(tmp_path, content):
     (tmp_path / "a.json").write_text(content)
     with pytest.raises(Failure, match=r"a\.json: cannot be read: no list of queries; remove it and run again"):
         read_queries(tmp_path / "a.json")
+
+
+def test_queries_and_reference_say_what_they_are_made_for(tmp_path, inputs):
+    assert {instance_identity(inputs[name]) for name in ("queries", "reference")} == {"drawn"}
+    none = tmp_path / "none.npz"
+    write_reference(None, none, "drawn")
+    assert instance_identity(none) == "drawn" and read_reference(none) is None
+    former = tmp_path / "former.json"
+    former.write_text("[1, 2]")
+    np.savez(none)
+    assert {instance_identity(former), instance_identity(none)} == {None}
+    for file in (none, former):
+        file.write_bytes(file.read_bytes()[:4])
+        with pytest.raises(Failure, match="cannot be read"):
+            instance_identity(file)
 
 
 def test_an_array_is_read_from_a_file_or_a_kept_answer(tmp_path):

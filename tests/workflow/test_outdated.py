@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from plans import ENTRIES, WITHOUT, plan
+from plans import ENTRIES, TROPICAL, WITHOUT, plan
 from reports import write_coded
 from samples import seconds, write_samples
 from snakemake.persistence.file import FilePersistence
@@ -20,6 +20,7 @@ from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import Coordinates
 from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, make_again, unrecorded
 from saitan.workflow.outline import outline_files
 from saitan.workflow.planning import make
@@ -67,6 +68,7 @@ def run(tmp_path, monkeypatch):
     [point] = made.points
     write_samples(Path(point.samples), seconds(1.0), identity=point.identity)
     write_grid(made.graph_identity("grid"))
+    write_drawn(made, made.queries_identity(point))
     tables, charts = Path("results/run/tables"), Path("results/run/figures")
     tables.mkdir()
     charts.mkdir()
@@ -77,6 +79,13 @@ def run(tmp_path, monkeypatch):
 
 def write_grid(identity):
     write_graph(GENERATORS["grid"](**WIDTH), Path("results/graphs/grid"), identity)
+
+
+def write_drawn(made, identity):
+    [point] = made.points
+    Path(made.queries_of(point)).parent.mkdir(parents=True, exist_ok=True)
+    write_queries([1], Path(made.queries_of(point)), identity)
+    write_reference(None, Path(made.reference_of(point)), identity)
 
 
 TABLES = ["results/run/tables/tiny.parquet", "results/run/tables/tiny.figure.parquet", "results/run/figures/tiny.json"]
@@ -93,7 +102,7 @@ def test_what_is_of_this_configuration_stays(run):
     assert again() == (set(), set())
 
 
-@pytest.mark.parametrize("kind", ["samples", "graph", "tables"])
+@pytest.mark.parametrize("kind", ["samples", "graph", "tables", "queries"])
 def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     [point] = run.points
     identity, files, write = {
@@ -104,6 +113,11 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
         ),
         "graph": (run.graph_identity("grid"), {*GRID}, write_grid),
         "tables": (run.table_identity("tiny"), {*TABLES}, write_tables),
+        "queries": (
+            run.queries_identity(point),
+            {run.queries_of(point), run.reference_of(point)},
+            lambda told: write_drawn(run, told),
+        ),
     }[kind]
     for file in files:
         recorded(file, identity)
@@ -119,6 +133,19 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
         recorded(file, identity)
     make_again(run)
     assert again() == (files, files if kind == "graph" else set())
+
+
+@pytest.mark.usefixtures("run")
+def test_queries_of_no_data_are_drawn_again():
+    made = plan(TROPICAL, {"name": "other"}, instance={"n": 32})
+    [point] = made.points
+    files = {made.queries_of(point), made.reference_of(point)}
+    write_drawn(made, made.queries_identity(point))
+    make_again(made)
+    assert again() == (set(), set())
+    write_drawn(made, None)
+    make_again(made)
+    assert again() == (files, files)
 
 
 @pytest.mark.parametrize("recorded_too", [True, False])

@@ -4,6 +4,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -566,6 +567,15 @@ def test_a_variant_that_traces_on_another_backend_is_left_out():
     }
     assert made.skipped == [Skipped("fast on cpu in tiny", "fast traces no phases on cpu")]
     assert len(plan(machine=GPU, **BOTH, **described | {"view": "summary"}).points) == 8
+
+
+def test_a_target_that_no_experiment_asks_for_is_one_line():
+    made, other = plan(keep=["distances"]), plan(graphs=["grid"], seed=5)
+    words = {"experiment": "tiny", "backend": "cpu", "graph": "ring", "variant": "adaptive", "point": "threshold_up~7"}
+    words |= {"problem": "sssp", "data": "ring", "instance": "default", "drawn": "1", "seed": "9", "output": "levels"}
+    for find, what in ((made.point, "point"), (other.kept_point, "answer to keep"), (made.query_point, "queries")):
+        with pytest.raises(SystemExit, match=f"^config: .*: the experiments of this configuration have no such {what}"):
+            find(SimpleNamespace(**words))
 
 
 @pytest.mark.parametrize(

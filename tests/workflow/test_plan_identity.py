@@ -75,6 +75,11 @@ def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
     # References are other people's solvers', which no measurement calls.
     edited("saitan.sssp.peers")
     assert codes()[0] != before[0]
+    # The data's own code, too: they are drawn of another graph.
+    before = codes()
+    edited("saitan.generators.regular")
+    plans = [plan(), plan(TROPICAL)]
+    assert codes()[0] != before[0] and codes()[1] == before[1]
 
 
 def test_a_point_depends_on_the_defaults_of_its_variant(monkeypatch):

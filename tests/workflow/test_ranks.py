@@ -16,6 +16,7 @@ from sums import EXPERIMENT, put_into
 from saitan import apsp
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.graphs.parquet import read_graph
+from saitan.workflow.instances import write_queries
 from saitan.workflow.launch import reason
 from saitan.workflow.step import Failure
 
@@ -31,7 +32,7 @@ def sums(project):
 @pytest.fixture
 def measured(sums, tmp_path):
     """Measure a variant on two ranks; returns the exit status, what was printed, the log's lines, the sample file."""
-    (tmp_path / "queries.json").write_text("[1, 2]")
+    write_queries([1, 2], tmp_path / "queries.json")
     np.savez(tmp_path / "reference.npz")
 
     def run(variant, launcher=LAUNCHER, ranks=2):

@@ -66,6 +66,12 @@ class GraphFiles:
     def graph_option(self, graph: str) -> str:
         return "" if graph == NO_GRAPH else f"--graph {shlex.quote(self.graph_folder(graph))}"
 
+    @property
+    def files(self) -> list[str]:
+        """Names of all files that the catalogues' graphs and arrays are made from."""
+        entries = (*self.entries.items(), *self.arrays.items())
+        return [source.filename for name, entry in entries for source in keyed_sources(name, entry).values()]
+
     def downloads_of(self, graph: str) -> list[str]:
         return [f"{RESULTS}/downloads/{source.filename}" for source in sources_of(self.entries[graph])]
 

@@ -13,6 +13,8 @@ rule fetch:
         f"{RESULTS}/downloads/{{file}}",
     log:
         f"{RESULTS}/logs/fetch/{{file}}.log",
+    wildcard_constraints:
+        file=plan.any_of(plan.files),
     cache: True
     params:
         settings=lambda wc: plan.fetch_settings(wc.file),

@@ -12,10 +12,9 @@ rule queries:
     params:
         settings=lambda wc: plan.query_settings(wc),
         data=lambda wc: plan.input_option(plan.query_point(wc)),
-        # Another code of instances, queries or references is another answer.
-        code=lambda wc: plan.queries_identity(plan.query_point(wc)),
+        identity=lambda wc: plan.queries_identity(plan.query_point(wc)),
     shell:
-        "python -m saitan.workflow.queries --settings {params.settings:q} {params.data}"
+        "python -m saitan.workflow.queries --settings {params.settings:q} {params.data} --identity {params.identity}"
         " --queries {output.queries:q} --reference {output.reference:q} --log {log:q}"
 
 
