@@ -124,12 +124,17 @@ def _known_keys(schema: dict[str, Any], path: list[str]) -> list[str]:
     return list(node.get("properties", {}))
 
 
+# Names that a line lists at most.
+NAMED = 20
+
+
 def _suggest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f" {name!r}; did you mean {close[0]!r}?"
-    return f" {name!r} (there are: {', '.join(known)})" if known else f" {name!r}"
+    more = f" and {len(known) - NAMED:,} more" if len(known) > NAMED else ""
+    return f" {name!r} (there are: {', '.join(known[:NAMED])}{more})" if known else f" {name!r}"
 
 
 def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str], arrays: list[str]) -> None:

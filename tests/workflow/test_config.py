@@ -77,6 +77,12 @@ def test_the_rules_names_are_reserved():
     assert set(re.findall(r"^(?:rule|checkpoint) (\w+):", text, re.M)) == set(RULES)
 
 
+def test_of_many_names_a_line_lists_some():
+    raw = {"experiments": {"a": {**EXPERIMENT, "graphs": ["zzz"]}}}
+    with pytest.raises(ConfigError, match=r"\(there are: g0, .* g18, g19 and 80 more\) \(config/graphs.yaml\)$"):
+        load(raw, [f"g{i}" for i in range(100)])
+
+
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
