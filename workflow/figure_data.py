@@ -39,7 +39,8 @@ def is_number(value: Any) -> bool:
 
 def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
     """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
-    state (in words), mark (what hollow mark it has, or none), and quartiles as y0_q1, y0_q3, ...
+    state (in words), mark (what hollow mark it has, or none), quartiles as y0_q1, y0_q3, ..., and where a line would not
+    show a number that has none on either side, that number as y0_alone, ...
 
     keys: columns that say which point a row is of. Where x, colour and facet do not tell all of them apart, `series`
     says in words what does, and `place` is that of a bar among those at one x.
@@ -84,7 +85,24 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     ours = data["source"] == OURS
     data["state"] = np.where(data["doubt"], DOUBTFUL, np.where(ours, "settled", None))
     data["mark"] = np.where(ours, np.where(_marked(data), DOUBTFUL, ""), data["source"])
+    if figure.mark in ("line", "step"):
+        data = data.reset_index(drop=True)
+        for i in range(len(figure.y)):
+            alone = _alone(data, f"y{i}")
+            if alone.notna().any():
+                data[f"y{i}_alone"] = alone
     return data
+
+
+def _alone(data: pd.DataFrame, y: str) -> pd.Series:
+    """Of ours the numbers of a column that are not joined to another one of their series."""
+    drawn = data[(data["source"] == OURS) & data["x"].notna()]
+    if pd.api.types.is_numeric_dtype(drawn["x"]):
+        drawn = drawn.sort_values("x", kind="stable")
+    there = drawn[y].notna()
+    beside = there.groupby(series_of(drawn))
+    joined = beside.shift(1, fill_value=False) | beside.shift(-1, fill_value=False)
+    return drawn[y].where(there & ~joined).reindex(data.index)
 
 
 def _apart(figure: Figure, table: pd.DataFrame, keys: Sequence[str]) -> list[str]:

@@ -148,10 +148,12 @@ class _Encoder:
         line = chosen.mark_line(strokeWidth=2, interpolate="step-after" if self.figure.mark == "step" else "linear")
         few = self.ours.groupby(series_of(self.ours)).size().max()
         each = {"detail": alt.Detail("series:N")} if "series" in self.data else {}
-        layers = [line.encode(**self.base, **each)]
+        layers, point = [line.encode(**self.base, **each)], chosen.mark_point(filled=True, size=45, opacity=1)
         if few <= FEW_MARKERS and self.figure.mark == "line":
-            layers.append(chosen.mark_point(filled=True, size=45, opacity=1).encode(**self.base, **self.tooltips))
-        elif self.interactive:
+            return [*layers, point.encode(**self.base, **self.tooltips)]
+        if (alone := f"{self.y.field}_alone") in self.data:
+            layers.append(point.transform_filter(f"isValid(datum.{alone})").encode(**self.base))
+        if self.interactive:
             # A line answers the pointer with its first value only; unseen points answer with their own.
             unseen = {name: channel for name, channel in self.base.items() if name != "opacity"}
             layers.append(chosen.mark_point(filled=True, size=60, opacity=0).encode(**unseen, **self.tooltips))

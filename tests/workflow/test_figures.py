@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -360,6 +361,30 @@ def test_quartiles_are_drawn_where_the_data_have_them():
     table = phases(seconds_q1=np.full(12, 1e-6), seconds_q3=np.full(12, 2e-6))
     fields = [channel["field"] for channel in of_kind(specification(figure(), table, interactive=False), "y2")]
     assert fields == ["y0_q3"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "values", "points", "interactive"),
+    [
+        ("step", {"a": [1.0], "b": [0.5, 1]}, 1, False),
+        ("step", {"a": [np.nan, 1, np.nan, 1, 0.5], "b": [np.nan]}, 1, True),
+        # Long lines have no marker at each number.
+        ("line", {"a": [0.1] * FEW_MARKERS + [np.nan, 0.2], "b": [0.3]}, 2, False),
+    ],
+)
+def test_a_number_that_no_line_joins_to_another_is_a_point(mark, values, points, interactive):
+    import vl_convert
+
+    rows = [
+        {"graph": name, "degree": x, "share": share, "source": "saitan"}
+        for name, shares in values.items()
+        for x, share in reversed([*enumerate(shares)])
+    ]
+    described = figure(mark=mark, x="degree", y=["share"], color="graph")
+    drawn = specification(described, pd.DataFrame(rows), interactive=interactive)
+    svg = vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version(), allowed_base_urls=[])
+    drawn_points = re.findall(r'<path [^>]*aria-roledescription="point"[^>]*>', svg)
+    assert sum('opacity="0"' not in one for one in drawn_points) == points
 
 
 @pytest.mark.parametrize(
