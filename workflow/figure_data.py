@@ -39,8 +39,8 @@ def is_number(value: Any) -> bool:
 
 def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
     """The columns a chart uses under fixed names (so that any name does): x, y0, y1, ..., color, facet, source, doubt,
-    state (in words), mark (what hollow mark it has, or none), quartiles as y0_q1, y0_q3, ..., and where a line would not
-    show a number that has none on either side, that number as y0_alone, ...
+    state (in words), mark (what hollow mark it has, or none), quartiles as y0_q1, y0_q3, ..., and as y0_alone, ...
+    those numbers that a line or step would not show, because none stands before or after them.
 
     keys: columns that say which point a row is of. Where x, colour and facet do not tell all of them apart, `series`
     says in words what does, and `place` is that of a bar among those at one x.
