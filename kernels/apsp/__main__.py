@@ -42,7 +42,8 @@ def main() -> None:
 
 
 def _compress(arguments: argparse.Namespace) -> None:
-    if arguments.file.exists() and arguments.file.samefile(arguments.graph):
+    parts = (arguments.graph, *arguments.graph.glob("*.parquet"))
+    if arguments.file.exists() and any(arguments.file.samefile(part) for part in parts):
         raise ValueError(f"{arguments.file} is the graph itself: name another file for its matrix")
     graph = saitan.read_graph(arguments.graph)
     told = apsp.compress(graph, arguments.file, arguments.variant, arguments.backend, not arguments.unchecked)

@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from saitan import apsp, read_graph
+from saitan.apsp.__main__ import main
+from saitan.workflow.graphs.parquet import write_graph
 
 LINES = "p sp 4 4\na 1 2 5\na 2 3 7\na 3 1 1\na 1 3 20\n"
 
@@ -61,3 +63,15 @@ def test_the_graph_is_not_written_over(graph):
     done = called("compress", graph, graph)
     assert done.returncode and "is the graph itself" in done.stderr
     assert graph.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["vertices.parquet", "edges.parquet", "../link"])
+def test_a_file_of_a_graph_s_folder_is_not_written_over(graph, tmp_path, name, monkeypatch):
+    folder = tmp_path / "g"
+    write_graph(read_graph(graph), folder)
+    (tmp_path / "link").symlink_to(folder / "edges.parquet")
+    before = (folder / name).read_bytes()
+    monkeypatch.setattr(sys, "argv", ["apsp", "compress", str(folder), str(folder / name), "--backend", "cpu"])
+    with pytest.raises(SystemExit, match=r"(parquet|link) is the graph itself: name another file for its matrix$"):
+        main()
+    assert (folder / name).read_bytes() == before
