@@ -20,9 +20,9 @@ from pydantic import Field, PositiveInt, TypeAdapter
 from saitan.files import beside
 from saitan.workflow.graphs.streams import check_content, chunks
 from saitan.workflow.points import RESULTS
-from saitan.workflow.sources import Name, Source, load_entries, refuse_clashes
+from saitan.workflow.sources import Name, Source, refuse_clashes
 from saitan.workflow.step import Failure, run_step
-from saitan.workflow.yaml_files import Text, Title
+from saitan.workflow.yaml_files import Text, Title, read_checked
 
 CONFIG = Path("config/arrays.yaml")
 
@@ -71,7 +71,7 @@ def array_file(name: str) -> str:
 
 def load_arrays(path: Path = CONFIG) -> dict[str, Array]:
     """The entries by name. Raises Failure, with the line, for a file that is no YAML or an entry that is wrong."""
-    entries = load_entries(Path(path), CATALOGUE)
+    entries = read_checked(Path(path), CATALOGUE, {})
     refuse_clashes(path, entries.items())
     return entries
 

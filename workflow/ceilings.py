@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, RootModel, ValidationError
+from pydantic import Field, RootModel, TypeAdapter
 
-from saitan.workflow.config import explain
 from saitan.workflow.config_model import Model
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_yaml
+from saitan.workflow.yaml_files import read_checked
 
 
 class Ceiling(Model):
     """rate: amount a second, as measured; says: of what, in a few words."""
 
-    rate: float = Field(gt=0)
+    rate: float = Field(gt=0, allow_inf_nan=False)
     says: str
 
 
@@ -34,8 +32,5 @@ class Ceilings(RootModel[dict[str, dict[str, Ceiling]]]):
 
 
 def read_ceilings(path: Path) -> Ceilings:
-    """The file's content. Raises Failure naming the line or key that is wrong."""
-    try:
-        return Ceilings.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise Failure(f"{path}: {explain(error, Ceilings.model_json_schema())}") from None
+    """The file's content. Raises Failure naming line and key of what is wrong."""
+    return read_checked(path, TypeAdapter(Ceilings))

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
-from saitan.workflow.config import explain
 from saitan.workflow.config_model import Model, number
 from saitan.workflow.numbers import readable
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_yaml
+from saitan.workflow.yaml_files import read_checked
 
 if TYPE_CHECKING:
     # Planning reads the file too, and pandas takes half a second to load.
@@ -38,7 +36,7 @@ class Quantity(BaseModel):
     __pydantic_extra__: dict[str, str | float] = Field(init=False)
 
     quantity: str
-    value: float
+    value: float = Field(allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -66,11 +64,8 @@ class Published(Model):
 
 
 def read_published(path: Path) -> Published:
-    """The file's content. Raises Failure naming the line or key that is wrong."""
-    try:
-        return Published.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise Failure(f"{path}: {explain(error, Published.model_json_schema())}") from None
+    """The file's content. Raises Failure naming line and key of what is wrong."""
+    return read_checked(path, TypeAdapter(Published))
 
 
 def beside_ours(

@@ -6,12 +6,10 @@ import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from saitan.workflow.config import explain
 from saitan.workflow.config_model import Model
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_yaml
+from saitan.workflow.yaml_files import read_checked
 
 
 class Value(BaseModel):
@@ -20,7 +18,7 @@ class Value(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, str | float] = Field(init=False)
 
-    value: float = Field(gt=0)
+    value: float = Field(gt=0, allow_inf_nan=False)
 
 
 class Solver(Model):
@@ -46,8 +44,5 @@ class Quoted(Model):
 
 
 def read_quoted(path: Path) -> Quoted:
-    """The file's content. Raises Failure naming the line or key that is wrong."""
-    try:
-        return Quoted.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise Failure(f"{path}: {explain(error, Quoted.model_json_schema())}") from None
+    """The file's content. Raises Failure naming line and key of what is wrong."""
+    return read_checked(path, TypeAdapter(Quoted))

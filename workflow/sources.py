@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import line_of, read_yaml, worded
+from saitan.workflow.yaml_files import worded
 
 
 def _not_reserved(name: str) -> str:
@@ -76,21 +76,6 @@ class Source(Model):
         Braces, which Snakemake would take for wildcards, are written as the standard for addresses has them.
         """
         return self.url.replace("{", "%7B").replace("}", "%7D") if self.url else self.filename
-
-
-Catalogue = TypeVar("Catalogue", bound=dict[str, Any])
-
-
-def load_entries(path: Path, adapter: TypeAdapter[Catalogue]) -> Catalogue:
-    """The entries of a catalogue by name. Raises Failure naming line and key of what is wrong."""
-    from saitan.workflow.config import explain
-
-    try:
-        return adapter.validate_python(read_yaml(path) or {})
-    except ValidationError as error:
-        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        line = line_of(path, first["loc"])
-        raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema())}") from None
 
 
 def refuse_clashes(path: Path | str, sources: Iterable[tuple[str, Source]]) -> None:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, TypeAdapter, ValidationError, WithJsonSchema
 
 from saitan.workflow.step import Failure
+
+Content = TypeVar("Content")
 
 
 def worded(pattern: str, words: str) -> Any:
@@ -54,6 +56,14 @@ class _UniqueKeys:
             seen.add(value)
         return super().construct_mapping(node, deep)
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:  # 2026-13-01
+            raise yaml.constructor.ConstructorError(
+                problem=f"a date or number that cannot be read: {error}", problem_mark=node.start_mark
+            ) from None
+
 
 class _Loader(_UniqueKeys, yaml.SafeLoader):
     """Says what is wrong, and where."""
@@ -88,8 +98,6 @@ def read_yaml(path: Path) -> Any:
         raise Failure(f"{path}: {_said(text, error)}") from error
     except RecursionError as error:
         raise Failure(f"{path}: it is nested too deeply to be read") from error
-    except ValueError as error:  # 2026-13-01, which YAML takes for a date before its line is known
-        raise Failure(f"{path}: a date or number in it cannot be read: {error}") from error
 
 
 def check_run(path: Path) -> None:
@@ -107,7 +115,23 @@ def _check_run(path: Path, *state: Path | int) -> None:
         raise Failure(f"{path}: it holds {found} at its top: keys such as `experiments:` are right")
 
 
-def line_of(path: Path, keys: Sequence[str | int]) -> int:
+def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -> Content:
+    """The content of a file as a type. Raises Failure naming line and key of what is wrong.
+
+    empty: what a file holds that has nothing in it
+    """
+    from saitan.workflow.config import explain
+
+    content = read_yaml(path)
+    try:
+        return adapter.validate_python(empty if content is None else content)
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+        line = _line_of(path, first["loc"])
+        raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema())}") from None
+
+
+def _line_of(path: Path, keys: Sequence[str | int]) -> int:
     """The line of the last of these keys (as pydantic's errors have them) that is there."""
     node = yaml.compose(path.read_bytes().decode("utf-8-sig"), Loader=_Loader)
     line = 1

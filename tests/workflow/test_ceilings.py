@@ -38,6 +38,7 @@ def test_the_share_of_the_limit_is_that_of_the_ceiling_which_bounds_most(write_p
 
 def test_the_measured_ceilings_can_be_read_and_a_mistake_is_named(tmp_path):
     assert read_ceilings(ROOT / "config" / "ceilings.yaml").of("NVIDIA H200")["bytes"].rate == 4.56e12
-    (tmp_path / "c.yaml").write_text("GPU: {bytes: {rate: 0, says: x}}")
-    with pytest.raises(Failure, match=r"c\.yaml: GPU\.bytes\.rate: input should be greater than 0"):
-        read_ceilings(tmp_path / "c.yaml")
+    for rate, says in (("0", "greater than 0"), (".inf", "a finite number"), (".nan", "a finite number")):
+        (tmp_path / "c.yaml").write_text(f"GPU:\n  bytes: {{says: x,\n    rate: {rate}}}\n")
+        with pytest.raises(Failure, match=rf"c\.yaml: line 3: GPU\.bytes\.rate: input should be {says}"):
+            read_ceilings(tmp_path / "c.yaml")

@@ -157,26 +157,30 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
     [
         ("graphs: {kanto: 1", r"line 1: expected ',' or '}'"),
         ("graphs: {}\nexperiments: {}\ngraphs: {}\n", r"line 3: the key 'graphs' is there twice"),
-        ("", r"input should be a valid dictionary or instance of Published, not null"),
-        ("graphs: {}", r"experiments: field required"),
-        ("{graphs: {kanto: many}, experiments: {}}", r"graphs\.kanto: input should be a valid integer"),
-        ("{graphs: {}, experiments: {}, table: {}}", r"table: unknown key 'table'"),
-        ("{graphs: {}, experiments: {fig: {}}}", r"experiments\.fig\.origin: field required"),
+        ("", r"line 1: input should be a valid dictionary or instance of Published, not null"),
+        ("graphs: {}", r"line 1: experiments: field required"),
+        ("{graphs: {kanto: many}, experiments: {}}", r"line 1: graphs\.kanto: input should be a valid integer"),
+        ("{graphs: {}, experiments: {}, table: {}}", r"line 1: table: unknown key 'table'"),
+        ("{graphs: {}, experiments: {fig: {}}}", r"line 1: experiments\.fig\.origin: field required"),
         (
             "{graphs: {}, experiments: {fig: {origin: X, quantity: []}}}",
-            r"experiments\.fig\.quantity: unknown key 'quantity'; did you mean 'quantities'\?",
+            r"line 1: experiments\.fig\.quantity: unknown key 'quantity'; did you mean 'quantities'\?",
         ),
         (
             "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time}]}}}",
-            r"experiments\.fig\.quantities\.0\.value: field required",
+            r"line 1: experiments\.fig\.quantities\.0\.value: field required",
         ),
         (
             "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time, value: long}]}}}",
-            r"experiments\.fig\.quantities\.0\.value: input should be a valid number",
+            r"line 1: experiments\.fig\.quantities\.0\.value: input should be a valid number",
+        ),
+        (
+            "graphs: {}\nexperiments:\n  fig:\n    origin: X\n    quantities:\n    - {quantity: time, value: .nan}\n",
+            r"line 6: experiments\.fig\.quantities\.0\.value: input should be a finite number, not NaN",
         ),
         (
             "{graphs: {}, experiments: {fig: {origin: X, points: [{x: [1]}]}}}",
-            r"experiments\.fig\.points\.0\.x: input should be str or float, not \[1\]",
+            r"line 1: experiments\.fig\.points\.0\.x: input should be str or float, not \[1\]",
         ),
     ],
 )

@@ -151,10 +151,15 @@ def test_solvers_of_others_are_those_of_the_module_peers():
     [
         (
             "machine: a\nmeasured: 2026-13-01\nsolvers: {}\n",
-            "a date or number in it cannot be read: month must be in 1..12",
+            "line 2: a date or number that cannot be read: month must be in 1..12",
         ),
-        ("machine: a\nmeasured: soon\nsolvers: {}\n", "measured: "),
-        ("machine: a\nmeasured: 2026-01-01\nsolvers: {}\nmore: 1\n", "more: unknown key"),
+        ("machine: a\nmeasured: soon\nsolvers: {}\n", "line 2: measured: "),
+        ("machine: a\nmeasured: 2026-01-01\nsolvers: {}\nmore: 1\n", "line 4: more: unknown key"),
+        (
+            "machine: a\nmeasured: 2026-01-01\nsolvers:\n  s: {title: t, problem: sssp, backend: cpu, quantity: time,\n"
+            "    values: [{value: .inf}]}\n",
+            "line 5: solvers.s.values.0.value: input should be a finite number, not Infinity",
+        ),
         ("machine: [\n", "line 2: "),
     ],
 )

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from saitan.generators import GENERATORS
-from saitan.workflow.sources import Model, Name, Source, load_entries, refuse_clashes
-from saitan.workflow.yaml_files import Text, Title
+from saitan.workflow.sources import Model, Name, Source, refuse_clashes
+from saitan.workflow.yaml_files import Text, Title, read_checked
 
 
 class Drawn(Model):
@@ -103,7 +103,7 @@ def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
 
     Raises Failure, with the line, for a file that is no YAML, has a key twice, or an entry that is wrong.
     """
-    entries = load_entries(Path(path), CATALOGUE)
+    entries = read_checked(Path(path), CATALOGUE, {})
     refuse_clashes(path, named_sources(entries))
     return entries
 
