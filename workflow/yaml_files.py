@@ -24,7 +24,8 @@ def worded(pattern: str, words: str) -> Any:
     """
 
     def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
+        # Half a character (a surrogate) can be named in YAML, and not be written to a file.
+        if not re.fullmatch(pattern, value) or re.search(r"[\ud800-\udfff]", value):
             raise ValueError(f"{_shortened(value)!r} is not {words}")
         return value
 

@@ -114,6 +114,11 @@ def test_of_many_names_a_line_lists_some():
         ),
         ({"experiments": {"a": EXPERIMENT}, "launcher": "mpirun '"}, 'launcher: "mpirun \'" is no command: No closing'),
         ({"experiments": {"a": EXPERIMENT}, "launcher": " "}, "launcher: the name of a program is right, not a blank"),
+        (
+            {"experiments": {"a": EXPERIMENT}, "title": "a\ud800b"},
+            r"title: 'a\ud800b' is not a title: a text that is not",
+        ),
+        ({"experiments": {"a": EXPERIMENT}, "mirror": "\udfff"}, r"mirror: '\udfff' is not a line of text, without"),
         ({"experiments": {"a": EXPERIMENT}, "title": "a\x1bb"}, r"title: 'a\x1bb' is not a title: a text that is not"),
         (
             {"experiments": {"a": {**EXPERIMENT, "title": " "}}},
