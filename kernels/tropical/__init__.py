@@ -161,7 +161,8 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
 
     Raises ValueError for operands (or an `out` to accumulate in) that do not fit or that the semiring cannot hold, and
     for an `out` that shares memory with an operand or overlaps itself; SumOverflow (an OverflowError) for a finite sum
-    that reaches the dtype's infinity; Unavailable where the backend cannot run.
+    that reaches the dtype's infinity; Unavailable where the backend cannot run. After a SumOverflow `out` is of no use:
+    products of a batch before the one that overflows, and on the device parts of that one, are in it.
     """
     from saitan.tropical.multiply import multiply
 
