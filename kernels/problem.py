@@ -49,7 +49,7 @@ from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
 from saitan.errors import Invalid, Unavailable
 from saitan.graph_input import shown
-from saitan.solver import Checked, Checker, Reference, Run, Solver
+from saitan.solver import Checked, Checker, Reference, Run, Solver, ending
 
 __all__ = [
     "BACKENDS",
@@ -324,7 +324,7 @@ class Variant:
             raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
-        return _named(path)
+        return ending(_named(path))
 
 
 def _importable(module: str) -> bool:

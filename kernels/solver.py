@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -90,7 +91,32 @@ class Solver(Protocol):
         """All blocks joined (`Blockwise` of saitan.blocks does it)."""
 
     def close(self) -> None:
-        """Free what was allocated."""
+        """Free what was allocated. The other calls of a solver that `prepare` made raise ValueError afterwards."""
+
+
+@cache
+def ending(solver: type) -> type:
+    """The class with a `close` after which the calls of Solver raise ValueError; itself where it has no `close`.
+
+    On a device they would read and write memory that others may have by then.
+    """
+    if not hasattr(solver, "close"):
+        return solver
+
+    def close(self: Any) -> None:
+        super(made, self).close()
+        for name in ("run", "validate", "checker", "blocks", "count", "answer"):
+            if hasattr(solver, name):
+                setattr(self, name, _refuse)
+
+    made = type(
+        solver.__name__, (solver,), {"close": close, "__module__": solver.__module__, "__doc__": solver.__doc__}
+    )
+    return made
+
+
+def _refuse(*_: Any, **__: Any) -> NoReturn:
+    raise ValueError("this solver is closed: prepare another one")
 
 
 class Checker(Protocol):

@@ -45,6 +45,7 @@ from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUT
 from saitan.calls import checked_flag, checked_function, checked_graph, described, weighted_graph
 from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
 from saitan.ranks import current
+from saitan.solver import ending
 
 if TYPE_CHECKING:
     import os
@@ -135,7 +136,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         raise Unavailable(f"a matrix answers `answer: matrix` only, not {instance.answer}")
     from saitan.apsp.streaming import Reductions, Slabs
 
-    return {"slabs": Slabs, "reductions": Reductions}[instance.answer](instance, backend, make)
+    return ending({"slabs": Slabs, "reductions": Reductions}[instance.answer])(instance, backend, make)
 
 
 def _known(graph: Graph | None) -> dict[str, str]:

@@ -119,7 +119,10 @@ class Planted:
 
 
 def refuses(name, variant, instance, blind=False):
-    """Fail where a planted answer passes. blind: behind a validator that takes everything."""
+    """Fail where a planted answer passes, or a closed solver answers.
+
+    blind: behind a validator that takes everything
+    """
     package, solver, query = prepared(name, variant, instance)
     planted = Planted(name, variant, solver)
     try:
@@ -145,6 +148,11 @@ def refuses(name, variant, instance, blind=False):
         Answering(package, planted, None).answer(query)
     finally:
         solver.close()
+    calls = [name for name in ("run", "validate", "checker", "blocks", "count", "answer") if hasattr(solver, name)]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"^this solver is closed: prepare another one$"):
+            getattr(solver, call)(query)
+    assert "run" in calls
 
 
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
