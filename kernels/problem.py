@@ -144,6 +144,12 @@ class Parameter:
             return f"must be at most {self.most:g}, not {shown(value)}"
         return None
 
+    def plain(self, value: Any) -> Any:
+        """A value that is not wrong as Python's number: in NumPy's narrow types sums and products would wrap."""
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            return int(value)
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+
 
 @dataclass(frozen=True)
 class Output:
@@ -204,12 +210,14 @@ class Form:
               checked; the file gets its name when it is complete. Raises ValueError for an instance that is off
     reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
               ValueError or Invalid for a file that is none or damaged
+    inputs    names of INPUTS that an instance must be made of
     """
 
     says: str
     outputs: tuple[str, ...]
     writes: str
     reads: str
+    inputs: tuple[str, ...] = ()
 
     def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
         _named(self.writes)(instance, variant, backend, path, **parameters)
@@ -395,7 +403,7 @@ def known_variant(variants: Mapping[str, Variant], name: str) -> Variant:
 def check_parameters(
     owner: str, given: Mapping[str, Any], known: Mapping[str, Parameter], data: str = ""
 ) -> dict[str, Any]:
-    """All of `known` with the values given or their defaults.
+    """All of `known` with the values given, as Python's numbers, or their defaults.
 
     data: "given" or "generated" for parameters of an instance. Raises ValueError naming the parameter that `owner` (a
     variant, a problem) lacks, that is off, or that is of other data.
@@ -409,7 +417,7 @@ def check_parameters(
             raise ValueError(f"{name} {reason}")
         if data and known[name].data not in ("", data):
             raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
-    return with_defaults(given, known)
+    return with_defaults({name: known[name].plain(value) for name, value in given.items()}, known)
 
 
 def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def axis_of(
     else:
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
         # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
-        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".0~e"
+        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".3~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     edge = {} if bars else {"padding": EDGE, "nice": False}
     if not log:

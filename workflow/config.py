@@ -222,6 +222,8 @@ def _check_kept(key: str, experiment: Experiment, package: Any, output: str) -> 
 def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     """How outputs are kept: there is such a form, and it holds them."""
     forms = getattr(package, "FORMS", {})
+    if "keep_as" in experiment.model_fields_set and not experiment.keep:
+        raise ConfigError(f"{key}.keep_as: nothing is kept: name outputs under `keep`")
     if experiment.keep_as not in (known := [*ARRAYS, *forms]):
         raise ConfigError(f"{key}.keep_as: unknown form{_suggest(experiment.keep_as, known)}")
     if experiment.keep_as in ARRAYS:
@@ -229,6 +231,9 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     holds = forms[experiment.keep_as].outputs
     if absent := [output for output in experiment.keep if output not in holds]:
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} holds {' and '.join(holds)}, not {absent[0]}")
+    for name in forms[experiment.keep_as].inputs:
+        if not getattr(experiment, f"{package.INPUTS[name].kind}s"):
+            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{name}s`")
     if any(number > 1 for number in experiment.ranks):
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is written by one rank: leave `ranks` out")
 

@@ -128,6 +128,8 @@ class Figure(Model):
 
     @model_validator(mode="after")
     def _a_title_a_panel(self) -> Figure:
+        if twice := next((column for column in self.y if self.y.count(column) > 1), None):
+            raise ValueError(f"y names {twice} twice")
         if self.y_title and len(self.y_title) > len(self.y):
             raise ValueError(f"y_title names {len(self.y_title)} panels, and y has {len(self.y)}")
         return self
@@ -214,7 +216,7 @@ class Experiment(Model):
             raise ValueError("either `graphs` or `arrays`, not both")
         if self.view == "rivals" and not self.baseline:
             raise ValueError("view rivals needs `baseline`: the variant that is compared with the others")
-        if self.baseline and self.baseline not in self.variants:
+        if self.baseline is not None and self.baseline not in self.variants:
             raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
         return self
 

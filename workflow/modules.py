@@ -147,10 +147,11 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         # Without docstrings.
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
             node.body = node.body[1:]
-    measured = body = tree.body
-    if path.name == "__init__.py" and any(_declares(node) for node in body):
-        measured = _used(body, MEASURED)
-    code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
+    measured = code = body = tree.body
+    if any(_declares(node) for node in body):
+        code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
+        if path.name == "__init__.py":
+            measured = _used(body, MEASURED)
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
     return _Facts(_named(body), _named(measured), digest)
 
@@ -189,7 +190,9 @@ def _absolute(name: str, package: str) -> str:
 
 
 def _declares(node: ast.stmt) -> bool:
-    """Whether a statement makes its module a problem's package: VARIANTS assigned, or imported from a module of it."""
+    """Whether a statement makes its module a problem's package, or the one that holds what it declares: VARIANTS
+    assigned, or imported.
+    """
     if isinstance(node, ast.ImportFrom):
         return any(alias.name == "VARIANTS" for alias in node.names)
     return isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"}

@@ -81,12 +81,16 @@ class Source(Model):
 def refuse_clashes(path: Path | str, sources: Iterable[tuple[str, Source]]) -> None:
     """Raise Failure where files of one name are to come from different places, or with different content.
 
-    path: the catalogue, or the catalogues; sources: each with the name of its entry.
+    path: the catalogue, or the catalogues; sources: each with the name of its entry. A publisher's file of which an
+    entry says no content has that of the others.
     """
     seen: dict[str, tuple[str, Source]] = {}
     for name, source in sources:
         other, same = seen.setdefault(source.filename, (name, source))
-        if (same.address, same.sha256) != (source.address, source.sha256):
+        if same.sha256 is None:
+            seen[source.filename] = (name, source)
+        contents = {same.sha256, source.sha256} - ({None} if source.url else set())
+        if same.address != source.address or len(contents) > 1:
             raise Failure(
                 f"{path}: {other} and {name} both name the file {source.filename}, but differ in url or sha256: "
                 "give one of them another name under `file`"

@@ -27,6 +27,7 @@ FORMS = {
         ("distances",),
         "saitan.apsp.coding:keep",
         "saitan.apsp.stored:Matrix",
+        ("graph",),
     )
 }
 

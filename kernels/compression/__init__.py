@@ -112,9 +112,9 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     from saitan.compression.format import checked_bound
 
     chosen = known_variant(VARIANTS, variant)
-    given = check_parameters(variant, parameters, chosen.parameters)
-    checked_bound(instance.dtype, given.get("keep_bits", 52), given.get("bound"))
-    return chosen.load(backend, variant)(instance, **parameters)
+    plain = check_parameters(variant, parameters, chosen.parameters)
+    checked_bound(instance.dtype, plain.get("keep_bits", 52), plain.get("bound"))
+    return chosen.load(backend, variant)(instance, **{name: plain[name] for name in parameters})
 
 
 @described(VARIANTS)

@@ -157,8 +157,9 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     this graph.
     """
     chosen = known_variant(VARIANTS, variant)
-    check_parameters(variant, parameters, chosen.parameters)
-    return chosen.load(backend, variant)(instance({"graph": checked_graph(graph)}), **parameters)
+    plain = check_parameters(variant, parameters, chosen.parameters)
+    given = {name: plain[name] for name in parameters}
+    return chosen.load(backend, variant)(instance({"graph": checked_graph(graph)}), **given)
 
 
 @described(VARIANTS)

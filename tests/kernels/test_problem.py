@@ -11,6 +11,7 @@ import pytest
 
 from saitan import problem
 from saitan.generators import GENERATORS
+from saitan.graph import Graph
 from saitan.problem import Input, Metric, Output, Parameter, Unavailable, Variant, backend_for, check_parameters
 from saitan.workflow.cubin_files import kernel_names
 
@@ -312,3 +313,32 @@ def test_what_is_installed_holds_every_folder():
             inside = path.parent.relative_to(ROOT / folder)
             there.add(".".join([package, *inside.parts]))
     assert there <= set(listed) and {name for name in listed if name.count(".") < 2} <= there
+
+
+@pytest.mark.parametrize("value", [np.int8(64), np.uint8(64), np.int64(64), np.float16(64), np.float32(64), 64])
+def test_numpys_numbers_become_pythons(value):
+    known = {"whole": Parameter(int, 1, "x"), "real": Parameter(float, 1.0, "x")}
+    given = {"real": value} if isinstance(value, np.floating) else {"whole": value, "real": value}
+    plain = check_parameters("x", given, known)
+    assert {type(plain[name]) for name in given} <= {int, float} and all(plain[name] == 64 for name in given)
+
+
+@pytest.mark.parametrize(
+    ("owner", "variant", "backend", "asked"),
+    [
+        ("bfs", "hybrid", "cpu", {"beta": np.uint8(14), "alpha": np.float16(10)}),
+        ("sssp", "adaptive", "cpu", {"threshold_up": np.float16(300)}),
+        ("apsp", "batched", "cpu", {"tasks": np.int8(64)}),
+        ("compression", "fast", "cpu", {"keep_bits": np.int8(20)}),
+    ],
+)
+def test_every_solver_is_given_pythons_numbers(monkeypatch, owner, variant, backend, asked):
+    package, given = problem.problem(owner), {}
+    monkeypatch.setattr(type(package.VARIANTS[variant]), "load", lambda *_: lambda _, **told: given.update(told))
+    if owner == "compression":
+        package.prepare(package.instance({}, qubits=4), variant, backend, **asked)
+    else:
+        graph = Graph.from_arcs(2, [0], [1], [1])
+        instance = graph if owner == "sssp" else package.instance({"graph": graph})
+        package.prepare(instance, variant, backend, **asked)
+    assert all(type(given[name]) in (int, float) and given[name] == value for name, value in asked.items())

@@ -189,6 +189,8 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"graphs": ["grit"]}, ".graphs: unknown graph 'grit'; did you mean 'grid'? (config/graphs.yaml)"),
         ({"graphs": ["x"]}, ".graphs: unknown graph 'x' (there are: grid, ring) (config/graphs.yaml)"),
         ({"graphs": ["grid", "grid"]}, ".graphs: 'grid' is there twice"),
+        ({"baseline": ""}, ": baseline '' is not among `variants`"),
+        ({"figure": {"mark": "bar", "x": "graph", "y": ["time", "memory", "time"]}}, ".figure: y names time twice"),
         ({"graphs": "grid"}, '.graphs: input should be a valid list, not "grid"'),
         ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
         ({"variants": [{"adaptive": {}}]}, ".variants: a list of names, or names with their parameters, is right"),

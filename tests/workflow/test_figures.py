@@ -151,7 +151,7 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
 
 @pytest.mark.parametrize(
     ("values", "log", "form"),
-    [([1, 2e4], True, ".3~s"), ([0.5, 2e4], True, "~g"), ([0.5, 2e4], False, ".3~s"), ([1e-5, 1], True, ".0~e")],
+    [([1, 2e4], True, ".3~s"), ([0.5, 2e4], True, "~g"), ([0.5, 2e4], False, ".3~s"), ([1e-5, 1], True, ".3~e")],
 )
 def test_large_counts_have_prefixes_and_nobody_writes_10m(values, log, form):
     axis = axis_of("y", pd.Series(values), "Y", log=log, bars=False, unit="").axis

@@ -154,6 +154,8 @@ def test_a_killed_writer_leaves_no_answer(arguments, tmp_path):
         ({"keep_as": "code"}, r"\.keep_as: unknown form 'code'; did you mean 'coded'\?"),
         ({"keep": ["reached"], "instance": {"answer": "reductions"}}, r"\.keep_as: coded holds distances, not reached"),
         ({"ranks": [1, 2]}, r"\.keep_as: coded is written by one rank"),
+        ({"graphs": [], "instance": {"n": [64]}}, r"\.keep_as: coded is that of a graph: name `graphs`$"),
+        ({"keep": []}, r"\.keep_as: nothing is kept: name outputs under `keep`"),
         (
             {"problem": "sssp", "variants": ["fast"], "instance": {}},
             r"unknown form 'coded' \(there are: raw, compressed",

@@ -82,6 +82,17 @@ def test_wrong_names_are_refused(name):
         CATALOGUE.validate_python({name: MADE})
 
 
+def test_a_published_file_may_be_named_again_without_its_checksum(tmp_path):
+    path, entry = tmp_path / "graphs.yaml", "{title: A, url: http://h/x.gr, format: pace"
+    sums = [f", sha256: {digit * 64}" for digit in "ab"]
+    for first, second in (("", sums[0]), (sums[0], ""), (sums[0], sums[0])):
+        path.write_text(f"a: {entry}{first}}}\nb: {entry}{second}}}\n")
+        assert len(load_catalogue(path)) == 2
+    path.write_text(f"a: {entry}}}\nb: {entry}{sums[0]}}}\nc: {entry}{sums[1]}}}\n")
+    with pytest.raises(Failure, match="b and c both name the file x"):
+        load_catalogue(path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -298,6 +298,7 @@ COMPRESSED = "plain, .gz, .xz or .zst is right"
         ("a.zip", b"PK\3\4rest", f"the file is a zip archive: {COMPRESSED}: unzip it"),
         ("a.gr", GR.decode().encode("utf-16"), "the file is UTF-16: UTF-8 is right"),
         ("a.gr", b"<!DOCTYPE html>\n<html>", "the file is a page of the web: the file itself is right: fetch it again"),
+        ("a.graphml", b'<?xml version="1.0"?>\n<graphml/>', "the file is XML: GraphML and GEXF are read by networkx"),
         ("zeros.bin", bytes(100), "the file is binary: text is right"),
         ("edges.parquet", b"PAR1", "the file is a Parquet file: the folder of both files that saitan writes"),
     ],

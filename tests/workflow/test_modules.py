@@ -96,6 +96,14 @@ def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
     assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.numbers", "saitan.p"]
 
 
+def test_names_that_problems_declare_are_code_elsewhere(package):
+    digests = set()
+    for number in (2, 5):
+        package(a=f"INPUTS = {number}\n", p=f"INPUTS = {number}\nVARIANTS = {{}}\n")
+        digests |= {modules.digest(["saitan.a"]), modules.digest(["saitan.p"])}
+    assert len(digests) == 3
+
+
 CODE = '"""Says."""\n# why\nX = 1\nclass C:\n    """Says."""\n    def f(self):\n        """Says."""\n        return 1\n'
 
 

@@ -103,7 +103,7 @@ class GraphFiles:
         return [self.contents.get(key) for key in keyed_sources(name, entry)]
 
     def _source(self, file: str) -> Source:
-        return next(iter(self._named(file).values()))
+        return max(self._named(file).values(), key=lambda source: source.sha256 is not None)
 
     def _named(self, file: str) -> dict[str, Source]:
         """The sources of this file, by their keys."""

@@ -25,6 +25,7 @@ _BEGINS = {
     b"\xff\xfe": ("UTF-16", "UTF-8 is right"),
     b"\xfe\xff": ("UTF-16", "UTF-8 is right"),
     b"\0": ("binary", "text is right"),
+    b"<?xml": ("XML", "GraphML and GEXF are read by networkx: give its graph to Graph.from_networkx"),
     b"<": ("a page of the web", "the file itself is right: fetch it again"),
 }
 _UTF8 = b"\xef\xbb\xbf"
