@@ -54,15 +54,19 @@ def axis_of(
     number_format = "," if (present % 1 == 0).all() else ".4~g"
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
+    # What neighbouring ticks differ in.
+    span = float(present.max() - present.min()) if len(present) else 0.0
+    digits = min(12, max(3, 2 + math.ceil(math.log10(largest / span)))) if 0 < span < math.inf else 4
     steps = steps_of(unit)
     if len(steps) > 1:
         # The ticks say the unit.
-        ticks = {"labelExpr": _with_unit(steps)}
+        ticks = {"labelExpr": _with_unit(steps, digits)}
         title = "Time" if title == "Seconds" else title.removesuffix(f" ({unit})")
     else:
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
         # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
-        form = ".3~s" if largest >= 1e4 and (least >= 1 or not log) else "~g" if least >= 1e-4 or not log else ".3~e"
+        prefixed = largest >= 1e4 and (least >= 1 or not log)
+        form = f".{digits}~s" if prefixed else "~g" if least >= 1e-4 or not log else f".{digits}~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     edge = {} if bars else {"padding": EDGE, "nice": False}
     if not log:
@@ -89,12 +93,12 @@ def _turned(width: str, names: Sequence[str]) -> dict[str, alt.ExprRef]:
     return {name: alt.ExprRef(f"{narrow} ? {way}") for name, way in ways.items()}
 
 
-def _with_unit(steps: list[tuple[float, str]]) -> str:
+def _with_unit(steps: list[tuple[float, str]], digits: int) -> str:
     """Vega's expression for a tick with its unit: "10 ms", "2 GTEPS"."""
-    text = f"format(datum.value / {steps[-1][0]!r}, '.3~g') + ' {steps[-1][1]}'"
+    text = f"format(datum.value / {steps[-1][0]!r}, '.{digits}~g') + ' {steps[-1][1]}'"
     for factor, unit in reversed(steps[:-1]):
         # A tick of a logarithmic scale is a power of ten up to rounding.
-        written = f"format(datum.value / {factor!r}, '.3~g') + ' {unit}'"
+        written = f"format(datum.value / {factor!r}, '.{digits}~g') + ' {unit}'"
         text = f"abs(datum.value) >= {factor * (1 - 1e-9)!r} ? {written} : {text}"
     return f"!datum.label ? '' : datum.value == 0 ? '0' : {text}"
 

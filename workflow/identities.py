@@ -29,9 +29,9 @@ _GENERATING = ("saitan.workflow.graphs.generate",)
 _CONVERTING = ("saitan.workflow.graphs.convert",)
 _UNPACKING = ("saitan.workflow.arrays",)
 _ASKING = ("saitan.workflow.queries",)
-_MEASURING = ("saitan.workflow.measure",)
+_MEASURING = ("saitan.workflow.measure", *_ASKING)
 _READING_ANSWERS = "saitan.workflow.answers"
-_KEEPING = ("saitan.workflow.keep", _READING_ANSWERS)
+_KEEPING = ("saitan.workflow.keep", *_ASKING, _READING_ANSWERS)
 _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
     *(f"saitan.workflow.{name}" for name in ("points", "sources", "graphs.catalogue", "graphs.read")),

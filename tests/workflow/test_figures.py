@@ -151,7 +151,16 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
 
 @pytest.mark.parametrize(
     ("values", "log", "form"),
-    [([1, 2e4], True, ".3~s"), ([0.5, 2e4], True, "~g"), ([0.5, 2e4], False, ".3~s"), ([1e-5, 1], True, ".3~e")],
+    [
+        ([1, 2e4], True, ".3~s"),
+        ([0.5, 2e4], True, "~g"),
+        ([0.5, 2e4], False, ".3~s"),
+        ([1e-5, 1], True, ".3~e"),
+        # Values that are close, and one alone.
+        ([123_456, 123_470], True, ".6~s"),
+        ([1.655e-7], True, ".4~e"),
+        ([8e-8, 1.66e-7], True, ".3~e"),
+    ],
 )
 def test_large_counts_have_prefixes_and_nobody_writes_10m(values, log, form):
     axis = axis_of("y", pd.Series(values), "Y", log=log, bars=False, unit="").axis

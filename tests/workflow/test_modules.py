@@ -88,7 +88,9 @@ def test_of_a_problem_what_no_measurement_calls_is_left_out(package, variants):
     assert "saitan.peers" in modules.closure(["saitan.p"])
 
 
-@pytest.mark.parametrize("caller", ["def instance():\n    return _made()\n", "class Made:\n    of = _made\n"])
+@pytest.mark.parametrize(
+    "caller", ["def instance():\n    return _made()\n", "def queries():\n    _made()\n", "X = _made\n"]
+)
 def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
     helpers = "def _made():\n    return _drawn()\ndef _drawn():\n    import saitan.numbers\n"
     text = f"VARIANTS = {{}}\n{caller}{helpers}def solve():\n    import saitan.peers\n    return instance()\n"

@@ -165,9 +165,13 @@ def test_what_cannot_be_planned_ends_in_one_line(monkeypatch, settings, says):
 @pytest.mark.parametrize(
     ("name", "wrong", "says"),
     [
-        ("published", "graphs: {}\nexperiments: {suzuki_fig7: {orign: a}}\n", "experiments.suzuki_fig7.orign: unknown"),
-        ("ceilings", "A GPU: {bytes: {rate: 0, says: a}}\n", "A GPU.bytes.rate: input should be greater than 0"),
-        ("peers", "machine: a\nmeasured: 2026-01-02\n", "solvers: field required"),
+        ("published", "graphs: {}\nexperiments: {suzuki_fig7: {orign: a}}\n", "line 2: experiments.suzuki_fig7.orign"),
+        (
+            "ceilings",
+            "A GPU: {bytes: {rate: 0, says: a}}\n",
+            "line 1: A GPU.bytes.rate: input should be greater than 0",
+        ),
+        ("peers", "machine: a\nmeasured: 2026-01-02\n", "line 1: solvers: field required"),
         ("graphs", "a: b: c\n", "line 1: mapping values are not allowed"),
     ],
 )

@@ -46,6 +46,7 @@ def edited(monkeypatch):
         ("saitan.sssp.cpu_phast", set()),
         ("saitan.tropical.cpu", set()),
         ("saitan.workflow.report", set()),
+        ("saitan.workflow.queries", {"cpu", "cuda"}),
         ("saitan.workflow.answers", set()),
         ("saitan.workflow.graphs.readers", set()),
     ],
