@@ -57,8 +57,9 @@ class Graph:
             raise GraphError(f"metadata must be a dictionary, not {type(self.metadata).__name__}")
         if not isinstance(directed := self.metadata.get("directed", True), bool | np.bool_):
             raise GraphError(f"the metadata's directed must be True or False, not {shown(directed)}")
-        if isinstance(directed, np.bool_):
-            object.__setattr__(self, "metadata", {**self.metadata, "directed": bool(directed)})
+        # A copy: of two graphs made of one, a change of the metadata reaches none but its own.
+        told = {"directed": bool(directed)} if "directed" in self.metadata else {}
+        object.__setattr__(self, "metadata", {**self.metadata, **told})
         offsets = row_offsets(self.offsets)
         n = len(offsets) - 1
         targets = vertices(self.targets, n, "target")
@@ -173,7 +174,10 @@ class Graph:
 
     def without_weights(self) -> Graph:
         """The same arcs without weights."""
-        return self if self.weights is None else replace(self, weights=None)
+        if self.weights is None:
+            return self
+        told = {name: value for name, value in self.metadata.items() if name != "inexact"}
+        return replace(self, weights=None, metadata=told)
 
     def transposed(self) -> Graph:
         """Every arc turned round; the targets of a row ascend, those of parallel arcs stay in their order."""

@@ -124,6 +124,8 @@ class Parameter:
 
         A float parameter takes an int too; a bool is neither. NumPy's scalars count as numbers.
         """
+        if isinstance(value, np.bool_):
+            value = bool(value)
         fits = isinstance(value, {int: Integral, float: Real}.get(self.type, self.type))
         if not fits or (isinstance(value, bool) and self.type is not bool):
             kind = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[self.type]
@@ -146,6 +148,8 @@ class Parameter:
 
     def plain(self, value: Any) -> Any:
         """A value that is not wrong as Python's number: in NumPy's narrow types sums and products would wrap."""
+        if isinstance(value, np.bool_):
+            return bool(value)
         if isinstance(value, Integral) and not isinstance(value, bool):
             return int(value)
         return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value

@@ -45,10 +45,10 @@ class CubinFiles:
 
     @property
     def _compiled_for(self) -> list[str]:
-        """Of a run without a GPU, whose kernels are compiled only when asked for, two common architectures."""
+        """Of a run without a GPU, whose kernels are compiled only when asked for, those named, or two common ones."""
         if not self.machine.nvcc:
             return []
-        return self.architectures or ["sm_80", "sm_90"]
+        return self.architectures or self.config.architectures or ["sm_80", "sm_90"]
 
     @cached_property
     def _kernels(self) -> list[Path]:

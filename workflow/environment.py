@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.version import InvalidVersion
 
 import saitan
 
@@ -36,6 +37,9 @@ def _wrong(wanted: Requirement) -> str | None:
         return None
     try:
         found = metadata.version(wanted.name)
+        right = wanted.specifier.contains(found, prereleases=True)
     except metadata.PackageNotFoundError:
         return f"{wanted.name} is missing"
-    return None if wanted.specifier.contains(found, prereleases=True) else f"{wanted} is needed, not {found}"
+    except (InvalidVersion, TypeError):  # what an interrupted installation left
+        return f"{wanted.name} is damaged"
+    return None if right else f"{wanted} is needed, not {found}"

@@ -123,7 +123,7 @@ def say(log: Path | None, text: str) -> None:
 
 def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
     """Iterate with a progress bar on stderr; silent where stderr is no terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return things
     from rich.console import Console
     from rich.progress import track

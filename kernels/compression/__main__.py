@@ -35,7 +35,7 @@ class Progress:
     """The share of values done, on one line of a terminal's standard error; nothing elsewhere."""
 
     def __init__(self, count: int) -> None:
-        self._count, self._shown = count, sys.stderr.isatty()
+        self._count, self._shown = count, sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> Progress:
         return self

@@ -229,6 +229,16 @@ def test_numbers_of_every_type_are_converted_by_value(dtype):
         assert_array_equal(getattr(again, name), getattr(graph, name))
 
 
+def test_graphs_made_of_one_have_metadata_of_their_own():
+    told = {"name": "a", "inexact": {"count": 1}}
+    graph = Graph.from_arcs(2, [0], [1], [0.5], metadata=told)
+    bare = graph.without_weights()
+    assert bare.metadata == {"name": "a"}
+    for other in (graph.transposed(), bare, graph.with_metadata()):
+        other.metadata["name"] = "b"
+    assert graph.metadata == told
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("dtype", "last"), [("f2", 2048), ("f2", 65504), ("f4", 2**24), ("f8", 2**30), ("g", 2**30)])
 def test_a_vertex_is_compared_with_n_whatever_its_type_holds(dtype, last):

@@ -321,6 +321,7 @@ def test_numpys_numbers_become_pythons(value):
     given = {"real": value} if isinstance(value, np.floating) else {"whole": value, "real": value}
     plain = check_parameters("x", given, known)
     assert {type(plain[name]) for name in given} <= {int, float} and all(plain[name] == 64 for name in given)
+    assert check_parameters("x", {"b": np.True_}, {"b": Parameter(bool, False, "x")})["b"] is True
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,13 @@ def test_what_is_missing_or_too_old_is_one_line(clone):
     assert str(ended.value) == line.format(numpy, clone())
 
 
+@pytest.mark.parametrize("found", [None, "abc"])
+def test_a_package_whose_version_cannot_be_read_is_one_line(clone, monkeypatch, found):
+    monkeypatch.setattr(metadata, "version", lambda name: found)
+    with pytest.raises(SystemExit, match="^environment: numpy is damaged: "):
+        check_environment(clone("numpy>=1"))
+
+
 def test_the_code_of_another_clone_is_named(clone, capsys):
     check_environment(clone("numpy"))
     said = f"beware: the code that runs is that of {ROOT}, not of {clone()}: `pip install -e .` here runs this one\n"

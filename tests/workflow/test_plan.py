@@ -142,6 +142,12 @@ def test_a_configuration_that_names_architectures_speaks_of_the_jobs_machines():
         plan(settings=settings, machine=replace(WITHOUT, nvcc=False))
 
 
+def test_cubins_are_compiled_for_the_architectures_that_are_named():
+    made = plan(machine=WITHOUT, settings={"backend": "cpu", "architectures": ["sm_120"]})
+    assert made.needed_cubins == [] and {file.split("/")[2] for file in made.cubins} == {"sm_120"}
+    assert {file.split("/")[2] for file in plan(machine=WITHOUT).cubins} == {"sm_80", "sm_90"}
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

@@ -292,9 +292,11 @@ def test_what_measures_a_point_loads_no_configuration():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_no_progress_bar_where_there_is_no_terminal(capsys):
+def test_no_progress_bar_where_there_is_no_terminal(capsys, monkeypatch):
     assert list(progress([1, 2], "counting")) == [1, 2]
     assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys, "stderr", None)  # closed before the process began
+    assert list(progress([1, 2], "counting")) == [1, 2]
 
 
 @given(st.binary(max_size=100), st.binary(max_size=100))

@@ -111,7 +111,7 @@ def _download(address: str, path: Path) -> None:
 
 def _shown(response, done: int):
     """The raw bytes of a response, with a progress bar where stderr is a terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield from response.iter_raw()
         return
     from rich import progress
