@@ -38,7 +38,7 @@ def test_what_is_missing_or_too_old_is_one_line(clone):
 @pytest.mark.parametrize("found", [None, "abc"])
 def test_a_package_whose_version_cannot_be_read_is_one_line(clone, monkeypatch, found):
     monkeypatch.setattr(metadata, "version", lambda name: found)
-    with pytest.raises(SystemExit, match="^environment: numpy is damaged: "):
+    with pytest.raises(SystemExit, match=r"^environment: numpy is damaged: "):
         check_environment(clone("numpy>=1"))
 
 
