@@ -50,12 +50,12 @@ def check_memory(n: int, m: int, vertex: int = _VERTEX) -> None:
     needed = vertex * n + _ARC * m
     if needed < _LEAST:
         return
-    from saitan.memory import available_memory
+    from saitan.memory import available_memory, in_words
 
     if needed > (available := available_memory()):
         raise GraphError(
-            f"{n:,} vertices and {m:,} arcs need about {needed / 2**30:.1f} GiB of memory, but "
-            f"{available / 2**30:.1f} GiB are available; where few of the numbers occur, pandas.factorize or "
+            f"{n:,} vertices and {m:,} arcs need about {in_words(needed)} of memory, but "
+            f"{in_words(available)} are available; where few of the numbers occur, pandas.factorize or "
             "numpy.unique numbers those without gaps"
         )
 

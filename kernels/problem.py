@@ -146,14 +146,6 @@ class Parameter:
             return f"must be at most {self.most:g}, not {shown(value)}"
         return None
 
-    def plain(self, value: Any) -> Any:
-        """A value that is not wrong as Python's number: in NumPy's narrow types sums and products would wrap."""
-        if isinstance(value, np.bool_):
-            return bool(value)
-        if isinstance(value, Integral) and not isinstance(value, bool):
-            return int(value)
-        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
-
 
 @dataclass(frozen=True)
 class Output:
@@ -421,7 +413,15 @@ def check_parameters(
             raise ValueError(f"{name} {reason}")
         if data and known[name].data not in ("", data):
             raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
-    return with_defaults({name: known[name].plain(value) for name, value in given.items()}, known)
+    return with_defaults({name: _plain(value) for name, value in given.items()}, known)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter's value as Python's number: in NumPy's narrow types sums and products would wrap."""
+    for kind, plain in (((bool, np.bool_), bool), (Integral, int), (Real, float)):
+        if isinstance(value, kind):
+            return plain(value)
+    return value
 
 
 def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:

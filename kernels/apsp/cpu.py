@@ -133,8 +133,10 @@ class CpuSolver(Blockwise):
 
     def check_room(self, rows: int, entry: float) -> None:
         """Raise Unavailable, saying what would work, where memory has no room for rows of `entry` bytes a distance."""
-        n, what, instead = self.instance.n, f"the closure of a matrix {self.instance.n:,} x {self.instance.n:,}", ""
-        if self.graph is not None:
+        n, instead = self.instance.n, ""
+        if self.graph is None:
+            what = f"the closure of a matrix {n:,} x {n:,}"
+        else:
             what = f"the distances from {rows:,} sources of graph {self.graph.name} ({n:,} vertices)"
             if self.instance.answer == "matrix":
                 instead = "`answer: slabs` (apsp.slabs) of `fast` takes all of them, some at a time"

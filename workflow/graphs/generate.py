@@ -7,6 +7,7 @@ import argparse
 from saitan.errors import Unavailable
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
+from saitan.memory import in_words
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
@@ -30,7 +31,7 @@ def main(arguments: argparse.Namespace) -> None:
         write_graph(generate(entry, arguments.name), arguments.output, arguments.identity)
     except MemoryError as error:
         raise Failure(
-            f"{arguments.name}: {entry.parameters} need more than the {available / 2**30:.1f} GiB of memory "
+            f"{arguments.name}: {entry.parameters} need more than the {in_words(available)} of memory "
             "that are available"
         ) from error
 

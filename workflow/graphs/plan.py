@@ -69,8 +69,7 @@ class GraphFiles:
     @property
     def files(self) -> list[str]:
         """Names of all files that the catalogues' graphs and arrays are made from."""
-        entries = (*self.entries.items(), *self.arrays.items())
-        return [source.filename for name, entry in entries for source in keyed_sources(name, entry).values()]
+        return [source.filename for source in self._sources.values()]
 
     def downloads_of(self, graph: str) -> list[str]:
         return [f"{RESULTS}/downloads/{source.filename}" for source in sources_of(self.entries[graph])]
@@ -107,9 +106,13 @@ class GraphFiles:
 
     def _named(self, file: str) -> dict[str, Source]:
         """The sources of this file, by their keys."""
+        return {key: source for key, source in self._sources.items() if source.filename == file}
+
+    @cached_property
+    def _sources(self) -> dict[str, Source]:
+        """The files of all graphs and arrays, by their keys."""
         entries = (*self.entries.items(), *self.arrays.items())
-        keyed = (item for name, entry in entries for item in keyed_sources(name, entry).items())
-        return {key: source for key, source in keyed if source.filename == file}
+        return {key: source for name, entry in entries for key, source in keyed_sources(name, entry).items()}
 
     def download_of_array(self, array: str) -> str:
         return f"{RESULTS}/downloads/{self.arrays[array].filename}"
