@@ -108,18 +108,22 @@ def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
     return entries
 
 
-def sources_of(entry: Downloaded | Generated) -> list[Source]:
-    """The files that an entry is made from."""
+def sources_of(entry: Source | Generated) -> list[Source]:
+    """The files that an entry, of a graph or an array, is made from."""
     if isinstance(entry, Generated):
         return []
-    return [entry, *([entry.coordinates] if entry.coordinates else [])]
+    return [entry, *([entry.coordinates] if getattr(entry, "coordinates", None) else [])]
+
+
+def keyed_sources(name: str, entry: Source | Generated) -> dict[str, Source]:
+    """The files of a graph or array: its own by its name, one of coordinates by name/coordinates."""
+    return dict(zip((name, f"{name}/coordinates"), sources_of(entry), strict=False))
 
 
 def named_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
     """The files of all entries, each with its keys in the catalogue: "map" and "map.coordinates"."""
     for name, entry in entries.items():
-        for source in sources_of(entry):
-            yield name if source is entry else f"{name}.coordinates", source
+        yield from ((key.replace("/", "."), source) for key, source in keyed_sources(name, entry).items())
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from typing import Any
 from saitan.files import beside
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
-from saitan.workflow.graphs.catalogue import Downloaded, Generated
-from saitan.workflow.graphs.plan import GraphFiles, keyed_sources, local_copies, made_before
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, keyed_sources
+from saitan.workflow.graphs.plan import GraphFiles, local_copies, made_before
 from saitan.workflow.graphs.streams import checksum
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
@@ -26,7 +26,7 @@ KNOWN = Path(f"{RESULTS}/checksums.json")
 def contents(
     config: Config, entries: Mapping[str, Downloaded | Generated], arrays: Mapping[str, Array]
 ) -> dict[str, str]:
-    """Key of a file of a mirror's folder (plan.keyed_sources) -> SHA-256 of its decompressed content.
+    """Key of a file of a mirror's folder (keyed_sources) -> SHA-256 of its decompressed content.
 
     Without the folder it is that of the file which the converted graph was made of. A file that did not change since
     the last plan is not read again.

@@ -13,7 +13,7 @@ from typing import Any
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError
 from saitan.workflow.config_model import Config
-from saitan.workflow.graphs.catalogue import Downloaded, Generated, sources_of
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, keyed_sources, sources_of
 from saitan.workflow.points import NO_GRAPH, RESULTS
 from saitan.workflow.sources import Source
 from saitan.workflow.step import Failure
@@ -165,12 +165,6 @@ def local_copies(source: Source, mirror: str | None) -> list[str]:
 def graph_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
     """The files of the catalogue's graphs, each with the name of its graph."""
     return ((name, source) for name, entry in entries.items() for source in sources_of(entry))
-
-
-def keyed_sources(name: str, entry: Downloaded | Generated | Array) -> dict[str, Source]:
-    """The files of a graph or array by the keys of `contents`: its name, and name/coordinates."""
-    sources = [entry] if isinstance(entry, Array) else sources_of(entry)
-    return dict(zip((name, f"{name}/coordinates"), sources, strict=False))
 
 
 def absent_data(
