@@ -55,11 +55,11 @@ class Graph:
     def __post_init__(self) -> None:
         if not isinstance(self.metadata, dict):
             raise GraphError(f"metadata must be a dictionary, not {type(self.metadata).__name__}")
-        if not isinstance(directed := self.metadata.get("directed", True), bool | np.bool_):
-            raise GraphError(f"the metadata's directed must be True or False, not {shown(directed)}")
         # A copy: of two graphs made of one, a change of the metadata reaches none but its own.
-        told = {"directed": bool(directed)} if "directed" in self.metadata else {}
-        object.__setattr__(self, "metadata", {**self.metadata, **told})
+        told = {key: value.item() if isinstance(value, np.generic) else value for key, value in self.metadata.items()}
+        if not isinstance(directed := told.get("directed", True), bool):
+            raise GraphError(f"the metadata's directed must be True or False, not {shown(directed)}")
+        object.__setattr__(self, "metadata", told)
         offsets = row_offsets(self.offsets)
         n = len(offsets) - 1
         targets = vertices(self.targets, n, "target")

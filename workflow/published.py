@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, model_validator
 
 from saitan.workflow.config_model import Model, number
 from saitan.workflow.numbers import readable
@@ -33,10 +33,10 @@ class Quantity(BaseModel):
     """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, str | float] = Field(init=False)
+    __pydantic_extra__: dict[str, str | FiniteFloat] = Field(init=False)
 
     quantity: str
-    value: float = Field(allow_inf_nan=False)
+    value: FiniteFloat
 
     @model_validator(mode="before")
     @classmethod
@@ -51,9 +51,9 @@ class Printed(Model):
     """
 
     origin: str
-    instance: Annotated[dict[str, bool | int | float | str], BeforeValidator(_with_numbers)] = Field(default={})
+    instance: Annotated[dict[str, bool | int | FiniteFloat | str], BeforeValidator(_with_numbers)] = Field(default={})
     quantities: tuple[Quantity, ...] = ()
-    points: tuple[Annotated[dict[str, str | float], BeforeValidator(_with_numbers)], ...] = ()
+    points: tuple[Annotated[dict[str, str | FiniteFloat], BeforeValidator(_with_numbers)], ...] = ()
 
 
 class Published(Model):

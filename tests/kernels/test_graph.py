@@ -1,3 +1,4 @@
+import json
 import re
 
 import numpy as np
@@ -114,6 +115,12 @@ def test_a_later_change_of_the_metadata_given_does_not_reach_the_graph():
     graph = Graph.from_arcs(2, [0], [1], metadata=metadata)
     metadata["name"] = "b"
     assert graph.name == "a"
+
+
+def test_metadata_of_numpys_types_become_pythons():
+    told = {"seed": np.int64(3), "share": np.float32(0.5), "directed": np.bool_(False), "name": np.str_("a")}
+    graph = Graph.from_arcs(2, [0], [1], metadata=told)
+    assert json.loads(json.dumps(graph.metadata)) == {"seed": 3, "share": 0.5, "directed": False, "name": "a"}
 
 
 def test_with_metadata_shares_the_arrays():

@@ -182,6 +182,10 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
             "{graphs: {}, experiments: {fig: {origin: X, points: [{x: [1]}]}}}",
             r"line 1: experiments\.fig\.points\.0\.x: input should be str or float, not \[1\]",
         ),
+        (
+            "graphs: {}\nexperiments:\n  fig:\n    origin: X\n    points:\n    - {x: .inf}\n",
+            r"line 6: experiments\.fig\.points\.0\.x: input should be str or float, not Infinity",
+        ),
     ],
 )
 def test_a_malformed_file_is_one_line(tmp_path, text, says):
