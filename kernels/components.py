@@ -8,10 +8,11 @@ Components are numbered from 0; weak ones in the order of their first vertices.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from saitan.compiled import njit
 
 
-@njit(cache=True)
+@njit
 def weak(offsets, targets):
     """int32 [n]: the component of every vertex where arcs are followed both ways."""
     n = len(offsets) - 1
@@ -36,7 +37,7 @@ def weak(offsets, targets):
     return label
 
 
-@njit(cache=True)
+@njit
 def _root(parent, v):
     while parent[v] != v:
         parent[v] = parent[parent[v]]
@@ -44,7 +45,7 @@ def _root(parent, v):
     return v
 
 
-@njit(cache=True)
+@njit
 def strong(offsets, targets):
     """int32 [n]: the strongly connected component of every vertex."""
     n = len(offsets) - 1
@@ -85,7 +86,7 @@ def strong(offsets, targets):
     return label
 
 
-@njit(cache=True)
+@njit
 def search_order(offsets, targets, turned_offsets, turned_targets, root):
     """int32: the vertices that a breadth-first search from root meets, arcs followed both ways, in order."""
     n = len(offsets) - 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import config, get_num_threads, njit, prange
+from numba import config, get_num_threads, prange
 
 from saitan.atomics import atomic_add
 from saitan.calls import as_compiled
+from saitan.compiled import njit
 
 # Entries that a thread takes at a time: a thread whose core does other work too takes fewer.
 STEP = 1 << 16
@@ -16,7 +17,7 @@ STEP = 1 << 16
 _U = np.uint64
 
 
-@njit(cache=True)
+@njit
 def _mix(x):
     """The finaliser of splitmix64."""
     x = (x ^ (x >> _U(30))) * _U(0xBF58476D1CE4E5B9)
@@ -24,7 +25,7 @@ def _mix(x):
     return x ^ (x >> _U(31))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _sum(bits, place, taken):
     """Of the steps that other threads leave. taken int64 [1]: entries that are taken."""
     total, low = _U(0), atomic_add(taken, 0, STEP)
@@ -35,7 +36,7 @@ def _sum(bits, place, taken):
     return total
 
 
-@njit(parallel=True, nogil=True, cache=True)
+@njit(parallel=True, nogil=True)
 def _shared_sum(bits, place, taken, parts):
     """`_sum` by all threads; parts uint64 [threads]."""
     for k in prange(len(parts)):

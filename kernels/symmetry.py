@@ -7,14 +7,14 @@ Otherwise it is 0 by chance once in 2^64.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.generators import draw
 
-_mix = njit(cache=True)(draw.mix)
+_mix = njit(draw.mix)
 
 
-@njit(cache=True)
+@njit
 def difference(offsets, targets, weights):
     """That sum; weights: uint32 [m], the bits of each arc's, or empty where they are of no concern."""
     total = np.uint64(0)

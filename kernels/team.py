@@ -23,9 +23,9 @@ to do stands in arrays that the leader writes before; each thread takes its part
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from saitan.atomics import atomic_add, ordered_add, ordered_load
+from saitan.compiled import njit
 
 # Places of `control`, each in a cache line of its own. GATE counts the threads inside, from SHUT on while it is shut.
 # STEPS counts the steps that were opened; COMERS the threads that came; OVER ends all. A caller's own begin at WIDTH.
@@ -33,27 +33,27 @@ GATE, STEPS, COMERS, OVER, WIDTH = 0, 16, 32, 48, 64
 SHUT = -(1 << 40)
 
 
-@njit(cache=True)
+@njit
 def reset(control):
     """Before the threads are started; control: int64 [WIDTH or more]."""
     control[GATE], control[STEPS], control[COMERS], control[OVER] = SHUT, 0, 0, 0
 
 
-@njit(cache=True)
+@njit
 def comes(control):
     """The number of a thread: 0 for the first, which leads."""
     # Signed, because the loop's unsigned type would compile what depends on it a second time.
     return np.int64(ordered_add(control, COMERS, 1))
 
 
-@njit(cache=True)
+@njit
 def opened(control):
     """Begin a step."""
     ordered_add(control, GATE, -SHUT)
     ordered_add(control, STEPS, 1)
 
 
-@njit(cache=True)
+@njit
 def shut(control):
     """End a step: no thread comes to it now, and all that came have left."""
     ordered_add(control, GATE, SHUT)
@@ -61,13 +61,13 @@ def shut(control):
         pass
 
 
-@njit(cache=True)
+@njit
 def ended(control):
     """There are no more steps."""
     ordered_add(control, OVER, 1)
 
 
-@njit(cache=True)
+@njit
 def entered(control, last):
     """Wait for a step after the one of number `last`, and take part in it: its number, 0 where there are no more."""
     while ordered_load(control, OVER) == 0:
@@ -80,7 +80,7 @@ def entered(control, last):
     return np.int64(0)
 
 
-@njit(cache=True)
+@njit
 def left(control):
     """This thread has done its part of a step."""
     ordered_add(control, GATE, -1)

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.apsp.batches import Tasks, counters, run_batches, widening
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.atomics import atomic_min
 from saitan.blocks import Blockwise, chosen
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.memory import check_room
 from saitan.problem import Block, Checked, Run
@@ -29,7 +30,7 @@ from saitan.sssp.phases import Overflow
 THREADS = 2
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _relax_shared(offsets, targets, weights, mask, cost, updated, tasks, limit, overflow):
     """Kernel A': an arc is read once for all tasks that updated its tail."""
     for u in prange(len(offsets) - 1):
@@ -47,7 +48,7 @@ def _relax_shared(offsets, targets, weights, mask, cost, updated, tasks, limit, 
             mine[:] = False
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _relax_unshared(offsets, targets, weights, mask, cost, updated, tasks, limit, overflow):
     """Kernel A for every task: each reads the arcs for itself."""
     for u in prange(len(offsets) - 1):
@@ -63,7 +64,7 @@ def _relax_unshared(offsets, targets, weights, mask, cost, updated, tasks, limit
                         atomic_min(updated, np.int64(targets[i]) * tasks + t, candidate)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _update(mask, cost, updated):
     """Kernel B'. Returns the number of (vertex, task) updated."""
     changed = 0
@@ -235,7 +236,7 @@ class BatchedUnshared(Phased):
         super().__init__(instance, tasks)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _arcs(offsets, targets, weights, matrix, limit, overflow):
     """The matrix of the shortest arcs, 0 on the diagonal."""
     for u in prange(len(matrix)):
@@ -248,7 +249,7 @@ def _arcs(offsets, targets, weights, matrix, limit, overflow):
             row[targets[i]] = min(row[targets[i]], row.dtype.type(weights[i]))
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _through(matrix, k, limit, overflow):
     """Paths through vertex k; rows that do not lead there are skipped."""
     pivot = matrix[k]

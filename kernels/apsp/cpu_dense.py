@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from saitan.apsp.batches import counters
 from saitan.apsp.closure_check import HostCheck
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.dense import check_sums, graph_matrix
 from saitan.apsp.instances import Instance
+from saitan.compiled import njit
 from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
 from saitan.tropical.cpu_fast import relax
@@ -138,7 +138,7 @@ class FloydWarshallBlocked(Dense):
         return {}
 
 
-@njit(cache=True)
+@njit
 def _close(c):
     """Floyd-Warshall in place."""
     for k in range(c.shape[0]):

@@ -11,7 +11,7 @@ import time
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.apsp import sweep
 from saitan.apsp.batches import counters, widening
@@ -21,6 +21,7 @@ from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.feedback import plan_of
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
+from saitan.compiled import njit
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.cpu_near_far import COUNTS, OVERFLOWED, RELAXED, search
@@ -36,7 +37,7 @@ ARCS, VERTICES = 11, 190
 SMALL = 1 << 13
 
 
-@njit(cache=True)
+@njit
 def _every(step, worker, offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bound):
     """Fill rows[worker], rows[worker + step], ... of the matrix, of which row 0 is that of `first`.
 
@@ -47,7 +48,7 @@ def _every(step, worker, offsets, targets, weights, matrix, first, rows, delta, 
         search(offsets, targets, weights, matrix[r], first + r, delta, limit, lists, marks, counts, bound)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _shared(offsets, targets, weights, matrix, first, rows, delta, limit, lists, marks, counts, bounds):
     """Fill the rows, by len(lists) workers."""
     workers = len(lists)
@@ -70,7 +71,7 @@ def _shared(offsets, targets, weights, matrix, first, rows, delta, limit, lists,
         )
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _combine(rows, offsets, arcs, matrix, limit, width):
     """Fill rows of the matrix, one after the other, from those that their arcs lead to (Plan of feedback.py).
 

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
-from numba import njit
 
 from saitan.apsp.batches import counters, widening
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.instances import Instance
 from saitan.apsp.sweep import CORE, FAR, Climber, counted, inner_type, longest_path
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
@@ -30,7 +30,7 @@ LINE = 64
 TILE = 32
 
 
-@njit(cache=True)
+@njit
 def _up(position, offsets, tails, lengths, own, far, above, slot):
     """Distances of the positions reached upwards, the lowest first, into `above`; slot[p] becomes the place of p."""
     batch = above.shape[1]
@@ -47,7 +47,7 @@ def _up(position, offsets, tails, lengths, own, far, above, slot):
         slot[position[i]] = i
 
 
-@njit(cache=True)
+@njit
 def _core(table, entry, above, far, distances):
     """Distances of the core from those of its positions reached."""
     batch = above.shape[1]
@@ -61,7 +61,7 @@ def _core(table, entry, above, far, distances):
                 least[s] = min(least[s], reached[s] + length)
 
 
-@njit(cache=True)
+@njit
 def _down(core, offsets, tails, lengths, above, slot, far, distances):
     """Distances of all positions below the core, in the order of the levels."""
     batch = distances.shape[1]
@@ -79,7 +79,7 @@ def _down(core, offsets, tails, lengths, above, slot, far, distances):
                 least[s] = min(least[s], tail[s] + length)
 
 
-@njit(cache=True)
+@njit
 def _deliver(position, distances, far, unreached, rows):
     """Distances as rows, one a source, in the order of the graph's vertices; returns whether one does not fit."""
     lost, n = False, len(position)
@@ -94,7 +94,7 @@ def _deliver(position, distances, far, unreached, rows):
     return lost
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _batch(upward, table, down, vertex_position, far, unreached, work, rows):
     """A batch of at most as many sources as `work` has columns; returns whether a distance does not fit the rows."""
     position, first_of_core, offsets, tails, lengths, own = upward

@@ -19,8 +19,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 # Arcs a vertex from which hardly any row follows from others, and the share of searched sources above which too few do.
@@ -90,7 +90,7 @@ def plan_of(graph: Graph, levels: int) -> Plan | None:
     return Plan(searched, rows, begins, offsets, arcs, time.perf_counter() - begin)
 
 
-@njit(cache=True)
+@njit
 def _forget(v, offsets, heads, decided, count, stack, top):
     """A decided vertex counts no more for its neighbours; those that have none left are put on the stack."""
     for i in range(offsets[v], offsets[v + 1]):
@@ -103,7 +103,7 @@ def _forget(v, offsets, heads, decided, count, stack, top):
     return top
 
 
-@njit(cache=True)
+@njit
 def choose(offsets, targets, turned_offsets, turned_targets, most, level):
     """level int32 [n]: 0 of vertices to be searched, 1 .. most of the others, above those of their heads.
 
@@ -151,7 +151,7 @@ def choose(offsets, targets, turned_offsets, turned_targets, most, level):
     return _number(offsets, targets, turned_offsets, turned_targets, most, level)
 
 
-@njit(cache=True)
+@njit
 def _number(offsets, targets, turned_offsets, turned_targets, most, level):
     """Number the levels, heads first; a vertex above the highest level is searched. Returns how many are."""
     n = len(level)

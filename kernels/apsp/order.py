@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 # Rows that are coded together; no row is coded against one of another group. Columns of a block.
@@ -60,7 +60,7 @@ def _both_ways(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     return both.offsets, both.targets
 
 
-@njit(cache=True)
+@njit
 def _preorder(offsets, targets):
     """Vertices in preorder, and the place of every place's parent in the tree, -1 for a root."""
     n = len(offsets) - 1
@@ -100,7 +100,7 @@ def _preorder(offsets, targets):
     return vertices, parents
 
 
-@njit(cache=True)
+@njit
 def _search(offsets, targets, root, queue, parent):
     """Breadth-first from `root` over vertices whose parent is -2; they go to `queue` in turn, returns how many."""
     queue[0], parent[root] = root, -1
@@ -116,7 +116,7 @@ def _search(offsets, targets, root, queue, parent):
     return tail
 
 
-@njit(cache=True)
+@njit
 def _middle(offsets, targets, start, queue, parent):
     """A vertex in the middle of the way from `start` to a vertex that is farthest from it; parent is as before."""
     tail = _search(offsets, targets, start, queue, parent)
@@ -133,7 +133,7 @@ def _middle(offsets, targets, start, queue, parent):
     return v
 
 
-@njit(cache=True)
+@njit
 def _rows(parents, group):
     """Order.rows. The tree of a group: parents in the group, and its first row above all others."""
     n = len(parents)
@@ -154,7 +154,7 @@ def _rows(parents, group):
     return rows
 
 
-@njit(cache=True)
+@njit
 def _columns(parents, width):
     """Order.columns and Order.ends; a column whose parent is not in its block has the block's first one."""
     n = len(parents)

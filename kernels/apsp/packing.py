@@ -10,9 +10,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.apsp.order import NONE
+from saitan.compiled import njit
 
 SPARSE, PACKED = 0, 1
 
@@ -20,7 +21,7 @@ _U, _W = np.uint64, np.uint32
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True)
+@njit
 def _mix(x):
     # Numba multiplies numbers of 32 bits into 64.
     x = _W(x * _W(0x85EBCA77))
@@ -28,7 +29,7 @@ def _mix(x):
     return _W(x ^ (x >> _W(13)))
 
 
-@njit(cache=True)
+@njit
 def checksum(words, begin, end, seed):
     """The checksum of words begin .. end - 1 with the number of what they belong to, uint32."""
     total = _mix(_W(seed))
@@ -38,13 +39,13 @@ def checksum(words, begin, end, seed):
     return total
 
 
-@njit(cache=True)
+@njit
 def _signed(difference, narrow):
     """A difference modulo 2^64 as a signed number of the distances' width."""
     return np.int64(np.int32(difference & _LOW)) if narrow else np.int64(difference)
 
 
-@njit(cache=True)
+@njit
 def _bits(x):
     """The bits that an unsigned number takes."""
     count = 0
@@ -54,7 +55,7 @@ def _bits(x):
     return count
 
 
-@njit(cache=True)
+@njit
 def _log_bytes(least, most):
     """log2 of the bytes that hold all numbers between two."""
     if least >= -128 and most < 128:
@@ -64,7 +65,7 @@ def _log_bytes(least, most):
     return 2 if least >= -(2**31) and most < 2**31 else 3
 
 
-@njit(cache=True)
+@njit
 def _differences(row, above, against, columns, narrow, x, y):
     """Of a block: x, the differences to the row above (to 0 where `against` is false); y, those to their columns'."""
     for j in range(len(row)):
@@ -74,17 +75,17 @@ def _differences(row, above, against, columns, narrow, x, y):
         y[j] = _signed(_U(x[j]) - _U(x[columns[j]]), narrow)
 
 
-@njit(cache=True)
+@njit
 def _sparse_words(count, log_bytes):
     return 1 + (count + 1) // 2 + ((count << log_bytes) + 3) // 4
 
 
-@njit(cache=True)
+@njit
 def _packed_words(count, bits):
     return 3 + (count * bits + 31) // 32
 
 
-@njit(cache=True)
+@njit
 def _plan(x, y):
     """The header word of a block, and its words."""
     count, least, most = 0, np.int64(0), np.int64(0)
@@ -100,7 +101,7 @@ def _plan(x, y):
     return PACKED | bits << 8, packed
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def measure(slab, rows, first, columns, width, narrow, headers, words):
     """headers, words uint32 [rows, blocks] of a slab whose first row has the place `first`."""
     n = slab.shape[1]
@@ -117,7 +118,7 @@ def measure(slab, rows, first, columns, width, narrow, headers, words):
             headers[r, b], words[r, b] = _plan(x[:size], y[:size])
 
 
-@njit(cache=True)
+@njit
 def _write_sparse(header, y, out):
     count, log_bytes, k = header >> 16, header >> 8 & 3, 0
     out[1:] = 0
@@ -136,7 +137,7 @@ def _write_sparse(header, y, out):
             k += 1
 
 
-@njit(cache=True)
+@njit
 def _write_packed(header, x, out):
     bits, base = header >> 8, x.min()
     out[1], out[2] = _W(_U(base) & _LOW), _W(_U(base) >> _U(32))
@@ -154,7 +155,7 @@ def _write_packed(header, x, out):
             shift = 0
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def write(slab, rows, first, columns, width, narrow, headers, words, starts, out):
     """The records of a slab's rows into words `out`; starts int64 [rows]: where each begins."""
     n, blocks = slab.shape[1], words.shape[1]
@@ -181,7 +182,7 @@ def write(slab, rows, first, columns, width, narrow, headers, words, starts, out
             out[starts[r] + blocks + b] = checksum(block, 0, len(block), (first + r) * blocks + b)
 
 
-@njit(cache=True)
+@njit
 def _block(words, starts, blocks, r, b, size):
     """Where a block of a row begins and ends; both 0 where its checksum or its shape is not right."""
     start, after = np.int64(starts[r]), np.int64(starts[r + 1])
@@ -197,13 +198,13 @@ def _block(words, starts, blocks, r, b, size):
     return (begin, end) if right else (0, 0)
 
 
-@njit(cache=True)
+@njit
 def _position(words, begin, k):
     """Position k of a sparse block."""
     return np.int64(words[_U(begin + 1 + (k >> 1))]) >> (16 * (k & 1)) & 0xFFFF
 
 
-@njit(cache=True)
+@njit
 def _value(words, begin, header, k):
     """Value k of a sparse block modulo 2^64."""
     log_bytes, values = header >> 8 & 3, begin + 1 + ((header >> 16) + 1 >> 1)
@@ -216,7 +217,7 @@ def _value(words, begin, header, k):
     return _U(np.int64(word << _U(64 - bits)) >> np.int64(64 - bits))
 
 
-@njit(cache=True)
+@njit
 def _packed_value(words, begin, bits, j):
     """Difference j of a packed block modulo 2^64."""
     value, have, place = _U(words[begin + 1]) | _U(words[begin + 2]) << _U(32), 0, j * bits
@@ -251,7 +252,7 @@ def indexed(vertices, rows, ends, starts, group, width, bits):
     return index, *parts
 
 
-@njit(cache=True)
+@njit
 def _scan(begin, count, positions, values, ends, low, j):
     """The sum of a sparse block's values whose ranges have column j. positions, values: of all words."""
     found, first, value = np.int64(0), 2 * (begin + 1), (begin + 1 + (count + 1 >> 1)) * (4 // values.itemsize)
@@ -264,7 +265,7 @@ def _scan(begin, count, positions, values, ends, low, j):
     return _U(found)
 
 
-@njit(cache=True)
+@njit
 def _scan_long(words, begin, count, ends, low, j):
     """The same of values of 8 bytes."""
     found = _U(0)
@@ -277,7 +278,7 @@ def _scan_long(words, begin, count, ends, low, j):
     return found
 
 
-@njit(cache=True)
+@njit
 def entry(words, index, s, t):
     """The distance from vertex s to vertex t, as the bits of an entry. index: of `indexed`.
 
@@ -328,7 +329,7 @@ def entry(words, index, s, t):
     return found & _LOW if index[3] == 32 else found
 
 
-@njit(cache=True)
+@njit
 def corrupt_row(words, starts, rows, n, width, r, b):
     """The first row of those that row r is coded against, r included, whose block b is corrupt; r where none is."""
     first = r
@@ -341,7 +342,7 @@ def corrupt_row(words, starts, rows, n, width, r, b):
     return first
 
 
-@njit(cache=True)
+@njit
 def _add_block(words, begin, low, ends, steps, sums):
     """Add a block's differences: steps [size + 1], whose running sum is added to sums [size] at the end."""
     header = np.int64(words[begin])
@@ -355,7 +356,7 @@ def _add_block(words, begin, low, ends, steps, sums):
             sums[j] += _packed_value(words, begin, header >> 8, j)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decode(words, starts, rows, ends, vertices, width, places, out, corrupt):
     """The rows of some places, in the order of the vertices, into out; corrupt int64 [rows, 2]: -1, or a row and block
     that is.
@@ -385,7 +386,7 @@ def decode(words, starts, rows, ends, vertices, width, places, out, corrupt):
                 out[i, vertices[low + j]] = running + sums[j]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decode_group(words, starts, rows, ends, width, first, out, corrupt):
     """The rows of a group, from the place `first` on, in the order of the places, into out [rows, n].
 

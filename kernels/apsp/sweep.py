@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Unavailable
 from saitan.sssp.hierarchy import Hierarchy, contract
@@ -45,7 +45,7 @@ def looks_like_map(graph: Graph) -> bool:
     return bool(_levels(graph.offsets, graph.targets, hub) ** 2 >= graph.n / 4)
 
 
-@njit(cache=True)
+@njit
 def _levels(offsets, targets, source):
     """How many arcs the farthest vertex lies away, by breadth-first search."""
     n = len(offsets) - 1
@@ -74,7 +74,7 @@ def longest_path(h: Hierarchy) -> int:
     return int(parts[0]) + crossing + int(parts[-1])
 
 
-@njit(cache=True)
+@njit
 def _longest(core, offsets, ends, lengths):
     """The longest path over arcs to higher positions; a lower level has only higher ones above it."""
     n = len(offsets) - 1
@@ -143,7 +143,7 @@ class Climber:
         return Upward(*_climb(h.up_offsets, h.up_heads, h.up_lengths, h.first, self.position[sources], self._place))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True)
 def _climb(offsets, heads, lengths, first, sources, place):
     """The fields of Upward. place int32 [n] is -1 everywhere, before and after."""
     found, count = np.empty(64, np.int32), 0

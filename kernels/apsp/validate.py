@@ -17,8 +17,9 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 from saitan.sssp import unreachable
@@ -27,7 +28,7 @@ CERTIFIED = Checked("every entry, by a certificate a source")
 RIGHT = -1
 
 
-@njit(cache=True)
+@njit
 def _entry(begin, end, tails, weights, row, here, limit):
     """For one vertex: whether it breaks (2), and whether a tight arc from a nearer vertex leads here."""
     least, led, nearer = limit, False, False
@@ -43,7 +44,7 @@ def _entry(begin, end, tails, weights, row, here, limit):
     return least != here, nearer
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _rows(offsets, tails, weights, distances, first, limit, wrong, hanging):
     """wrong [rows]: the first vertex of a row that breaks (1) or (2), or RIGHT; hanging: how many (3) leaves open."""
     for r in prange(len(distances)):
@@ -61,7 +62,7 @@ def _rows(offsets, tails, weights, distances, first, limit, wrong, hanging):
                 hanging[r] += 1
 
 
-@njit(cache=True)
+@njit
 def _unrooted(offsets, targets, weights, turned_offsets, tails, turned_weights, row, source, limit):
     """The first vertex of a row that breaks (3), or RIGHT: the tree grows by tight arcs between equal distances."""
     n = len(row)

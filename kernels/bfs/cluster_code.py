@@ -7,15 +7,15 @@ the first from vertex -1, in groups of seven bits, the low ones first; a byte's 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from saitan.bfs.cpu_step import WORD
+from saitan.compiled import njit
 from saitan.exchange import Exchange
 
 BITS, GAPS = range(2)
 
 
-@njit(cache=True)
+@njit
 def _write_gaps(words, out):
     """Returns how many bytes, or -1 where `out` is too short."""
     size, last = 0, -1
@@ -39,7 +39,7 @@ def _write_gaps(words, out):
     return size
 
 
-@njit(cache=True)
+@njit
 def _read_gaps(coded, words):
     words[:] = 0
     v, gap, shift = -1, 0, 0

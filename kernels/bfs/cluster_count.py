@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from saitan.bfs.partition import Partition
 from saitan.bfs.search import TOP_DOWN, reverse
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 
@@ -60,7 +60,7 @@ class Counted:
         return len(set(made.pair(0))) * made.words * (made.parts + 2)
 
 
-@njit(cache=True)
+@njit
 def _frontier_arcs(offsets, heads, levels, part, holders, inspected):
     """Top-down: arcs that leave a vertex of level l are looked at in level l; int64 [levels, processes]."""
     for u in range(len(levels)):
@@ -69,7 +69,7 @@ def _frontier_arcs(offsets, heads, levels, part, holders, inspected):
                 inspected[levels[u], holders[heads[i] // part, u // part]] += 1
 
 
-@njit(cache=True)
+@njit
 def _searched_arcs(offsets, tails, levels, upwards, part, holders, turns, inspected, looked):
     """Bottom-up: in level l, of every vertex that is not on a level up to l the arcs of each block up to a hit.
 
@@ -96,7 +96,7 @@ def _searched_arcs(offsets, tails, levels, upwards, part, holders, turns, inspec
                             done[column], found = this, True
 
 
-@njit(cache=True)
+@njit
 def _sent_parents(offsets, tails, levels, upwards, part, slice_, turns, places, parents):
     """A parent travels where the vertex's owner did not find one: of its block a tail on the level before.
 

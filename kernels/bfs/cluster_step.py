@@ -8,10 +8,11 @@ costs no message.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.bfs.bits import lowest_bit
 from saitan.bfs.cpu_step import WORD
+from saitan.compiled import njit
 
 # Words whose found vertices are counted together, as cluster.cu's blocks do.
 CHUNK = 256
@@ -23,7 +24,7 @@ def merge(gathered, visited, frontier):
     np.bitwise_or(visited, frontier, out=visited)
 
 
-@njit(cache=True)
+@njit
 def _sent_by(gathered, owner, member, w):
     """Bits of word w, which `owner` owns, whose parents `member` sends."""
     bits, place = gathered[member, w], owner
@@ -33,7 +34,7 @@ def _sent_by(gathered, owner, member, w):
     return bits
 
 
-@njit(cache=True)
+@njit
 def pick(gathered, member, slice_words, parents, out, counts):
     """Parents that a member sends, one owner's after another's, in the order of the vertices, into `out`.
 
@@ -52,7 +53,7 @@ def pick(gathered, member, slice_words, parents, out, counts):
     return total
 
 
-@njit(cache=True)
+@njit
 def awaited(gathered, owner, slice_words, counts):
     """How many parents an owner gets of every member, int64 [R]. Returns the sum."""
     total = 0
@@ -67,7 +68,7 @@ def awaited(gathered, owner, slice_words, counts):
     return total
 
 
-@njit(cache=True)
+@njit
 def write(gathered, owner, slice_words, arrived, level, levels, parents, degrees):
     """Put what arrived, in the order of `pick`, into the owner's slice. Returns its vertices and their arcs."""
     place, arcs = 0, 0
@@ -83,7 +84,7 @@ def write(gathered, owner, slice_words, arrived, level, levels, parents, degrees
     return place, arcs
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def join(mine, theirs, starts, arrived, parents):
     """Add to a bitmap what another one of the same part has; parents of what is new come with it.
 
@@ -102,7 +103,7 @@ def join(mine, theirs, starts, arrived, parents):
             mine[w] |= theirs[w]
 
 
-@njit(cache=True)
+@njit
 def loops(offsets, targets):
     """Arcs from every vertex of a block of the diagonal to itself, int64 [rows]."""
     found = np.zeros(len(offsets) - 1, np.int64)
@@ -112,7 +113,7 @@ def loops(offsets, targets):
     return found
 
 
-@njit(cache=True)
+@njit
 def route(tails, heads, part, holders, counts, out):
     """Arcs as pairs (tail, head), int32 [k, 2], by the process that holds their block; counts: int64 [processes]."""
     counts[:] = 0

@@ -11,16 +11,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from saitan.bfs.validate import CHECKED
+from saitan.compiled import njit
 from saitan.problem import Checked, Invalid
 
 if TYPE_CHECKING:
     from saitan.bfs.cluster import ClusterSolver, Part
 
 
-@njit(cache=True)
+@njit
 def _check_rows(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs, first, last):
     """A thread's part of `_check_arcs`: rows [first, last)."""
     for u in range(first, last):
@@ -36,7 +37,7 @@ def _check_rows(offsets, heads, tail_levels, head_levels, head_parents, first_ta
     return -1, -1
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_tail, hangs, threads):
     """Marks heads whose parent is a tail one level above. Returns the first (tail, head) that breaks rule (4)."""
     found = np.empty((threads, 2), np.int64)
@@ -53,7 +54,7 @@ def _check_arcs(offsets, heads, tail_levels, head_levels, head_parents, first_ta
     return -1, -1
 
 
-@njit(cache=True)
+@njit
 def _check_slice(levels, parents, hangs, first, n, root):
     """The first vertex of a slice that breaks rules (1) to (3), from 0 in the slice; -1 where none does."""
     for i in range(len(levels)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit
 
 from saitan.bfs import check_root, cpu_levels
 from saitan.bfs.cpu import CpuSolver
@@ -18,6 +17,7 @@ from saitan.bfs.cpu_levels import Levels
 from saitan.bfs.layout import LONGEST_ROW, Layout, small_world
 from saitan.bfs.search import reverse
 from saitan.bfs.trial import fastest
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Run
 
@@ -40,7 +40,7 @@ class Queue:
         return time.perf_counter() - begin, {"levels": levels, "inspected": inspected}, {}
 
 
-@njit(cache=True)
+@njit
 def _by_queue(offsets, targets, root, levels, parents, queue):
     """Fills levels and parents; returns the levels there are and the arcs looked at."""
     levels[:] = -1

@@ -10,7 +10,7 @@ import time
 from copy import copy
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from saitan import team
 from saitan.bfs.cpu_parts import (
@@ -39,6 +39,7 @@ from saitan.bfs.cpu_parts import (
 from saitan.bfs.cpu_step import WORD
 from saitan.bfs.layout import Layout
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN
+from saitan.compiled import njit
 
 # To bottom-up when the frontier's arcs exceed m / ALPHA, back when n_f < k^2 / (BETA m), and bottom-up only where a few
 # rows say that it would look at no more arcs than top-down is worth: PAYS an arc of the frontier, ROW a vertex of it,
@@ -56,7 +57,7 @@ SMALL = 1 << 18
 PARTS, MOST = 32, 256
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _share(s, does):
     """A step of all threads that come."""
     s.control[DOES], s.control[TICKET] = does, 0
@@ -65,14 +66,14 @@ def _share(s, does):
     team.shut(s.control)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _take(control, threads):
     """What was listed is the frontier's; an empty list follows."""
     control[SHARES], control[LISTED] = control[LISTED], 0
     control[PIECE] = min(MOST, 1 + control[SHARES] // (PARTS * threads))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _lead(s, root, alpha, beta, pays, find, row, crowd, alone, threads):
     """All levels from a root of the layout, and the answer. Returns the levels there are."""
     offsets, control, visited = s.out_offsets, s.control, s.sets[0]
@@ -138,7 +139,7 @@ def _lead(s, root, alpha, beta, pays, find, row, crowd, alone, threads):
     return level
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _together(s, root, alpha, beta, pays, find, row, crowd, alone, threads):
     """The same by all threads, of which the first leads."""
     levels = np.zeros(1, np.int64)

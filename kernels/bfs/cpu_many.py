@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from saitan.atomics import atomic_or
 from saitan.bfs import check_root
@@ -22,6 +22,7 @@ from saitan.bfs.many import PLANES, Asked, check_roots, closeness, drawn_roots, 
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check, check_closeness
 from saitan.blocks import Blockwise, chosen
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
 from saitan.team import pieces
@@ -35,7 +36,7 @@ FEW, SPARSE = 1024, 8
 _ONE, _BITS = np.uint64(1), np.uint64(63)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _expand(offsets, targets, frontier, visited, following, ticket):
     """A thread's part of a top-down level. Returns arcs looked at."""
     words, inspected = frontier.shape[1], 0
@@ -57,7 +58,7 @@ def _expand(offsets, targets, frontier, visited, following, ticket):
     return inspected
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pull(offsets, sources, frontier, visited, following, alive, ticket):
     """A thread's part of a bottom-up level. Returns arcs looked at."""
     words, inspected = frontier.shape[1], 0
@@ -75,7 +76,7 @@ def _pull(offsets, sources, frontier, visited, following, alive, ticket):
     return inspected
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _commit(following, visited, frontier, old, level, levels, ends, sums, alive, degrees, ticket):
     """A thread's part of the end of a level: what it found is visited, numbered and counted. Returns arcs that leave.
 
@@ -99,7 +100,7 @@ def _commit(following, visited, frontier, old, level, levels, ends, sums, alive,
     return leaving
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _note(fresh, w, v, old, level, levels, ends, sums):
     """The level of vertex v for the searches of a word's bits, and what of it is counted."""
     for b in range(64):
@@ -112,7 +113,7 @@ def _note(fresh, w, v, old, level, levels, ends, sums):
                 levels[s, old[v]] = level
 
 
-@njit(cache=True)
+@njit
 def _listed(frontier, vertices):
     """The vertices of a frontier into a list; returns how many, -1 where it does not hold them."""
     count = 0
@@ -127,7 +128,7 @@ def _listed(frontier, vertices):
     return count
 
 
-@njit(cache=True)
+@njit
 def _narrow(out, sets, alive, old, level, last, levels, ends, sums, lists, count, leaving, alpha):
     """Narrow levels top-down, until one is wide, goes up, is `last`, or finds nothing.
 
@@ -172,7 +173,7 @@ def _narrow(out, sets, alive, old, level, last, levels, ends, sums, lists, count
     return level, inspected, leaving
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _level(out, into, sets, alive, old, level, levels, ends, sums, degrees, up, tickets, counts, found):
     """One level; sets: frontier, visited, following, which is cleared.
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from saitan import team
 from saitan.atomics import atomic_add, atomic_or
 from saitan.bfs.bits import lowest_bit
 from saitan.bfs.cpu_step import WORD, words
 from saitan.bfs.layout import Layout
+from saitan.compiled import njit
 
 SHARE = 1024  # most arcs of a row that are taken at once
 WORDS, RESTORED = 32, 4096  # what a ticket stands for: words of a bitmap that is looked at, entries of the answer
@@ -82,7 +82,7 @@ class Search(NamedTuple):
         return sum({id(array): array.nbytes for array in self}.values())
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pull(s):
     """A thread's part of a bottom-up level: what it finds is visited and numbered."""
     offsets, ends, first, answer, control = s.into_offsets, s.into_ends, s.first, s.answer, s.control
@@ -118,7 +118,7 @@ def _pull(s):
     atomic_add(control, INSPECTED, inspected)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def append(s, queue, vertices, count):
     """The shares of the rows of `count` vertices at the list's end. Returns the arcs that leave them."""
     offsets, made, arcs = s.out_offsets, 0, 0
@@ -135,7 +135,7 @@ def append(s, queue, vertices, count):
     return arcs
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _expand(s):
     """A thread's part of a top-down level, which lists what it finds."""
     offsets, ends, answer, visited, control = s.out_offsets, s.out_ends, s.answer, s.sets[0], s.control
@@ -167,7 +167,7 @@ def _expand(s):
     atomic_add(control, INSPECTED, inspected)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def expand_alone(s):
     """The same by one thread, without atomics."""
     offsets, ends, answer, visited, control = s.out_offsets, s.out_ends, s.answer, s.sets[0], s.control
@@ -199,7 +199,7 @@ def expand_alone(s):
     control[INSPECTED] += inspected
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _list(s):
     """A thread's part of the list of a frontier that is a bitmap."""
     control = s.control
@@ -220,7 +220,7 @@ def _list(s):
     atomic_add(control, LEAVING, leaving)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _clear(s):
     """A thread's part of emptying the frontier's bitmap."""
     frontier = s.sets[1 + (s.control[LEVEL] - 1) % 2]
@@ -228,7 +228,7 @@ def _clear(s):
         frontier[low:high] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _mark(s):
     """A thread's part of the bitmap of a frontier that is listed. Neither holds vertices without arcs."""
     control = s.control
@@ -240,7 +240,7 @@ def _mark(s):
                 atomic_or(frontier, queue[i] >> 5, np.uint32(1) << np.uint32(queue[i] & 31))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _restore(s):
     """A thread's part of the answer in the graph's numbers and order."""
     old, new, visited, answer, levels, parents = s.old, s.new, s.sets[0], s.answer, s.levels, s.parents
@@ -252,7 +252,7 @@ def _restore(s):
             levels[v], parents[v] = level, parent
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def work(s):
     """A thread's part of a step."""
     does = s.control[DOES]
@@ -270,7 +270,7 @@ def work(s):
         _list(s)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pull_needs(s, frontier):
     """About how many arcs a bottom-up level would look at, and how many vertices it would find.
 

@@ -10,10 +10,11 @@ Both steps take words [first, last): of the frontier top-down, of the heads bott
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.atomics import atomic_or
 from saitan.bfs.bits import lowest_bit
+from saitan.compiled import njit
 from saitan.team import pieces
 
 WORD = 32
@@ -28,7 +29,7 @@ def words(vertices: int) -> int:
 # What a thread does is a function of its own: Numba's own reductions lose what nested loops add, or do not compile.
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def top_down_alone(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket):
     """A thread's part of `top_down`: pieces until there are none, so all where it is alone. Returns arcs looked at."""
     inspected = 0
@@ -49,7 +50,7 @@ def top_down_alone(offsets, targets, frontier, visited, following, parents, firs
     return inspected
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, nogil=True)
 def top_down(offsets, targets, frontier, visited, following, parents, first_tail, first, last, ticket, threads):
     """Paper H, Fig 1, with `next` taking v: the heads of the frontier's arcs that are not visited join `following`.
 
@@ -64,7 +65,7 @@ def top_down(offsets, targets, frontier, visited, following, parents, first_tail
     return inspected.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _bottom_up(offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket):
     """A thread's part of `bottom_up`: pieces until there are none. Returns arcs looked at."""
     inspected = 0
@@ -86,7 +87,7 @@ def _bottom_up(offsets, sources, frontier, visited, following, parents, first_ta
     return inspected
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, nogil=True)
 def bottom_up(offsets, sources, frontier, visited, following, parents, first_tail, first, last, ticket, threads):
     """Paper H, Fig 2, with u in the frontier as the condition: every head that is not visited looks for a tail there.
 
@@ -101,7 +102,7 @@ def bottom_up(offsets, sources, frontier, visited, following, parents, first_tai
     return inspected.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def commit_alone(following, visited, levels, offsets, level, first, last):
     """A thread's part of `commit`: words [first, last). Returns its vertices and the arcs that leave them."""
     found, leaving = 0, 0
@@ -118,7 +119,7 @@ def commit_alone(following, visited, levels, offsets, level, first, last):
     return found, leaving
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(parallel=True, nogil=True)
 def commit(following, visited, levels, offsets, level, threads):
     """Mark what a level found: visited, and its number. Returns its vertices and the arcs that leave them."""
     counts = np.zeros((threads, 2), np.int64)
@@ -129,7 +130,7 @@ def commit(following, visited, levels, offsets, level, threads):
     return counts[:, 0].sum(), counts[:, 1].sum()
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def clear(levels, parents, visited, frontier, following):
     """No vertex reached; bits beyond the last vertex count as visited, so that no step looks at them."""
     for w in prange(len(visited)):

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pycuda.driver as driver
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from saitan.bfs import check_root, cpu_step
 from saitan.bfs.cuda import described
@@ -25,6 +25,7 @@ from saitan.bfs.cuda_step import RECORD, DeviceStep, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import check
 from saitan.blocks import Blockwise, chosen
+from saitan.compiled import njit
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
@@ -59,13 +60,13 @@ class Ratio:
         self._share[direction] = min(max(share, 0.01), 0.99)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _merge(mine, theirs):
     for w in prange(len(mine)):
         mine[w] |= theirs[w]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _merge_parents(mine, theirs):
     for v in prange(len(mine)):
         if mine[v] < 0:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 
@@ -13,7 +14,7 @@ def in_hops(graph: Graph) -> Graph:
     return Graph(graph.offsets, graph.targets, np.ones(graph.m, np.uint32), metadata=graph.metadata)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def hang(offsets, sources, root, levels, parents):
     """Parents from levels: every reached vertex takes the first neighbour one level above.
 

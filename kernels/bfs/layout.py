@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.team import pieces
 
@@ -85,7 +86,7 @@ def _rows(graph: Graph, old: np.ndarray, new: np.ndarray) -> Graph:
     return Graph(offsets, targets, metadata=graph.metadata)
 
 
-@njit(cache=True)
+@njit
 def _order(offsets, targets, turned_offsets, turned_targets):
     """Layout.old and Layout.new: a counting sort by out-degree, loops not counted."""
     n = len(offsets) - 1
@@ -119,7 +120,7 @@ def _order(offsets, targets, turned_offsets, turned_targets):
     return old, new
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _renumber(offsets, targets, old, new, starts, room, sizes, ticket, threads):
     """Every row renumbered, sorted and without loops and repeats, at starts[v] of `room`; how long it is then."""
     for _ in prange(threads):
@@ -139,7 +140,7 @@ def _renumber(offsets, targets, old, new, starts, room, sizes, ticket, threads):
                 sizes[v] = size
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _close_up(starts, room, offsets, targets, ticket, threads):
     for _ in prange(threads):
         for low, high in pieces(ticket, 0, len(offsets) - 1, PIECE):
@@ -148,7 +149,7 @@ def _close_up(starts, room, offsets, targets, ticket, threads):
                 targets[offsets[v] : offsets[v + 1]] = room[starts[v] : starts[v] + size]
 
 
-@njit(cache=True)
+@njit
 def rows_of_four(offsets, targets):
     """The rows of road.cu, int32 [vertices and extensions, 4]: heads, -1 where there is none, -2 - number of the row
     that goes on."""

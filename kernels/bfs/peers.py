@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from scipy.sparse import csgraph, csr_array
 
 from saitan.bfs import check_root, cpu_many
@@ -14,6 +14,7 @@ from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.many import Asked, closeness
 from saitan.bfs.validate import check_closeness
 from saitan.blocks import Blockwise, chosen
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run, Unavailable
 
@@ -28,7 +29,7 @@ def _matrix(graph: Graph) -> csr_array:
     return csr_array((np.ones(graph.m), graph.targets, graph.offsets), shape=(graph.n, graph.n))
 
 
-@njit(cache=True)
+@njit
 def _levels_from(order, before, levels):
     """Levels from SciPy's order, in which a parent comes before its children."""
     levels[:] = -1
@@ -76,7 +77,7 @@ class Scipy(CpuSolver):
         return self.edges.run(self.levels, Run(seconds, seconds))
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _hang(offsets, targets, levels, parents):
     """A parent one level above for every vertex; several are right, whichever is written last stays."""
     for u in prange(len(levels)):

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Run
 
@@ -140,7 +141,7 @@ class EdgeCount:
         return run
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def loops(offsets, targets):
     """Arcs from every vertex to itself, int64 [n]."""
     found = np.zeros(len(offsets) - 1, np.int64)
@@ -150,7 +151,7 @@ def loops(offsets, targets):
     return found
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _reached(levels, ends):
     total = 0
     for v in prange(len(levels)):

@@ -11,10 +11,11 @@ that can be reached is. Arcs of an undirected graph are there both ways, so that
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.atomics import atomic_min
 from saitan.bfs.many import closeness
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 
@@ -24,7 +25,7 @@ CHECKED = Checked("every vertex and arc, by Graph500's rules")
 VERTEX, ARC, TREE = 0, 1, 2
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _check_vertices(levels, parents, root, record):
     n = len(levels)
     for v in prange(n):
@@ -39,7 +40,7 @@ def _check_vertices(levels, parents, root, record):
             atomic_min(record, VERTEX, v)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _check_arcs(offsets, targets, levels, parents, hangs, record):
     for u in prange(len(levels)):
         level = levels[u]
@@ -53,7 +54,7 @@ def _check_arcs(offsets, targets, levels, parents, hangs, record):
                 hangs[v] = True
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _check_tree(levels, hangs, root, record):
     for v in prange(len(levels)):
         if levels[v] >= 0 and v != root and not hangs[v]:
@@ -103,7 +104,7 @@ def explain(graph: Graph, root: int, levels: np.ndarray, parents: np.ndarray, re
 DRAWN = 256
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _sums_by_queue(offsets, targets, roots, sums, reached):
     """Of every root: the sum of the levels of what it reaches, and the number of vertices, itself included."""
     n = len(offsets) - 1

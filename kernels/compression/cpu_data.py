@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression.data import KINDS, Drawn
 
 GOLDEN = 0x9E3779B97F4A7C15
@@ -20,7 +21,7 @@ def fill(out: np.ndarray, drawn: Drawn) -> None:
         _fill(out, drawn.kind, drawn.qubits, np.uint64(drawn.key), drawn.whole, drawn.fraction)
 
 
-@njit(cache=True)
+@njit
 def _mix(x):
     x += np.uint64(GOLDEN)
     x ^= x >> np.uint64(30)
@@ -31,12 +32,12 @@ def _mix(x):
     return x
 
 
-@njit(cache=True)
+@njit
 def _bits(key, index):
     return _mix(key ^ _mix(np.uint64(index)))
 
 
-@njit(cache=True)
+@njit
 def _turn(share):
     """Cosine and sine of 2 pi share, share in [0, 1); multiples of a quarter are exact."""
     quarter = int(share * 4)
@@ -51,7 +52,7 @@ def _turn(share):
     return s, -c
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _fill(out, kind, qubits, key, whole, fraction):
     n = np.int64(1) << qubits
     size = float(n)
@@ -74,7 +75,7 @@ def _fill(out, kind, qubits, key, whole, fraction):
         out[2 * j], out[2 * j + 1] = re, im
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _fill_bits(bits, key):
     for i in prange(bits.size):
         bits[i] = _bits(key, i)

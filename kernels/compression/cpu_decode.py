@@ -6,8 +6,9 @@ It trusts nothing: every place is checked against the chunk's end before it is r
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression import cpu_decode_levels as whole
 from saitan.compression.format import CHUNK, TILE
 
@@ -17,7 +18,7 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 PLACE, MODE, LENGTH, CHECKSUM = 1, 2, 3, 4
 
 
-@njit(cache=True)
+@njit
 def _checksum(words, number):
     total = _U(number + 1) * _U(0xD6E8FEB86659FD93)
     if len(words) > 1:
@@ -28,18 +29,18 @@ def _checksum(words, number):
     return ((total ^ (total >> _U(32))) * _U(0xBF58476D1CE4E5B9)) >> _U(32)
 
 
-@njit(cache=True)
+@njit
 def _wide(words, i):
     return _U(words[i]) | (_U(words[i + 1]) << _U(32))
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _width(head):
     """Of a group, its symbols' bits: those of a group of one sign lack it, those of others are counted from 1."""
     return np.int64(head & _U(63)) + (0 if head & _U(128) else 1)
 
 
-@njit(cache=True)
+@njit
 def _chunk(words, number, n, below, pairs, itemsize, out):
     """Decode a chunk of n floats into `out` (unsigned numbers); returns 0 or what is wrong."""
     if len(words) == 0:
@@ -82,7 +83,7 @@ def _chunk(words, number, n, below, pairs, itemsize, out):
     return 0
 
 
-@njit(cache=True)
+@njit
 def _groups(words, n, groups, shift, fine, pairs, itemsize, out):
     kind = out.dtype.type
     base, top = _wide(words, 2), _U(8 * itemsize - 1)
@@ -117,7 +118,7 @@ def _groups(words, n, groups, shift, fine, pairs, itemsize, out):
         at += width
 
 
-@njit(cache=True)
+@njit
 def _level_chunk(words, number, n, row, wide, step, itemsize, out):
     """Decode a chunk of n whole numbers, or floats where step is not 0, into the bytes `out`; returns what is wrong."""
     if len(words) == 0:
@@ -163,12 +164,12 @@ def _level_chunk(words, number, n, row, wide, step, itemsize, out):
     return 0
 
 
-@njit(cache=True)
+@njit
 def _words(payload, places, c):
     return payload[places[c, 0] : places[c, 1]]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decode_levels(payload, places, first, begin, count, row, bands, step, itemsize, out, wrong):
     """As `decode`, of levels. begin: the value that `out` begins with; out: bytes of floats where step is not 0,
     otherwise of integers, so that all types share what is compiled; bands: as format.Head has them."""
@@ -198,7 +199,7 @@ def decode_levels(payload, places, first, begin, count, row, bands, step, itemsi
             wrong[c] = _level_chunk(words, number, n, inner, wide, step, itemsize, part)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decode(payload, places, first, count, below, pairs, itemsize, out, wrong):
     """Chunks first, first + 1, ... into `out`; wrong[c] is 0 or what is wrong with the c-th of them.
 

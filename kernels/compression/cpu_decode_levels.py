@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from saitan.compiled import njit
 
 _U, _W = np.uint64, np.uint32
 _ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
@@ -11,7 +12,7 @@ _ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
 MODE, LENGTH = 2, 3
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _bits(words, at, width):
     """The number of up to 32 bits at a bit of words, one more of which can be read."""
     word = at >> 5
@@ -19,7 +20,7 @@ def _bits(words, at, width):
     return (both >> _U(at & 31)) & ((_ONE << _U(width)) - _ONE)
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _wide_bits(words, at, width):
     """The same of up to 64 bits."""
     if width <= 32:
@@ -27,14 +28,14 @@ def _wide_bits(words, at, width):
     return _bits(words, at, 32) | _bits(words, at + 32, width - 32) << _U(32)
 
 
-@njit(cache=True)
+@njit
 def copy(values, out):
     """As many values as both have. With an assignment of slices Numba compiles the text of an error, for seconds."""
     for i in range(min(len(values), len(out))):
         out[i] = values[i]
 
 
-@njit(cache=True)
+@njit
 def padded(words):
     """The words with two more behind them, so that a number can be read as if it went on."""
     out = np.zeros(len(words) + 2, np.uint32)
@@ -42,7 +43,7 @@ def padded(words):
     return out
 
 
-@njit(cache=True)
+@njit
 def length(words, count, n, row, wide, width, widths):
     """The words that a chunk of n numbers should have; 0 where its front is off.
 
@@ -71,7 +72,7 @@ def length(words, count, n, row, wide, width, widths):
     return 4 + (amount + 31) // 32 + strays * (1 + width // 32)
 
 
-@njit(cache=True)
+@njit
 def _container(radix):
     """Bits of eight digits."""
     fourth = radix * radix * radix * radix
@@ -82,7 +83,7 @@ def _container(radix):
     return count
 
 
-@njit(cache=True)
+@njit
 def levels(words, n, row, widths, out):
     """The numbers of a chunk whose length is right into `out`, int32 or int64 as its levels are. words: padded."""
     mode, a, b = np.int64(words[0] & _W(7)), np.int64(words[0] >> _W(8) & _W(127)), np.int64(words[0] >> _W(16))
@@ -112,7 +113,7 @@ def levels(words, n, row, widths, out):
         at += 16 * width
 
 
-@njit(cache=True)
+@njit
 def _digits(words, n, a, radix, base, out):
     container, at = _container(radix), 128
     fourth, inverse = radix * radix * radix * radix, _LOW // radix
@@ -137,21 +138,21 @@ def _digits(words, n, a, radix, base, out):
         at += container + 8 * a
 
 
-@njit(cache=True)
+@njit
 def scaled(levels, step, out):
     """Floats of their levels."""
     for i in range(len(levels)):
         out[i] = np.float64(levels[i]) * step
 
 
-@njit(cache=True)
+@njit
 def cut(levels, out):
     """Integers of their levels: the lowest bits."""
     for i in range(len(levels)):
         out[i] = out.dtype.type(levels[i])
 
 
-@njit(cache=True)
+@njit
 def strays(words, n, each, out):
     """Put the values that are stored as they are, `each` words, in their places; returns 0 or what is wrong."""
     count = np.int64(words[3])

@@ -6,8 +6,9 @@ Values are numbers of 64 bits here, whatever their width.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression.format import CHUNK, PACKED, RAW
 
 _U, _W = np.uint64, np.uint32
@@ -16,7 +17,7 @@ GROUPS = CHUNK // 32
 NONE = np.uint64(2**32 - 1)
 
 
-@njit(cache=True)
+@njit
 def _rounded(bits, drop, mantissa, infinite):
     """A float's bits rounded to nearest even above `drop` > 0 bits; as they are where that breaks the bound."""
     below = bits & ((_ONE << drop) - _ONE)
@@ -27,7 +28,7 @@ def _rounded(bits, drop, mantissa, infinite):
     return bits if (up >> mantissa) & infinite == infinite else up
 
 
-@njit(cache=True)
+@njit
 def length(x):
     """Bits of x up to the highest."""
     count = 0
@@ -40,13 +41,13 @@ def length(x):
     return count
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _group(i, pairs):
     """The group of a chunk's value i."""
     return 2 * (i >> 6) + (i & 1) if pairs else i >> 5
 
 
-@njit(cache=True)
+@njit
 def _bases(m, n, pairs, low, least):
     """The least m >> low of what is not zero, by group into `least` (NONE where all is zero); their least and greatest.
 
@@ -64,7 +65,7 @@ def _bases(m, n, pairs, low, least):
     return (_ZERO, _ZERO) if lowest == NONE else (lowest, highest)
 
 
-@njit(cache=True)
+@njit
 def _symbols(m, signs, n, pairs, shift, fine, low, base, least, heads, widths):
     """Symbols in place of m; heads and widths by group; returns the sum of the widths.
 
@@ -106,7 +107,7 @@ def _symbols(m, signs, n, pairs, shift, fine, low, base, least, heads, widths):
     return total
 
 
-@njit(cache=True)
+@njit
 def _pack(m, n, pairs, widths, at, out):
     """The groups' words at out[at:]."""
     for g in range(2 * ((n + 63) // 64)):
@@ -128,7 +129,7 @@ def _pack(m, n, pairs, widths, at, out):
     return at
 
 
-@njit(cache=True)
+@njit
 def _encode(chunk, number, drop, below, pairs, itemsize, out):
     """One chunk into `out`; returns its words.
 
@@ -177,7 +178,7 @@ def _encode(chunk, number, drop, below, pairs, itemsize, out):
     return finish(out, _pack(m, n, pairs, widths, front, out), number)
 
 
-@njit(cache=True)
+@njit
 def raw(bits, n, itemsize, number, out):
     """A chunk of values as they are; returns its words. bits: unsigned numbers."""
     words = 2 + (n * itemsize + 3) // 4
@@ -192,7 +193,7 @@ def raw(bits, n, itemsize, number, out):
     return finish(out, words, number)
 
 
-@njit(cache=True)
+@njit
 def finish(out, words, number):
     """Write the checksum; returns the words."""
     total, factor = _U(number + 1) * _U(0xD6E8FEB86659FD93), _W(0x9E3779B1)
@@ -204,7 +205,7 @@ def finish(out, words, number):
     return words
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def encode(values, first, drop, below, pairs, work, lengths):
     """Chunks first, first + 1, ... of unsigned numbers, each into its row of `work`; their words into `lengths`."""
     for c in prange(len(lengths)):
@@ -212,7 +213,7 @@ def encode(values, first, drop, below, pairs, work, lengths):
         lengths[c] = _encode(chunk, first + c, drop, below, pairs, values.itemsize, work[c])
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def close_up(work, places, payload):
     """Chunks from their rows to their places in a payload (int64 [chunks + 1])."""
     for c in prange(len(places) - 1):

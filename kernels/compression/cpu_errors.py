@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression.errors import Errors, combine
 
 STEP = 1 << 14
@@ -29,7 +30,7 @@ def compare(a: np.ndarray, found: np.ndarray, kept: int, bound: float, component
     return combine(places, sums)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _compare_floats(a, b, bits_a, bits_b, kept, bound, exact, tiny, components, places, sums):
     scale = 2.0 ** (kept + 1)
     for part in prange(len(places)):
@@ -67,7 +68,7 @@ def _compare_floats(a, b, bits_a, bits_b, kept, bound, exact, tiny, components, 
         sums[part, 4], sums[part, 5] = re, im
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _compare_integers(a, b, places, sums):
     for part in prange(len(places)):
         wrong, first = 0, -1

@@ -6,8 +6,9 @@ Every encoder takes the bits of one chunk and returns the words it wrote, or 0 w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression.ladder import CHUNK, ENTRIES, LONGEST
 
 _U = np.uint64
@@ -15,7 +16,7 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 _EXPONENT = np.uint64(0x7FF)
 
 
-@njit(cache=True)
+@njit
 def _lost(bits, drop):
     """Whether shortening by `drop` > 0 bits would break the bound."""
     low = bits & ((_ONE << drop) - _ONE)
@@ -23,23 +24,23 @@ def _lost(bits, drop):
     return low != 0 and (exponent == 0 or exponent == _EXPONENT or _rounded_exponent(bits, drop) == _EXPONENT)
 
 
-@njit(cache=True)
+@njit
 def _rounded(bits, drop):
     return bits + ((_ONE << (drop - _ONE)) - _ONE + ((bits >> drop) & _ONE))
 
 
-@njit(cache=True)
+@njit
 def _rounded_exponent(bits, drop):
     return (_rounded(bits, drop) >> _U(52)) & _EXPONENT
 
 
-@njit(cache=True)
+@njit
 def _short(bits, drop):
     """The bits without the `drop` low ones, rounded to nearest even where they are not all zero."""
     return bits if drop == 0 else _rounded(bits, drop) >> drop
 
 
-@njit(cache=True)
+@njit
 def _significant(x):
     """Bytes of x up to the highest that is not zero."""
     count = 0
@@ -49,7 +50,7 @@ def _significant(x):
     return count
 
 
-@njit(cache=True)
+@njit
 def _unfit(chunk, drop):
     if drop > 0:
         for bits in chunk:
@@ -58,7 +59,7 @@ def _unfit(chunk, drop):
     return False
 
 
-@njit(cache=True)
+@njit
 def encode_fpc(chunk, drop, components, out):
     """Code 0, value after value."""
     n = len(chunk)
@@ -90,7 +91,7 @@ def encode_fpc(chunk, drop, components, out):
     return _words(at, n)
 
 
-@njit(cache=True)
+@njit
 def _next(place, dplace, value, difference, drop):
     """The places in both tables after a value: the constants of FPC's description, the tables being this small."""
     top = value >> (_U(48) - drop) if drop < 48 else value
@@ -99,7 +100,7 @@ def _next(place, dplace, value, difference, drop):
     return np.int64(((_U(place) << _U(2)) ^ top) & mask), np.int64(((_U(dplace) << _U(2)) ^ dtop) & mask)
 
 
-@njit(cache=True)
+@njit
 def _append(out, at, residual, count):
     """The low `count` bytes of a residual at byte `at`, a word at a time; returns the next byte."""
     shift = _U(8 * (at & 7))
@@ -109,13 +110,13 @@ def _append(out, at, residual, count):
     return at + count
 
 
-@njit(cache=True)
+@njit
 def _words(at, n):
     words = (at + 7) // 8
     return words if words < n else 0
 
 
-@njit(cache=True)
+@njit
 def encode_bytes(chunk, drop, components, out):
     """Code 1, the bytes of a residual one by one."""
     if _unfit(chunk, drop):
@@ -134,7 +135,7 @@ def encode_bytes(chunk, drop, components, out):
     return _words(at, n)
 
 
-@njit(cache=True)
+@njit
 def encode_words(chunk, drop, components, out):
     """Code 1, a residual as a whole."""
     if _unfit(chunk, drop):
@@ -150,7 +151,7 @@ def encode_words(chunk, drop, components, out):
     return _words(at, n)
 
 
-@njit(cache=True)
+@njit
 def _begin(chunk, drop, components, out):
     """Clear the chunk's space and write the references; returns the words of references and of codes."""
     n = len(chunk)
@@ -164,7 +165,7 @@ def _begin(chunk, drop, components, out):
 FPC, BYTES, WORDS = range(3)
 
 
-@njit(cache=True)
+@njit
 def _encode(way, chunk, drop, components, out):
     """A chunk in one of the ways above (a number: compiled functions passed as arguments are not cached)."""
     if way == FPC:
@@ -174,7 +175,7 @@ def _encode(way, chunk, drop, components, out):
     return encode_words(chunk, drop, components, out)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def compress(way, bits, drop, components, work, payload, offsets):
     """All chunks in a way, through work space of LONGEST words a chunk, into the payload."""
     count = len(offsets) - 1
@@ -192,7 +193,7 @@ def compress(way, bits, drop, components, work, payload, offsets):
         payload[low:high] = bits[c * CHUNK : (c + 1) * CHUNK] if raw[c] else work[c, : high - low]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def compress_in_place(way, bits, drop, components, offsets):
     """All chunks in a way into the memory that they are read from: first each at its own place, then closed up.
 
@@ -215,7 +216,7 @@ def compress_in_place(way, bits, drop, components, offsets):
                 bits[low + i] = bits[c * CHUNK + i]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decompress(code, drop, components, payload, offsets, out):
     """The doubles' bits of a payload."""
     for c in prange(len(offsets) - 1):
@@ -229,7 +230,7 @@ def decompress(code, drop, components, payload, offsets, out):
             _decode_first(coded, drop, components, chunk)
 
 
-@njit(cache=True)
+@njit
 def _read(words, at, count):
     """`count` bytes at byte `at`."""
     if count == 0:
@@ -241,7 +242,7 @@ def _read(words, at, count):
     return value if count == 8 else value & ((_ONE << _U(8 * count)) - _ONE)
 
 
-@njit(cache=True)
+@njit
 def _decode_first(coded, drop, components, chunk):
     at = 8 * (components + (len(chunk) + 15) // 16)
     for i in range(len(chunk)):
@@ -250,7 +251,7 @@ def _decode_first(coded, drop, components, chunk):
         at += count
 
 
-@njit(cache=True)
+@njit
 def _decode_fpc(coded, drop, chunk):
     fcm, dfcm = np.zeros(ENTRIES, np.uint64), np.zeros(ENTRIES, np.uint64)
     place, dplace, last = 0, 0, _ZERO

@@ -7,8 +7,9 @@ Values are handed on as bytes, so that all types share what is compiled; only `_
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.compression.cpu_encode import finish, length
 from saitan.compression.format import CHUNK, DIGITS, NEIGHBOUR, RAW, ROW, TILE
 
@@ -17,14 +18,14 @@ _LOW = np.uint64(0xFFFFFFFF)
 GROUP = 16
 
 
-@njit(cache=True)
+@njit
 def _copy(content, out):
     """Instead of an assignment of slices, with which Numba compiles the text of an error, for seconds."""
     for i in range(len(content)):
         out[i] = content[i]
 
 
-@njit(cache=True)
+@njit
 def _put(out, at, bits, value):
     """Write a value of up to 64 bits at a bit of words that are zero from there on; returns the bit after it."""
     while bits > 0:
@@ -37,7 +38,7 @@ def _put(out, at, bits, value):
     return at
 
 
-@njit(cache=True)
+@njit
 def _quantised(chunk, bits, bound, levels, strays):
     """The levels of floats; places of those that a level does not bring back within the bound, and their number.
 
@@ -61,13 +62,13 @@ def _quantised(chunk, bits, bound, levels, strays):
     return count
 
 
-@njit(cache=True)
+@njit
 def _whole(chunk, levels):
     for i in range(len(chunk)):
         levels[i] = np.int64(chunk[i])
 
 
-@njit(cache=True)
+@njit
 def _levels(chunk, signed, itemsize, bound, levels, strays):
     """The levels of a chunk's bytes; for floats, those where there is a bound, as `_quantised`."""
     if bound > 0:
@@ -90,7 +91,7 @@ def _levels(chunk, signed, itemsize, bound, levels, strays):
     return 0
 
 
-@njit(cache=True)
+@njit
 def _differences(levels, n, row, wide, folded, widths):
     """Folded differences to the value before (row = 0) or a row before; the groups' widths, their sum and extremes."""
     for i in range(n):
@@ -113,7 +114,7 @@ def _differences(levels, n, row, wide, folded, widths):
     return total, least, most
 
 
-@njit(cache=True)
+@njit
 def _encode(levels, n, row, wide, strays, chunk, itemsize, number, out):
     """One chunk of n numbers into `out`; returns its words. wide: levels have 64 bits; strays: places of values stored
     as they are, from the bytes `chunk`."""
@@ -175,7 +176,7 @@ def _encode(levels, n, row, wide, strays, chunk, itemsize, number, out):
     return finish(out, total, number)
 
 
-@njit(cache=True)
+@njit
 def _put_strays(chunk, strays, each, at, out):
     """Places and values, of `each` words, from word `at` on."""
     for i in strays:
@@ -185,7 +186,7 @@ def _put_strays(chunk, strays, each, at, out):
         at += 1 + each
 
 
-@njit(cache=True)
+@njit
 def _raw(chunk, number, out):
     """A chunk's bytes as they are; returns its words."""
     words = 2 + (len(chunk) + 3) // 4
@@ -194,7 +195,7 @@ def _raw(chunk, number, out):
     return finish(out, words, number)
 
 
-@njit(cache=True)
+@njit
 def _gather(content, begin, column, row, itemsize, out):
     """The bytes of a tile's values in their order; returns the values of its rows."""
     width = min(TILE[1], row - column)
@@ -205,7 +206,7 @@ def _gather(content, begin, column, row, itemsize, out):
     return width
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def encode(content, signed, itemsize, first, bound, row, bands, work, lengths):
     """Chunks first, first + 1, ... of an array, each into its row of `work`; their words into `lengths`.
 

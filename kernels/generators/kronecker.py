@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.generators import draw
 from saitan.graph import Graph
 
@@ -16,7 +17,7 @@ _COLUMN_ROW0 = np.uint64(round(A / (A + B) * 2**32))
 _COLUMN_ROW1 = np.uint64(round(C / (1 - A - B) * 2**32))
 _LOW = np.uint64(2**32 - 1)
 
-_mix = njit(cache=True)(draw.mix)
+_mix = njit(draw.mix)
 
 
 def kronecker(
@@ -50,7 +51,7 @@ def ends(scale: int, seed: int, edge_factor: int, first: int, last: int) -> tupl
     return sources, targets
 
 
-@njit(cache=True)
+@njit
 def _reversed_bits(v):
     v = ((v >> np.uint64(1)) & np.uint64(0x5555555555555555)) | ((v & np.uint64(0x5555555555555555)) << np.uint64(1))
     v = ((v >> np.uint64(2)) & np.uint64(0x3333333333333333)) | ((v & np.uint64(0x3333333333333333)) << np.uint64(2))
@@ -60,7 +61,7 @@ def _reversed_bits(v):
     return (v >> np.uint64(32)) | (v << np.uint64(32))
 
 
-@njit(cache=True)
+@njit
 def _scrambled(v, scale, first, second):
     """A bijection of [0, 2**scale): odd multiplications and reversals of the bits, as Graph500's `scramble`."""
     shift = np.uint64(64 - scale)
@@ -70,7 +71,7 @@ def _scrambled(v, scale, first, second):
     return _reversed_bits(v) >> shift
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _fill_ends(sources, targets, scale, begin, edge_key, first, second):
     edges = len(sources) // 2
     for edge in prange(edges):
@@ -87,7 +88,7 @@ def _fill_ends(sources, targets, scale, begin, edge_key, first, second):
         targets[edge] = sources[edges + edge] = np.int32(v)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _fill_weights(weights, weight_key, low, span):
     edges = len(weights) // 2
     for edge in prange(edges):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from saitan.compiled import njit
 
 
 def edges(vertices: int, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -15,7 +16,7 @@ def edges(vertices: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     return vertex[(vertex % width < width - 1) & (vertex < vertices - 1)], vertex[: max(0, vertices - width)]
 
 
-@numba.njit(cache=True)
+@njit
 def spanning_tree(vertices, tails, heads, order):
     """bool [edges]: the edges that join two parts when they are added in this order (Kruskal)."""
     parent = np.arange(vertices).astype(np.int32)

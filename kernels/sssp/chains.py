@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.cuda.constants import constants
 from saitan.graph import Graph
 from saitan.sssp.choice import level_sizes
@@ -127,7 +127,7 @@ def _core(graph: Graph, number: np.ndarray, ends: np.ndarray, whole: np.ndarray)
     return simplified(Graph.from_arcs(int((number >= 0).sum()), *arcs, metadata=graph.metadata))
 
 
-@njit(cache=True)
+@njit
 def _summed(parent, lengths, order):
     """Of every vertex: sums of lengths up to the root of its unit and down from it, missing arcs apart; descendants."""
     n = len(parent)
@@ -145,7 +145,7 @@ def _summed(parent, lengths, order):
     return sums, misses, sizes
 
 
-@njit(cache=True)
+@njit
 def _placed(parent, order, sizes, kept):
     """`unit` and `place` of Chains; kept: the core's vertices, which `order` begins with."""
     n = len(parent)
@@ -171,7 +171,7 @@ def _placed(parent, order, sizes, kept):
     return unit, place
 
 
-@njit(cache=True)
+@njit
 def _beyond(parent, order, state, unit, sums, last, enter, missing):
     """`beyond` of Chains; enter [units, 2]: lengths of the arcs from the ends."""
     n = len(parent)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 # A graph of at least so many arcs a vertex has frontiers so broad that a phase of the whole grid does more in its time
@@ -75,7 +75,7 @@ def level_sizes(graph: Graph) -> np.ndarray:
     return _level_sizes(graph.offsets, graph.targets, int(graph.degrees.argmax()))
 
 
-@njit(cache=True)
+@njit
 def _level_sizes(offsets, targets, start):
     order = np.empty(len(offsets) - 1, np.int32)
     seen = np.zeros(len(order), np.bool_)

@@ -7,7 +7,9 @@ algorithm with a binary heap and a small hash table of distances, and it is cut 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from saitan.compiled import njit
 
 DENSE = 32  # contraction ends where the vertices left have so many neighbours on average
 SETTLED, SCANNED = 40, 1000  # most vertices that a witness search settles, and most arcs that it scans
@@ -17,7 +19,7 @@ SLOTS = 2048  # of the hash table of a witness search
 OPEN, GOES, STAYS = 0, 1, 2  # of a vertex while an independent set is chosen
 
 
-@njit(cache=True)
+@njit
 def _slot(keys, vertex):
     """Where a vertex is in the hash table, or the empty slot where it would be."""
     slot = (np.int64(vertex) * 0x9E3779B1 >> 7) & (SLOTS - 1)
@@ -26,7 +28,7 @@ def _slot(keys, vertex):
     return slot
 
 
-@njit(cache=True)
+@njit
 def _rise(heap, owners, i, distance, owner):
     """Insert an entry into the heap, whose place i at the end is free."""
     while i > 0:
@@ -38,7 +40,7 @@ def _rise(heap, owners, i, distance, owner):
     heap[i], owners[i] = distance, owner
 
 
-@njit(cache=True)
+@njit
 def _sink(heap, owners, last):
     """Replace the top of the heap by the entry at place `last`, and sift it down."""
     distance, owner = heap[last], owners[last]
@@ -56,13 +58,13 @@ def _sink(heap, owners, last):
     heap[i], owners[i] = distance, owner
 
 
-@njit(cache=True)
+@njit
 def _workspace():
     """Arrays of a witness search: keys and distances of the hash table, distances and slots of the heap."""
     return np.empty(SLOTS, np.int32), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int64), np.empty(SLOTS, np.int32)
 
 
-@njit(cache=True)
+@njit
 def _search(offsets, heads, ahead, start, without, barred, bound, work):
     """A witness search: write distances from `start` up to `bound` into the hash table.
 
@@ -100,7 +102,7 @@ def _search(offsets, heads, ahead, start, without, barred, bound, work):
                 size += 1
 
 
-@njit(cache=True)
+@njit
 def _bypass(rest, symmetric, v, barred, work, tails, heads, lengths):
     """Write the shortcuts that removing v needs; returns their number. symmetric: one of two opposite shortcuts."""
     offsets, _, others, ahead, back = rest
@@ -128,7 +130,7 @@ def _bypass(rest, symmetric, v, barred, work, tails, heads, lengths):
     return count
 
 
-@njit(cache=True)
+@njit
 def _mixed(x):
     """A permutation of the 32-bit numbers."""
     x = (x * 0x9E3779B1) & 0xFFFFFFFF
@@ -136,7 +138,7 @@ def _mixed(x):
     return (x * 0x85EBCA6B) & 0xFFFFFFFF
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def prioritise(rest, symmetric, names, changed, chunks, priorities):
     """Priorities of the changed vertices, all different: shortcuts less arcs removed, ties broken at random."""
     offsets = rest.offsets
@@ -157,7 +159,7 @@ def prioritise(rest, symmetric, names, changed, chunks, priorities):
                 priorities[v] = (cost << 32) + _mixed(np.int64(names[v]))
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def decide(rest, priorities, state):
     """One step towards the set: an open vertex joins if it is cheaper than all its open neighbours."""
     offsets, heads, after = rest.offsets, rest.heads, state.copy()
@@ -175,7 +177,7 @@ def decide(rest, priorities, state):
     return after
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def take_out(rest, symmetric, going, goes, chunks, room, tails, heads, lengths):
     """The shortcuts for all vertices removed; those of the k-th begin at place room[k]."""
     for chunk in prange(chunks):
@@ -185,7 +187,7 @@ def take_out(rest, symmetric, going, goes, chunks, room, tails, heads, lengths):
             _bypass(rest, symmetric, going[k], goes, work, tails[own], heads[own], lengths[own])
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def all_pairs(rest, table):
     """table[i, j], FAR before: the distance from i to j."""
     offsets, _, heads, ahead, _ = rest

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba import get_num_threads, njit, prange, set_num_threads
+from numba import get_num_threads, prange, set_num_threads
 
 from saitan.atomics import atomic_add, atomic_exchange, atomic_min
 from saitan.blocks import Blockwise, chosen
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
@@ -28,7 +29,7 @@ LENGTH, OVERFLOW = 0, 1
 ALONE = 1024  # one thread runs a kernel of fewer threads of the paper's: starting the others costs more
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _relax(offsets, targets, weights, mask, cost, updated, limit, state):
     """Algorithm 2, with `Wa[i]` for the printed `Wa[n]`."""
     for v in prange(len(mask)):
@@ -42,7 +43,7 @@ def _relax(offsets, targets, weights, mask, cost, updated, limit, state):
                     atomic_min(updated, targets[i], candidate)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _update(mask, cost, updated):
     """Algorithm 3. Returns the number of vertices updated."""
     changed = 0
@@ -55,7 +56,7 @@ def _update(mask, cost, updated):
     return changed
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _select_relax(offsets, targets, weights, mask, cost, updated, limit, state, read, length, write, scheduled):
     """Algorithm 5: as `_relax` over the read list; appends a target once when its updated cost is the candidate."""
     state[LENGTH] = 0
@@ -74,7 +75,7 @@ def _select_relax(offsets, targets, weights, mask, cost, updated, limit, state, 
                     write[atomic_add(state, LENGTH, 1)] = t
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _select_update(mask, cost, updated, read, length, scheduled):
     """Algorithm 6. Returns the number of vertices updated."""
     changed = 0
@@ -88,7 +89,7 @@ def _select_update(mask, cost, updated, read, length, scheduled):
     return changed
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _switch(mask, state, read):
     """SWITCH_KERNEL: the read list from the mask."""
     state[LENGTH] = 0

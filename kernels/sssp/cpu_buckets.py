@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from saitan.compiled import njit
 
 BLOCK = 64  # entries of a block
 WINDOW = 64  # buckets from the current one on, each with a chain; one more chain holds the entries beyond
@@ -38,13 +39,13 @@ class Buckets(NamedTuple):
     state: np.ndarray
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def bucket_of(distance, scale):
     """The bucket's number: rounded, but monotone in the distance."""
     return np.int64(min(np.float64(distance) * scale, 4e18))
 
 
-@njit(cache=True)
+@njit
 def push(b, t, vertex, distance, bucket, current):
     """Append an entry to a bucket of thread t, or set POOL_FULL."""
     if bucket - current < WINDOW:
@@ -73,7 +74,7 @@ def push(b, t, vertex, distance, bucket, current):
     b.fill[block] += 1
 
 
-@njit(cache=True)
+@njit
 def detach(b, t, place):
     """Empty a bucket of thread t; returns its first block."""
     block = b.head[t, place]
@@ -81,7 +82,7 @@ def detach(b, t, place):
     return block
 
 
-@njit(cache=True)
+@njit
 def free(b, block):
     """Return a block to its thread's free list. That thread must not push at the same time."""
     t = block // (len(b.chain) // len(b.state))
@@ -89,7 +90,7 @@ def free(b, block):
     b.state[t, FREE] = block
 
 
-@njit(cache=True)
+@njit
 def next_bucket(b, current, scale):
     """The lowest bucket that holds an entry, NEVER if none does; moves entries into its window."""
     first = NEVER
@@ -116,7 +117,7 @@ def next_bucket(b, current, scale):
     return first
 
 
-@njit(cache=True)
+@njit
 def collect(b, current, shared):
     """Detach the current bucket of all threads; returns the number of its blocks, listed in `shared`."""
     count = 0
@@ -129,7 +130,7 @@ def collect(b, current, shared):
     return count
 
 
-@njit(cache=True)
+@njit
 def empty(b):
     """Drop all entries, and begin to count anew."""
     b.head[:], b.length[:], b.state[:] = NONE, 0, 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.sssp import unreachable
 from saitan.sssp.chains import MOST_PATHS, Chains
 from saitan.sssp.peeling import MISSING, NONE, plus
@@ -52,7 +53,7 @@ class OverChains:
         return expand(self._chains, self._way, source, core, distances)
 
 
-@njit(cache=True)
+@njit
 def _within(place, sums, missing, entry, source, v):
     """The length of the way from the source to v, of the same unit, within the unit's tree."""
     at = np.int32(v)
@@ -66,7 +67,7 @@ def _within(place, sums, missing, entry, source, v):
     return up + down if up < missing and down < missing else MISSING
 
 
-@njit(cache=True)
+@njit
 def _enter(place, sums, unit, last, out, missing, source, entry, paths):
     """Note the source's way up; the lengths from it to both ends of its unit."""
     for i in range(paths[0]):
@@ -92,7 +93,7 @@ def enter(chains: Chains, way: Way, source: int) -> tuple[np.ndarray, np.ndarray
     return ends[there], lengths[there]
 
 
-@njit(cache=True)
+@njit
 def _least(ends, beyond, unit, place, sums, missing, entry, source, core, limit, v):
     """The length of the shortest way to v, MISSING where there is none."""
     least = MISSING
@@ -106,7 +107,7 @@ def _least(ends, beyond, unit, place, sums, missing, entry, source, core, limit,
 
 
 # What a vertex takes is a function of its own: of a loop within the parallel one Numba does not always compile the sum.
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _expand(ends, beyond, unit, place, sums, missing, entry, source, core, limit, distances):
     """Returns how many distances do not fit the type."""
     too_long = 0

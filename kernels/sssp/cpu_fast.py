@@ -18,9 +18,10 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
 from saitan.atomics import atomic_add, atomic_min
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import chains, unreachable
@@ -78,7 +79,7 @@ class Rows(NamedTuple):
     arcs: np.ndarray
 
 
-@njit(cache=True)
+@njit
 def _relax_block(b, t, block, current, scale, rows, distances, limit):
     """Relax the arcs of a block's entries that are not stale."""
     # The arrays leave the tuples here: inside the loop, Numba would count a reference at every access.
@@ -114,7 +115,7 @@ def _relax_block(b, t, block, current, scale, rows, distances, limit):
         b.state[t, OVERFLOWED] = 1
 
 
-@njit(cache=True)
+@njit
 def _drain(b, t, shared, count, control, current, scale, rows, distances, limit):
     """One thread's part of a step: blocks of the shared bucket, then blocks of its own while they are few."""
     while True:
@@ -132,7 +133,7 @@ def _drain(b, t, shared, count, control, current, scale, rows, distances, limit)
             block = after
 
 
-@njit(cache=True)
+@njit
 def _start(b, vertices, lengths, scale, distances, limit, control):
     """Only these vertices are reached, at these distances, and wait in their buckets; the gate is shut."""
     distances[:] = limit
@@ -145,7 +146,7 @@ def _start(b, vertices, lengths, scale, distances, limit, control):
     reset(control)
 
 
-@njit(cache=True)
+@njit
 def _step(b, scale, rows, distances, limit, shared, control, alone):
     """Relax the lowest bucket, control[CURRENT] or beyond; False when there is none, or when a sum or a pool was too
     small (OVERFLOWED and POOL_FULL in `state`).
@@ -170,7 +171,7 @@ def _step(b, scale, rows, distances, limit, shared, control, alone):
     return True
 
 
-@njit(cache=True)
+@njit
 def _lead(b, most, scale, rows, distances, limit, shared, control, alone):
     """Make `most` steps, or all."""
     made = 0
@@ -179,7 +180,7 @@ def _lead(b, most, scale, rows, distances, limit, shared, control, alone):
     ended(control)
 
 
-@njit(cache=True)
+@njit
 def _help(b, t, scale, rows, distances, limit, shared, control):
     """Take part in every step that finds this thread ready, until there are no more."""
     step = entered(control, 0)
@@ -189,7 +190,7 @@ def _help(b, t, scale, rows, distances, limit, shared, control):
         step = entered(control, step)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _together(b, most, scale, rows, distances, limit, shared, control, alone):
     """The same with all threads: whichever comes first leads. They are started once, not once a step."""
     for _ in prange(len(b.state)):

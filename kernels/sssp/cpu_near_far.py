@@ -10,8 +10,8 @@ store, and with the bound rising by a good step few vertices are relaxed twice.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.sssp import unreachable
 
@@ -22,14 +22,14 @@ WAITING, OVERFLOWED, RELAXED, UPDATED, STEPS, COUNTS = 0, 1, 2, 3, 4, 16
 ALL = np.int64(2**62)  # steps
 
 
-@njit(cache=True)
+@njit
 def begin(row, limit, counts, bound):
     """Nothing is reached. row [n]: distances; bound [1] of their type."""
     row[:] = limit
     bound[0], counts[WAITING] = 0, 0
 
 
-@njit(cache=True)
+@njit
 def reach(vertex, distance, row, lists, marks, counts):
     """A vertex is at most so far away."""
     if distance < row[vertex]:
@@ -40,7 +40,7 @@ def reach(vertex, distance, row, lists, marks, counts):
             counts[WAITING] += 1
 
 
-@njit(cache=True)
+@njit
 def advance(offsets, targets, weights, row, delta, limit, lists, marks, counts, bound, most):
     """Raise the bound `most` times, or until all is done, and relax what lies below it.
 
@@ -106,7 +106,7 @@ def advance(offsets, targets, weights, row, delta, limit, lists, marks, counts, 
         counts[OVERFLOWED] = 1
 
 
-@njit(cache=True)
+@njit
 def search(offsets, targets, weights, row, source, delta, limit, lists, marks, counts, bound):
     """All distances from one source."""
     begin(row, limit, counts, bound)
@@ -114,13 +114,13 @@ def search(offsets, targets, weights, row, source, delta, limit, lists, marks, c
     advance(offsets, targets, weights, row, delta, limit, lists, marks, counts, bound, ALL)
 
 
-@njit(cache=True)
+@njit
 def _query(offsets, targets, weights, row, source, delta, limit, lists, marks, counts, bound):
     counts[:] = 0
     search(offsets, targets, weights, row, source, delta, limit, lists, marks, counts, bound)
 
 
-@njit(cache=True)
+@njit
 def _reach_all(vertices, lengths, row, limit, lists, marks, counts, bound):
     counts[:] = 0
     begin(row, limit, counts, bound)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Run
 from saitan.sssp import unreachable
@@ -23,7 +24,7 @@ from saitan.sssp.hierarchy import CORE, contract, in_type
 ALONE = 8192  # one thread sweeps a level of fewer vertices: starting the others costs more
 
 
-@njit(cache=True)
+@njit
 def _search_up(offsets, heads, lengths, source, limit, above, found):
     """Distances over arcs upwards, into `above`, which is `limit` everywhere before.
 
@@ -52,7 +53,7 @@ def _search_up(offsets, heads, lengths, source, limit, above, found):
     return count, relaxed, too_long
 
 
-@njit(cache=True)
+@njit
 def _core_distances(table, vertices, entries, above, limit, distances, answer):
     """Distances of the core from those of its entries; returns whether a sum did not fit."""
     core, too_long = len(table), False
@@ -69,7 +70,7 @@ def _core_distances(table, vertices, entries, above, limit, distances, answer):
     return too_long
 
 
-@njit(cache=True)
+@njit
 def _settle(begin, end, vertices, offsets, tails, lengths, above, limit, distances, answer):
     """Distances of positions of one level from those above it; returns whether a sum did not fit."""
     too_long = False
@@ -86,7 +87,7 @@ def _settle(begin, end, vertices, offsets, tails, lengths, above, limit, distanc
     return too_long
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _sweep(threads, first, vertices, offsets, tails, lengths, above, limit, distances, answer):
     """Distances level by level; returns whether a sum did not fit."""
     too_long = 0

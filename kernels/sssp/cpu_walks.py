@@ -6,8 +6,9 @@ The twin of walks.cu. The search of the core on the CPU knows no links, so it ta
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.sssp import unreachable
 from saitan.sssp.peeling import NONE
 from saitan.sssp.walks import Walks
@@ -50,7 +51,7 @@ class OverWalks:
         return bool(self._too_long[0])
 
 
-@njit(cache=True)
+@njit
 def _walk(x, lengths, at, vertices, to, count, step, distances):
     """From the distance x over `count` slots from `to` on, by the lengths from `at` on; `step` is ON or BACK.
 
@@ -68,7 +69,7 @@ def _walk(x, lengths, at, vertices, to, count, step, distances):
     return x, NONE
 
 
-@njit(cache=True)
+@njit
 def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
     """Two vertices that bound the source's walks, and their distances, infinite where there is none."""
     ends, reached = np.zeros(2, np.int32), np.full(2, np.inf)
@@ -89,7 +90,7 @@ def _enter(paths, path, slot, vertices, lengths, source, distances, too_long):
     return ends, reached
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _descend(paths, vertices, lengths, distances, too_long):
     for i in prange(len(paths)):
         first, count = np.int64(paths[i, 0]), np.int64(paths[i, 1])

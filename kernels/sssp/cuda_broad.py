@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pycuda.driver as driver
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
@@ -44,13 +45,13 @@ SLOT_BYTES = 48
 CONTROL_BYTES = RECORD.itemsize + 8 + 3 * SLOT_BYTES
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def _mix(x):
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     return x ^ (x >> np.uint64(33))
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def symmetric(offsets, targets, bits):
     """Whether every arc has an opposite one of the same weight, by a sum of 64-bit hashes."""
     total = np.uint64(0)

@@ -9,8 +9,9 @@ every row has the same length and every distance stays the same. The graph's own
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.cuda.constants import constants
 from saitan.graph import Graph
 
@@ -43,7 +44,7 @@ def _extra_before(offsets: np.ndarray) -> np.ndarray:
     return np.cumsum(extra, out=extra)
 
 
-@njit(cache=True)
+@njit
 def _split(first, last, side):
     """The part of the arcs first .. last - 1 below one of the four places of a row.
 
@@ -57,7 +58,7 @@ def _split(first, last, side):
     return first + (last - first) * place // places, first + (last - first) * (place + 1) // places
 
 
-@njit(cache=True)
+@njit
 def _extra_rows(arcs):
     """Number of extra vertices below a row of so many arcs."""
     if arcs <= WIDTH:
@@ -70,14 +71,14 @@ def _extra_rows(arcs):
     return count
 
 
-@njit(cache=True)
+@njit
 def _count_extra(offsets, extra):
     """Set extra[v + 1] to the number of extra vertices of v."""
     for v in range(len(extra) - 1):
         extra[v + 1] = _extra_rows(offsets[v + 1] - offsets[v])
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _fill_rows(offsets, targets, weights, extra, rows):
     n = len(offsets) - 1
     for v in prange(n):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 MISSING = np.uint64(2**64 - 1)  # a length where there is no way
@@ -45,7 +45,7 @@ def nothing_found(n: int) -> Found:
     return Found(state, parent, lengths[0], peel, chain, np.empty((n, 2), np.int32), last, *lengths[1:])
 
 
-@njit(cache=True)
+@njit
 def _weight(rows, row, target):
     """Of the arc from `row` to `target`, MISSING where there is none."""
     offsets, targets, weights = rows
@@ -55,7 +55,7 @@ def _weight(rows, row, target):
     return MISSING
 
 
-@njit(cache=True)
+@njit
 def plus(a, b):
     """The sum of two lengths, MISSING where one of them is."""
     return MISSING if a == MISSING or b == MISSING else a + b
@@ -77,7 +77,7 @@ def taken_out(graph: Graph, least: int, most: np.uint64) -> tuple[Found, int, in
     return found, peeled, *take_chains(rows, turned, degrees, mixed, found, peeled, most)
 
 
-@njit(cache=True)
+@njit
 def neighbours(offsets, targets, turned_offsets, turned_targets):
     """The number of every vertex's neighbours, either way, and the exclusive or of their numbers."""
     n = len(offsets) - 1
@@ -96,7 +96,7 @@ def neighbours(offsets, targets, turned_offsets, turned_targets):
     return degrees, mixed
 
 
-@njit(cache=True)
+@njit
 def peeled_off(degrees, mixed, state, parent, order):
     """Take vertices of one neighbour away, in `order`, until none is left; returns their number."""
     n = len(degrees)
@@ -124,7 +124,7 @@ def peeled_off(degrees, mixed, state, parent, order):
     return taken
 
 
-@njit(cache=True)
+@njit
 def take_chains(rows, turned, degrees, mixed, found, peeled, most):
     """Complete `found`; returns the numbers of chains' vertices and of chains.
 
@@ -155,7 +155,7 @@ def take_chains(rows, turned, degrees, mixed, found, peeled, most):
     return count, units
 
 
-@njit(cache=True)
+@njit
 def _walked(rows, turned, start, v, degrees, mixed, found, count, units, most):
     """Take out the chain that begins with the arc between `start`, in the core, and v; returns the counts.
 

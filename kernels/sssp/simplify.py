@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.graph import Graph
 
 INSERTED = 32  # rows of at most so many arcs are sorted by insertion
@@ -24,7 +25,7 @@ def simplified(graph: Graph) -> Graph:
     return replace(graph, offsets=offsets, targets=targets, weights=weights)
 
 
-@njit(cache=True)
+@njit
 def _sort(keys, others, first, last):
     """Sort keys[first:last] and carry the others along; stable."""
     if last - first > INSERTED:
@@ -39,7 +40,7 @@ def _sort(keys, others, first, last):
         keys[place], others[place] = key, other
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _simplify(offsets, targets, weights, kept):
     """Every row in place: its arcs by weight, of those to one target the lightest, and the number that is left."""
     for v in prange(len(kept)):
@@ -57,7 +58,7 @@ def _simplify(offsets, targets, weights, kept):
         _sort(weights, targets, first, count)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _moved_up(old, new, targets, weights):
     """The first arcs of every row, of which `new` says how many, without the gaps."""
     heads, drawn = np.empty(new[-1], targets.dtype), np.empty(new[-1], weights.dtype)

@@ -15,9 +15,10 @@ rounds, from the vertices that are in it already.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.atomics import atomic_min
+from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 from saitan.sssp import unreachable
@@ -26,7 +27,7 @@ NONE = np.uint32(0xFFFFFFFF)
 CERTIFIED = Checked("every vertex and arc, by a certificate")
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _relaxable(offsets, targets, weights, distances, limit, first):
     for v in prange(len(distances)):
         if distances[v] < limit:
@@ -37,7 +38,7 @@ def _relaxable(offsets, targets, weights, distances, limit, first):
                     atomic_min(first, 0, i)
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _hang_from_nearer(offsets, targets, weights, distances, limit, before):
     for v in prange(len(distances)):
         if distances[v] < limit:
@@ -47,7 +48,7 @@ def _hang_from_nearer(offsets, targets, weights, distances, limit, before):
                     atomic_min(before, t, v)
 
 
-@njit(cache=True)
+@njit
 def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before):
     """Hang vertices outside the tree below vertices of the same distance that are in it (rooted), round by round.
 

@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from saitan.compiled import njit
 from saitan.cuda.constants import constants
 from saitan.graph import Graph
 from saitan.sssp.choice import level_sizes
@@ -158,7 +158,7 @@ def _bounds(totals: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
     return tuple(bound.astype(np.float32).view(np.int32) for bound in (least, part))
 
 
-@njit(cache=True)
+@njit
 def _totals(begin, end, lengths):
     """float64 [chains]: the lengths between the slots `begin` and `end`, added up; infinite where one is missing."""
     totals = np.zeros(len(begin))
@@ -168,7 +168,7 @@ def _totals(begin, end, lengths):
     return totals
 
 
-@njit(cache=True)
+@njit
 def _heavy_paths(parent, state, trees):
     """The heavy paths of hanging trees; trees: their vertices, parents first.
 

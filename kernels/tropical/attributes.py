@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.tropical.skipping import IDENTITY, INFINITE, MIXED, ZERO
 
 
-@njit(cache=True)
+@njit
 def _attribute(tile, infinite):
     zero = all_infinite = identity = True
     for i in range(tile.shape[0]):
@@ -22,7 +23,7 @@ def _attribute(tile, infinite):
     return ZERO if zero else INFINITE if all_infinite else IDENTITY
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _table(matrix, infinite, tile, table):
     for row in prange(table.shape[0]):
         for column in range(table.shape[1]):

@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from saitan.blocks import chosen
 from saitan.calls import as_compiled
+from saitan.compiled import njit
 from saitan.problem import Block, Run
 from saitan.tropical.attributes import attributes
 from saitan.tropical.instances import Instance
@@ -24,7 +25,7 @@ from saitan.tropical.validate import Validated
 TILE = 32
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _untiled(c, a, b, infinite):
     for i in prange(c.shape[0]):
         for j in range(c.shape[1]):
@@ -35,7 +36,7 @@ def _untiled(c, a, b, infinite):
             c[i, j] = best
 
 
-@njit(cache=True)
+@njit
 def _row(row, x, other, infinite, by_element, zeros):
     """row = min(row, x + other), for a row of a C tile. What is skipped would not change it."""
     if by_element:
@@ -50,7 +51,7 @@ def _row(row, x, other, infinite, by_element, zeros):
             row[j] = candidate if candidate < row[j] else row[j]
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _tiled(c, a, b, infinite, table_a, table_b, by_tile, by_row, by_element, zeros, identities):
     down, across, inner = -(-c.shape[0] // TILE), -(-c.shape[1] // TILE), -(-a.shape[1] // TILE)
     for place in prange(down * across):

@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.tropical import cpu
 from saitan.tropical.instances import Instance
 from saitan.tropical.skipping import occupancy
@@ -25,12 +26,12 @@ SMALL = 1 << 18
 _COUNT = np.array([bits.bit_count() for bits in range(1 << GROUP)], np.uint8)
 
 
-@njit(cache=True)
+@njit
 def _lesser(x, y):
     return x if x < y else y
 
 
-@njit(cache=True)
+@njit
 def _eight_terms(c, r, left, right, a, first, b, k):
     """c[r, left:right] = its minimum with a[r, first + k] + b[k], ..., a[r, first + k + 7] + b[k + 7]."""
     add, x, row = c.dtype.type, a[r, first + k : first + k + 8], c[r, left:right]
@@ -46,7 +47,7 @@ def _eight_terms(c, r, left, right, a, first, b, k):
         row[j] = _lesser(add(x7 + b[k + 7, j]), best)
 
 
-@njit(cache=True)
+@njit
 def _one_term(c, r, left, right, a, first, b, k):
     """c[r, left:right] = its minimum with a[r, first + k] + b[k]."""
     x, row = a[r, first + k], c[r, left:right]
@@ -54,7 +55,7 @@ def _one_term(c, r, left, right, a, first, b, k):
         row[j] = _lesser(c.dtype.type(x + b[k, j]), row[j])
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _mark_rows(matrix, infinite, groups):
     """Clear the bits of infinite terms in `groups`, which has a bit set for each term."""
     for i in prange(matrix.shape[0]):
@@ -75,14 +76,14 @@ def _mark_rows(matrix, infinite, groups):
                 groups[i, g] = bits
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _mark_blocks(matrix, infinite, blocks):
     for i in prange(blocks.shape[0]):
         for j in range(blocks.shape[1]):
             blocks[i, j] = (matrix[GROUP * i : GROUP * (i + 1), WIDTH * j : WIDTH * (j + 1)] != infinite).any()
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _relax(c, a, b, groups_a, blocks_b):
     """C = min(C, A (x) B) by blocks, all three in C order."""
     down, across, groups = -(-c.shape[0] // HEIGHT), -(-c.shape[1] // WIDTH), groups_a.shape[1]
@@ -116,7 +117,7 @@ def _relax(c, a, b, groups_a, blocks_b):
                                 _one_term(c, r, left, right, a, first, block, t)
 
 
-@njit(cache=True)
+@njit
 def _relax_alone(c, a, b, infinite):
     """The same by one worker, a term of the sum at a time."""
     for i in range(c.shape[0]):

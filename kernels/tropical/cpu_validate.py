@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from saitan.compiled import njit
 from saitan.problem import Block, Checked, Invalid
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import infinity, mirrored
@@ -24,7 +25,7 @@ from saitan.tropical.validate import mismatch
 ROWS = 256
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True)
 def _product(c, a, b):
     """C = min(C, A (x) B), whatever C holds."""
     for i in prange(c.shape[0]):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from saitan.compiled import njit
 
 _LF, _SPACE, _MINUS, _POINT, _ZERO, _NINE, _E = b"\n -.09e"
 # Below it, 64 bits hold one more digit.
@@ -21,7 +22,7 @@ _MANTISSA, _QUICK = np.uint64(2**24), np.uint64(2**40)
 _SHORT = 8
 
 
-@njit(cache=True)
+@njit
 def compare(block, values, rows):
     """For the last word of each of these lines: where it begins and ends, and whether it is exactly its value.
 
@@ -50,7 +51,7 @@ def compare(block, values, rows):
     return ends, same
 
 
-@njit(cache=True)
+@njit
 def _equal(block, first, last, value):
     digits, power, behind = np.uint64(0), 0, 0
     for place in range(first, last):
@@ -92,7 +93,7 @@ def _equal(block, first, last, value):
     return int(many % five == 0 and many // five == few)
 
 
-@njit(cache=True)
+@njit
 def _integer(block, first, last):
     value = 0
     for place in range(first, last):

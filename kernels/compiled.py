@@ -1,0 +1,56 @@
+"""Numba's njit with a cache on disk that follows all code of saitan.
+
+Numba's own goes by the file of the function alone: where a function that it calls from another file has changed, the
+former code would run. Two processes that save at the same time may also write to one file, each for other types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+
+@functools.cache
+def _code() -> str:
+    """The digest of every source of the package."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+class _File(IndexDataCacheFile):
+    """Compiled code that says what it was compiled from and for which types; other code is none."""
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        stamp, types, data = super().load(key) or (None, None, None)
+        return data if (stamp, types) == (self._source_stamp, key) else None
+
+
+class _Cache(FunctionCache):
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp(), _code()
+        self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
+
+
+def njit(function: Callable | None = None, **options: Any) -> Callable:
+    """numba.njit with its options; what is compiled is kept on disk where Numba finds a folder that can be written."""
+    if function is None:
+        return functools.partial(njit, **options)
+    compiled = numba.njit(**options)(function)
+    # With NUMBA_DISABLE_JIT it is the function itself; RuntimeError is Numba's where it finds no such folder.
+    if compiled is not function:
+        with contextlib.suppress(RuntimeError):
+            compiled._cache = _Cache(function)
+    return compiled

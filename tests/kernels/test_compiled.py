@@ -1,0 +1,60 @@
+import pytest
+from numba import config
+from numba.core.caching import IndexDataCacheFile
+
+from saitan import compiled
+from saitan.compiled import njit
+
+HELPER = "@njit\ndef helper(x):\n    return x + {}\n"
+CALLER = "@njit\ndef caller(x):\n    return helper(x)\n"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Loads caller.py and helper.py of a package of its own as a new process would."""
+    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "compiled.py"))
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "compiled"))
+    (tmp_path / "caller.py").write_text(CALLER)
+
+    def load(added):
+        compiled._code.cache_clear()
+        (tmp_path / "helper.py").write_text(HELPER.format(added))
+        names = {"njit": njit}
+        for name in ("helper", "caller"):
+            path = tmp_path / f"{name}.py"
+            exec(compile(path.read_text(), path, "exec"), names)
+        return names["caller"]
+
+    yield load
+    compiled._code.cache_clear()
+
+
+def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
+    hits = []
+    for added in (1, 1, 2, 1, 1):
+        caller = package(added)
+        assert caller(10) == 10 + added
+        hits.append(sum(caller.stats.cache_hits.values()))
+    assert hits == [0, 1, 0, 0, 1]
+
+
+def test_code_of_other_types_or_another_source_is_none(tmp_path):
+    old, new = (compiled._File(str(tmp_path), "double", stamp) for stamp in ("old", "new"))
+    old.save("int64", "old code")
+    # Two processes that save at once: the index of one remains, and the data file of the other.
+    new.save("int64", "new code")
+    kept = IndexDataCacheFile(str(tmp_path), "double", "new")
+    kept._save_data(kept._data_name(1), ("old", "int64", "old code"))
+    assert new.load("int64") is None
+    kept._save_data(kept._data_name(1), ("new", "float32", "code for float32"))
+    assert new.load("int64") is None
+    new.save("int64", "new code")
+    assert new.load("int64") == "new code" and old.load("int64") is None
+
+
+def test_where_nothing_can_be_written_functions_are_compiled_all_the_same(package, monkeypatch):
+    def refused(*_):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(compiled, "_Cache", refused)
+    assert package(3)(10) == 13
