@@ -210,8 +210,11 @@ class Experiment(Model):
                 raise ValueError(f"{key} needs `variants`")
         if self.cores_per_rank and not self.ranks:
             raise ValueError("cores_per_rank needs `ranks`")
-        if self.view in ("graphs", "weights") and not self.graphs:
-            raise ValueError(f"view {self.view} needs `graphs`")
+        if self.view in ("graphs", "weights"):
+            if not self.graphs:
+                raise ValueError(f"view {self.view} needs `graphs`")
+            if self.variants:
+                raise ValueError(f"view {self.view} shows nothing that is measured: leave out `variants`")
         if self.graphs and self.arrays:
             raise ValueError("either `graphs` or `arrays`, not both")
         if self.view == "rivals" and not self.baseline:

@@ -186,6 +186,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"variants": {}}, ": view summary needs `variants`"),
         ({"variants": {}, "view": "phases"}, ": view phases needs `variants`"),
         ({"graphs": [], "view": "weights"}, ": view weights needs `graphs`"),
+        ({"view": "graphs"}, ": view graphs shows nothing that is measured: leave out `variants`"),
         ({"graphs": ["grit"]}, ".graphs: unknown graph 'grit'; did you mean 'grid'? (config/graphs.yaml)"),
         ({"graphs": ["x"]}, ".graphs: unknown graph 'x' (there are: grid, ring) (config/graphs.yaml)"),
         ({"graphs": ["grid", "grid"]}, ".graphs: 'grid' is there twice"),
