@@ -91,7 +91,8 @@ class Identities:
         instance.
         """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        return digest([self.data_identity(point), _code(made_by, _unread(point)), full_parameters(point)[0]])
+        code = _code(made_by, _unread(point))
+        return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
         """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it."""
@@ -118,7 +119,7 @@ class Identities:
         return [
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
-            (path, declared.cubins, declared.peer, code),
+            (path, declared.cubins, declared.peer, code, _readable(point), _told(declared.parameters)),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -157,6 +158,17 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
     package = problem(point.problem)
     variant = package.VARIANTS[point.variant]
     return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
+
+
+def _readable(point: Point) -> list[dict[str, Any]]:
+    """What its problem declares that its code may read: types of outputs, choices and bounds of parameters."""
+    package = problem(point.problem)
+    return [_told(package.OUTPUTS), _told(package.INSTANCE)]
+
+
+def _told(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Declared outputs or parameters without their texts, and without defaults, which full_parameters has."""
+    return {name: {**vars(one), "says": None, "default": None} for name, one in declared.items()}
 
 
 def _unread(point: Point) -> set[str]:

@@ -246,6 +246,26 @@ def test_a_table_depends_on_what_its_problem_declares_of_numbers(monkeypatch, pa
     assert plan().table_identity("tiny") != before and identities() == points
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "change", "measures"),
+    [
+        ("OUTPUTS", "c", {"dtype": "float64"}, True),
+        ("OUTPUTS", "c", {"says": "other"}, False),
+        ("INSTANCE", "n", {"most": 7000}, True),
+        ("INSTANCE", "n", {"says": "other"}, False),
+    ],
+)
+def test_what_solvers_may_read_of_a_declaration_is_part_of_a_point(monkeypatch, part, name, change, measures):
+    def found():
+        made = plan({**TROPICAL, "keep": ["c"]})
+        return [(p.identity, made.answer_identity(p), made.queries_identity(p)) for p in made.points]
+
+    before, declared = found(), getattr(problem.problem("tropical"), part)
+    monkeypatch.setitem(declared, name, replace(declared[name], **change))
+    changed = [one != other for pair in zip(found(), before, strict=True) for one, other in zip(*pair, strict=True)]
+    assert changed == [measures] * 6
+
+
 def test_a_table_depends_on_what_solvers_are_ranked_by(monkeypatch):
     before = plan().table_identity("tiny")
     monkeypatch.setattr(problem.problem("sssp"), "HEADLINE", "phases")
