@@ -20,7 +20,7 @@ from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planned_code import digests, digests_of
 from saitan.workflow.planning import check_default, check_triggers, plan_from
-from saitan.workflow.points import RESULTS
+from saitan.workflow.points import RESULTS, digest
 from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
 

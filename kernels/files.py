@@ -7,9 +7,13 @@ import fcntl
 import glob
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+# Another thread would be told the strictest umask, and might leave it.
+_ASKING = threading.Lock()
 
 
 @contextmanager
@@ -46,8 +50,9 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _mode() -> int:
     """The permissions of a new file. To read the umask is to set it, here to the strictest for that moment."""
-    mask = os.umask(0o077)
-    os.umask(mask)
+    with _ASKING:
+        mask = os.umask(0o077)
+        os.umask(mask)
     return 0o666 & ~mask
 
 

@@ -18,6 +18,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import zipfile
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ from saitan.bfs.partition import PROCESSES
 from saitan.errors import Unavailable
 from saitan.files import beside
 from saitan.generators import GENERATORS
+from saitan.problem import Parameter
 from saitan.workflow.measure import crowded_by
 from saitan.workflow.step import ERROR
 
@@ -47,6 +51,7 @@ PUBLISHED_GPUS, PUBLISHED_TEPS = 8192, 410e12
 
 def measure(arguments: argparse.Namespace) -> None:
     """One point, on all ranks."""
+    arguments.out.mkdir(parents=True, exist_ok=True)
     joined = ranks.join(arguments.ranks) if arguments.ranks > 1 else ranks.current()
     if arguments.backend == "cpu":
         set_num_threads(1)
@@ -62,7 +67,6 @@ def measure(arguments: argparse.Namespace) -> None:
     point = {"backend": arguments.backend, "ranks": joined.size, "scale": arguments.scale}
     about = {"told": solver.told, "crowded": crowded_by(arguments.backend, joined, 1)}
     if joined.leads:
-        arguments.out.mkdir(parents=True, exist_ok=True)
         name = "-".join(str(value) for value in point.values())
         with beside(arguments.out / f"{name}.npz") as part, part.open("wb") as file:
             np.savez_compressed(file, levels=np.stack(levels).astype(np.int8))
@@ -84,9 +88,14 @@ def _search(solver: Any, root: int) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A point, with the levels of its searches, int8 [searches, n]."""
-    point = json.loads(path.read_text())
-    point["levels"] = np.load(path.with_suffix(".npz"))["levels"]
+    """A point, with the levels of its searches, int8 [searches, n]. Raises ValueError naming a file that is damaged."""
+    file = path
+    try:
+        point = json.loads(path.read_text())
+        file = path.with_suffix(".npz")
+        point["levels"] = np.load(file)["levels"]
+    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{file} is damaged: copy or measure the point again ({error})") from None
     return point
 
 
@@ -117,7 +126,7 @@ def modelled(points: list[dict[str, Any]], latency: float | None, rate: float | 
         rows.append(about | {"kind": "measured", "teps": _harmonic(point, [s["seconds"] for s in point["searches"]])})
         rows.append(about | {"kind": "modelled", "teps": _harmonic(point, [model.seconds(c) for c in own])})
     base = max(points, key=lambda point: point["scale"])
-    model = replace(model, latency=latency or model.latency, rate=rate or model.rate)
+    model = replace(model, latency=model.latency if latency is None else latency, rate=rate or model.rate)
     backend, sizes = base["backend"], {}
     if backend == "cpu":
         sizes = {(processes, nodes): nodes * NODE for nodes, processes in NODES.items()}
@@ -155,7 +164,8 @@ def draw(arguments: argparse.Namespace) -> None:
         if point["crowded"]:
             print(f"{point['backend']} {point['ranks']} x, scale {point['scale']}: left out, {point['crowded']}")
     rows = []
-    latency, rate = (a and a * unit for a, unit in ((arguments.latency_us, 1e-6), (arguments.rate_gb, 1e9)))
+    latency = None if arguments.latency_us is None else arguments.latency_us * 1e-6
+    rate = None if arguments.rate_gb is None else arguments.rate_gb * 1e9
     for backend in sorted({point["backend"] for point in points}):
         rows += modelled([point for point in points if point["backend"] == backend], latency, rate)
     table = pd.DataFrame(rows)
@@ -191,28 +201,48 @@ def _panel(alt: Any, backend: str, table: Any) -> Any:
     return alt.layer(*layers).properties(width=400, height=320)
 
 
+def _checked(parameter: Parameter) -> Callable[[str], Any]:
+    """What argparse reads a number by."""
+
+    def number(text: str) -> Any:
+        value = parameter.type(text)
+        if reason := parameter.wrong(value):
+            raise argparse.ArgumentTypeError(reason)
+        return value
+
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Paper H's search on more processes than there are.")
     commands = parser.add_subparsers(required=True)
     point = commands.add_parser("measure", help="one point, started by the launcher on its ranks")
-    point.add_argument("--ranks", type=int, required=True)
-    point.add_argument("--scale", type=int, required=True, help="of the Kronecker graph")
-    point.add_argument("--roots", type=int, default=16)
+    count = _checked(Parameter(int, None, "", least=1))
+    point.add_argument("--ranks", type=count, required=True)
+    point.add_argument("--scale", type=count, required=True, help="of the Kronecker graph")
+    point.add_argument("--roots", type=count, default=16)
     point.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     point.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     point.set_defaults(do=measure)
     drawing = commands.add_parser("draw", help="model and chart of the points of a folder")
     drawing.add_argument("folder", type=Path, metavar="FOLDER")
     drawing.add_argument(
-        "--latency-us", type=float, help="of a collective, a doubling of the processes; beyond what was measured"
+        "--latency-us",
+        type=_checked(Parameter(float, None, "", least=0)),
+        help="of a collective, a doubling of the processes; beyond what was measured",
     )
-    drawing.add_argument("--rate-gb", type=float, help="GB a second that a process sends, beyond what was measured")
+    drawing.add_argument(
+        "--rate-gb",
+        type=_checked(Parameter(float, None, "", above=0)),
+        help="GB a second that a process sends, beyond what was measured",
+    )
     drawing.set_defaults(do=draw)
     arguments = parser.parse_args()
     try:
         arguments.do(arguments)
-    except (Unavailable, ValueError) as error:
-        print(f"{ERROR}{error}", file=sys.stderr)
+    except (Unavailable, ValueError, OSError) as error:
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+        print(f"{ERROR}{said}", file=sys.stderr)
         ranks.current().abort()
         sys.exit(1)
 

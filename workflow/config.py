@@ -101,7 +101,7 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
         where = where[:-2]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_suggest(where[-1], _known_keys(schema, where[:-1]))}"
+        return f"{key}: unknown key{suggest(where[-1], _known_keys(schema, where[:-1]))}"
     # What is no JSON is shown as a whole file.
     silent = first["type"] in ("missing", "value_error", "json_invalid")
     shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
@@ -128,7 +128,8 @@ def _known_keys(schema: dict[str, Any], path: list[str]) -> list[str]:
 NAMED = 20
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
+    """What follows "unknown graph" and the like: the name, and the closest one there is, or those there are."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:
@@ -140,11 +141,11 @@ def _suggest(name: str, known: Iterable[str]) -> str:
 def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str], arrays: list[str]) -> None:
     for graph in experiment.graphs:
         if graph not in graphs:
-            raise ConfigError(f"{key}.graphs: unknown graph{_suggest(graph, graphs)} (config/graphs.yaml)")
+            raise ConfigError(f"{key}.graphs: unknown graph{suggest(graph, graphs)} (config/graphs.yaml)")
     for array in experiment.arrays:
         if array not in arrays:
             raise ConfigError(
-                f"{key}.arrays: unknown array{_suggest(array, arrays)} (config/arrays.yaml, or experiment.output of"
+                f"{key}.arrays: unknown array{suggest(array, arrays)} (config/arrays.yaml, or experiment.output of"
                 " another experiment that keeps it)"
             )
     for field in ("graphs", "arrays", "keep", "ranks", "quantities"):
@@ -157,13 +158,13 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         _check_columns(key, experiment, None)
         return
     if experiment.problem not in (names := problems.names()):
-        raise ConfigError(f"{key}.problem: unknown problem{_suggest(experiment.problem, names)}")
+        raise ConfigError(f"{key}.problem: unknown problem{suggest(experiment.problem, names)}")
     package = problems.problem(experiment.problem)
     _check_declared(experiment.problem, package)
     _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():
         if variant not in package.VARIANTS:
-            raise ConfigError(f"{key}.variants: unknown variant{_suggest(variant, package.VARIANTS)}")
+            raise ConfigError(f"{key}.variants: unknown variant{suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
     if experiment.ranks and not any(package.VARIANTS[variant].ranks for variant in experiment.variants):
         able = [name for name, variant in package.VARIANTS.items() if variant.ranks]
@@ -175,12 +176,12 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     _check_together(f"{key}.instance", experiment, package)
     for output in experiment.keep:
         if output not in package.OUTPUTS:
-            raise ConfigError(f"{key}.keep: unknown output{_suggest(output, package.OUTPUTS)}")
+            raise ConfigError(f"{key}.keep: unknown output{suggest(output, package.OUTPUTS)}")
         _check_kept(f"{key}.keep", experiment, package, output)
     _check_form(key, experiment, package)
     for quantity in experiment.quantities:
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
-            raise ConfigError(f"{key}.quantities: unknown quantity{_suggest(quantity, known)}")
+            raise ConfigError(f"{key}.quantities: unknown quantity{suggest(quantity, known)}")
     _check_columns(key, experiment, package)
 
 
@@ -225,7 +226,7 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     if "keep_as" in experiment.model_fields_set and not experiment.keep:
         raise ConfigError(f"{key}.keep_as: nothing is kept: name outputs under `keep`")
     if experiment.keep_as not in (known := [*ARRAYS, *forms]):
-        raise ConfigError(f"{key}.keep_as: unknown form{_suggest(experiment.keep_as, known)}")
+        raise ConfigError(f"{key}.keep_as: unknown form{suggest(experiment.keep_as, known)}")
     if experiment.keep_as in ARRAYS:
         return
     holds = forms[experiment.keep_as].outputs
@@ -253,17 +254,19 @@ def _check_columns(key: str, experiment: Experiment, package: Any) -> None:
         if (column := experiment.column) not in numbers:
             words = f"{column} holds words, not numbers (there are: {', '.join(numbers)})"
             raise ConfigError(
-                f"{key}.column: {words if column in traces else 'unknown column' + _suggest(column, numbers)}"
+                f"{key}.column: {words if column in traces else 'unknown column' + suggest(column, numbers)}"
             )
     if experiment.figure is None:
         return
     figure = experiment.figure
     for axis, column in figure.columns:
         if column not in known:
-            raise ConfigError(f"{key}.figure.{axis}: unknown column{_suggest(column, dict.fromkeys(known))}")
-    for axis, log, columns in (("x", figure.x_log, [figure.x]), ("y", figure.y_log, figure.y)):
-        if log and (named := [column for column in columns if column in _words(experiment, package)]):
-            raise ConfigError(f"{key}.figure.{axis}_log: {named[0]} holds words, not numbers: leave {axis}_log out")
+            raise ConfigError(f"{key}.figure.{axis}: unknown column{suggest(column, dict.fromkeys(known))}")
+    words = _words(experiment, package)
+    if named := [column for column in figure.y if column in words]:
+        raise ConfigError(f"{key}.figure.y: {named[0]} holds words, not numbers: they go with x, color or facet")
+    if figure.x_log and figure.x in words:
+        raise ConfigError(f"{key}.figure.x_log: {figure.x} holds words, not numbers: leave x_log out")
     if figure.x_log and figure.mark == "bar":
         raise ConfigError(f"{key}.figure.x_log: bars stand side by side, whatever x is: leave x_log out")
 
@@ -285,7 +288,7 @@ def _words(experiment: Experiment, package: Any) -> set[str]:
     given = [*(variants[name].parameters for name in experiment.variants)] + ([package.INSTANCE] if package else [])
     traces = getattr(package, "TRACES", {})
     return {
-        *("backend", "graph", "variant", "source"),
+        *("backend", "graph", "variant", "source", "settled"),
         *(name for name, trace in traces.items() if trace.text and experiment.traced),
         *(name for parameters in given for name, parameter in parameters.items() if parameter.type is str),
     }

@@ -23,6 +23,7 @@ from saitan.workflow.instances import instance_identity
 from saitan.workflow.outline import outline_files
 from saitan.workflow.parquet_files import identity_in
 from saitan.workflow.plan import Plan
+from saitan.workflow.points import digest
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of
 
@@ -40,19 +41,9 @@ def make_again(plan: Plan) -> None:
     fetched = [file for graph in graphs if not _of_this_file(plan, graph) for file in plan.downloads_of(graph)]
     fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
     fetched = list(filter(unrecorded, fetched))
-    # Of a job one of whose outputs it has no record of, Snakemake compares nothing: here, that of a new experiment.
-    if not all(_record(file).exists() for file in plan.outlines):
-        told = outline_files(plan)
-        files += [file for file in told if Path(file).exists() and _text(file) != told[file]]
+    files += _told_otherwise(plan)
     for file in [*files, *fetched]:
         _forget(file)
-    made_of_none = [file for graph in graphs if graph in plan.generated for file in plan.graph_files(graph)]
-    made_of_none += [file for file in fetched if not plan.local_copies(Path(file).name)]
-    without = [point for point in plan.points if not plan.inputs_of(point)]
-    drawn = {file for point in without for file in (plan.queries_of(point), plan.reference_of(point))}
-    made_of_none += sorted(drawn & set(files))
-    for file in made_of_none:
-        _mark(file)
 
 
 def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]]]:
@@ -79,6 +70,16 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         tables = (f"{plan.run}/tables/{name}{end}" for end in (".parquet", ".figure.parquet"))
         yield from ((table, identity, identity_in) for table in tables)
         yield f"{plan.run}/figures/{name}.json", identity, identity_of
+
+
+def _told_otherwise(plan: Plan) -> list[str]:
+    """What steps are told, where it is of another configuration and Snakemake does not compare what it told itself."""
+    told = outline_files(plan)
+    records = [_record(file) for file in told]
+    # Of a job one of whose outputs it has no record of, it compares nothing: here, that of a new experiment.
+    if all(record.exists() for record in records) and digest(told) not in _text(str(records[0])):
+        return []
+    return [file for file, text in told.items() if Path(file).exists() and _text(file) != text]
 
 
 def _compiled_from(told: Path) -> str | None:
@@ -123,16 +124,13 @@ def unrecorded(file: str) -> bool:
 
 
 def _forget(file: str) -> None:
-    """Have a file look older than all it is made of."""
+    """Have Snakemake take a file for an older one than all it is made of, and for an incomplete one: what it is made of
+    may not be there yet, or there may be nothing that it could be older than.
+    """
     with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
         os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
         # With a record, newer data of the same checksum is none to Snakemake.
         _record(file).unlink(missing_ok=True)
-
-
-def _mark(file: str) -> None:
-    """Have a file that is made of none pass for an incomplete one: there is nothing that it could be older than."""
-    with contextlib.suppress(OSError):
         mark = _record(file, INCOMPLETE)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.write_text('{"external_jobid": null}')

@@ -21,7 +21,7 @@ from saitan.problem import Misdeclared, Variant, problem, with_defaults
 from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
-from saitan.workflow.config import SHARED, ConfigError, load
+from saitan.workflow.config import SHARED, ConfigError, load, suggest
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
@@ -330,6 +330,8 @@ def plan_from(
             check_run(Path(file))
         settings = {"name": _default_name(configfiles), **raw}
         place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
+        if {*place} & {*"{}"}:
+            raise Failure(f"{place}: Snakemake takes braces for wildcards: start it in that folder, or rename it")
         catalogues = Path(f"{place}config/graphs.yaml"), Path(f"{place}config/arrays.yaml")
         entries, arrays = load_catalogue(catalogues[0]), load_arrays(catalogues[1])
         refuse_clashes(" and ".join(map(str, catalogues)), (*named_sources(entries), *arrays.items()))
@@ -338,7 +340,11 @@ def plan_from(
         absent = absent_data(config, entries, arrays)
         known = contents(config, entries, arrays)
         # What only tables and the report read: a mistake in it is said before anything is measured.
-        read_published(Path(f"{place}config/published.yaml"))
+        published = read_published(Path(f"{place}config/published.yaml"))
+        for name, entry in entries.items():
+            if entry.models and entry.models not in published.graphs:
+                unknown = f"{name}.models: unknown graph{suggest(entry.models, published.graphs)}"
+                raise Failure(f"{catalogues[0]}: {unknown} (config/published.yaml)")
         read_ceilings(Path(f"{place}config/ceilings.yaml"))
         read_quoted(Path(f"{place}config/peers.yaml"))
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, model_validator
 
+from saitan.workflow.config import suggest
 from saitan.workflow.config_model import Model, number
 from saitan.workflow.numbers import readable
+from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_checked
 
 if TYPE_CHECKING:
@@ -64,8 +66,14 @@ class Published(Model):
 
 
 def read_published(path: Path) -> Published:
-    """The file's content. Raises Failure naming line and key of what is wrong."""
-    return read_checked(path, TypeAdapter(Published))
+    """The file's content. Raises Failure naming line and key of what is wrong, the key of a graph that is none."""
+    published = read_checked(path, TypeAdapter(Published))
+    for experiment, printed in published.experiments.items():
+        for entry in (*(quantity.model_dump() for quantity in printed.quantities), *printed.points):
+            if (graph := entry.get("models")) is not None and graph not in published.graphs:
+                unknown = f"experiments.{experiment}: models: unknown graph{suggest(str(graph), published.graphs)}"
+                raise Failure(f"{path}: {unknown}")
+    return published
 
 
 def beside_ours(

@@ -214,8 +214,8 @@ class Ending:
         with contextlib.suppress(OSError):
             Path(plan.summary).unlink()
         since = {"stopped": self._listener.stopped, "since": self._started}
-        if Path(plan.report).exists() and not told.points:
-            # There was nothing to measure: the report that stands there says more.
+        if Path(plan.report).exists() and not told.experiments:
+            # There was nothing to show: the report that stands there says more.
             lines = summary_lines(told, outcome(told, **since))
         else:
             peers = Path(plan.source("config/peers.yaml"))

@@ -155,4 +155,6 @@ def _said(text: str, error: yaml.YAMLError) -> str:
         return f"line {line}: the character {chr(error.character)!r} cannot stand in YAML"
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "context", None) or "not YAML"
+    if problem.startswith("but "):
+        problem = f"{error.context}, {problem}"
     return f"line {mark.line + 1}: {problem}" if mark else problem

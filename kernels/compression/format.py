@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -133,13 +133,17 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
         raise ValueError(f"keep_bits goes with floats: {dtype} is kept to the bit")
     if bound is None:
         return 0.0
-    if isinstance(bound, bool) or not isinstance(bound, Real) or not 0 < bound <= sys.float_info.max:
+    try:
+        number = 0.0 if isinstance(bound, bool) or not isinstance(bound, Real) else float(bound)
+    except OverflowError:
+        number = math.inf
+    if not 0 < number < math.inf:
         raise ValueError(f"bound must be greater than 0 and finite, not {bound!r}")
     if dtype.kind != "f":
         raise ValueError(f"bound goes with floats: {dtype} is kept to the bit")
     if kept != 52:
         raise ValueError("bound and keep_bits exclude each other")
-    return float(bound)
+    return number
 
 
 def chunk_row(shape: tuple[int, ...]) -> int:

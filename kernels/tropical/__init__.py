@@ -198,9 +198,8 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
     a, closed = checked_square(a, semiring), as_matrix(closed)
     if closed.shape != a.shape or closed.dtype != a.dtype:
         raise ValueError(f"{a.dtype} {a.shape} and {closed.dtype} {closed.shape} are no matrix and its closure")
-    for name, vertex in (("source", source), ("target", target)):
-        checked_vertex(name, vertex, len(a))
-    return walk(a, closed, source, target, semiring)
+    ends = (checked_vertex(name, vertex, len(a)) for name, vertex in (("source", source), ("target", target)))
+    return walk(a, closed, *ends, semiring)
 
 
 def _closed(a, semiring: str, variant: str, backend: str):

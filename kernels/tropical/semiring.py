@@ -19,9 +19,13 @@ class SumOverflow(OverflowError):
     """A sum of two finite entries reached the number that stands for infinity; the message is one line."""
 
     def __init__(self, dtype: np.typing.DTypeLike) -> None:
-        name = np.dtype(dtype).name
-        wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[name]
-        super().__init__(f"a finite sum reaches {INFINITE[name]}, which is infinity in {name}: use {wider}")
+        self.name = np.dtype(dtype).name
+        wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[self.name]
+        super().__init__(f"a finite sum reaches {INFINITE[self.name]}, which is infinity in {self.name}: use {wider}")
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        # Exceptions are made again from their message otherwise, in the process that a pool hands them to.
+        return type(self), (self.name,)
 
 
 def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):

@@ -1,6 +1,7 @@
 """The format of `fast` on the CPU: round trips, random access, what streams cost and that they stay what they are."""
 
 import hashlib
+import warnings
 
 import numpy as np
 import pytest
@@ -429,6 +430,9 @@ def test_other_arguments_are_refused():
     for wrong in (0.0, -1.0, np.inf, np.nan, True, "0.1", [0.1], 10**400):
         with pytest.raises(ValueError, match="bound must be greater than 0 and finite"):
             compression.compress(np.ones(3), bound=wrong)
+    for kind in (np.float16, np.float32, np.longdouble):
+        with warnings.catch_warnings(action="error"):
+            compression.compress(np.ones(3), bound=kind(0.125))
     with pytest.raises(ValueError, match="bound and keep_bits exclude each other"):
         compression.compress(np.ones(3), 9, 0.1)
     with pytest.raises(ValueError, match="bound goes with floats: int32"):

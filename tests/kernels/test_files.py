@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import pytest
 
-from saitan.files import beside
+from saitan.files import _mode, beside
 
 
 def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
@@ -24,6 +26,26 @@ def test_a_file_gets_its_name_when_it_is_whole(tmp_path):
     # Who reads the old one reads it to its end.
     with before:
         assert before.read() == "old"
+
+
+def test_threads_are_told_the_umask_one_after_the_other(monkeypatch):
+    told, real = [], os.umask
+
+    def slowly(mask):
+        before = real(mask)
+        time.sleep(0.01)
+        return before
+
+    monkeypatch.setattr(os, "umask", slowly)
+    threads = [threading.Thread(target=lambda: told.append(_mode())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    monkeypatch.undo()
+    before = real(0o022)
+    real(before)
+    assert told == [0o666 & ~before] * 4
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o002, 0o664), (0o022, 0o644)])
@@ -89,7 +111,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_is_held_open_no_longer
 
 _KILLED = """
 import os, signal, sys
-from saitan.files import beside
+from saitan.files import _mode, beside
 with beside(sys.argv[1]) as part:
     part.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)

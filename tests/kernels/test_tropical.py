@@ -1,3 +1,4 @@
+import pickle
 import re
 from functools import partial
 from types import SimpleNamespace
@@ -396,6 +397,20 @@ def test_solve_and_path_refuse():
         tropical.path(one, one, 0, -1)
 
 
+def test_ends_of_a_path_are_whatever_counts_as_whole_numbers():
+    class Vertex:
+        def __init__(self, number):
+            self.number = number
+
+        def __index__(self):
+            return self.number
+
+    a = np.array([[0, 1, 5], [9, 0, 1], [9, 9, 0]], np.int32)
+    closed = tropical.floyd_warshall(a, backend="cpu")
+    assert tropical.path(a, closed, Vertex(0), Vertex(2)).tolist() == [0, 1, 2]
+    assert tropical.path(a, closed, Vertex(1), Vertex(1)).tolist() == [1]
+
+
 @pytest.mark.skipif(unusable() is None, reason="a GPU can be used here")
 def test_a_backend_that_is_not_there_is_unavailable():
     one = np.ones((4, 4), np.float32)
@@ -431,8 +446,11 @@ def test_a_finite_sum_that_reaches_infinity_is_reported(dtype):
     path = np.full((3, 3), infinite, dtype)
     path[0, 1] = path[1, 2] = high
     for call in (tropical.closure, tropical.floyd_warshall):
-        with pytest.raises(SumOverflow, match="a finite sum reaches"):
+        with pytest.raises(SumOverflow, match="a finite sum reaches") as caught:
             call(path, backend="cpu")
+    # As a pool hands it on.
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is SumOverflow and str(again) == str(caught.value)
 
 
 def sums_at_infinity_are_reported(dtype, backend):

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from numba import get_num_threads, set_num_threads
@@ -85,6 +86,41 @@ def test_ranks_that_take_turns_on_a_core_are_no_part_of_the_model(tmp_path, run,
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "cpu 1 x, scale 8: left out, 8 ranks of 1 cores on 2"
     assert [line.split(":")[0] for line in said[1:]] == ["cpu 1 x, 512 vertices"]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["measure", "--ranks", 0, "--scale", 8, "--out", "out"], "--ranks: must be at least 1, not 0"),
+        (["measure", "--ranks", 1, "--scale", 8, "--roots", -3, "--out", "out"], "--roots: must be at least 1, not -3"),
+        (["measure", "--ranks", 1, "--scale", 8, "--out", "file"], "file: File exists"),
+        (["draw", "points", "--rate-gb", -1], "--rate-gb: must be greater than 0, not -1.0"),
+        (["draw", "points", "--latency-us", "nan"], "--latency-us: must be finite, not nan"),
+        (["draw", "points"], "points/cpu-1-8.npz: No such file or directory"),
+        (["draw", "cut"], "cut/cpu-1-8.json is damaged: copy or measure the point again (Expecting"),
+        (["draw", "damaged"], "damaged/cpu-1-8.npz is damaged: copy or measure the point again ("),
+    ],
+)
+def test_what_is_off_is_one_line(tmp_path, monkeypatch, run, capsys, command, says):
+    monkeypatch.chdir(tmp_path)
+    for folder, told in (("points", "{}"), ("cut", "{"), ("damaged", "{}")):
+        Path(folder).mkdir()
+        Path(folder, "cpu-1-8.json").write_text(told)
+    Path("damaged/cpu-1-8.npz").write_bytes(b"PK")
+    Path("file").touch()
+    with pytest.raises(SystemExit) as caught:
+        run(*command)
+    assert caught.value.code and says in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_network_without_latency_is_a_network(tmp_path, run):
+    run("measure", "--ranks", 1, "--scale", 8, "--roots", 1, "--out", tmp_path)
+    seen = []
+    for latency in (0, 0.5, 1000):
+        run("draw", tmp_path, "--latency-us", latency, "--rate-gb", 1)
+        rows = csv.DictReader((tmp_path / "model.csv").open())
+        seen.append(max(float(row["teps"]) for row in rows if row["kind"] == "modelled beyond"))
+    assert seen == sorted(seen, reverse=True) and seen[0] > seen[1] > seen[2]
 
 
 def test_a_folder_without_points_is_one_line(tmp_path, run):

@@ -254,7 +254,11 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ),
         (
             {"view": "phases", "figure": {"mark": "line", "x": "phase", "y": ["seconds", "mode"], "y_log": True}},
-            ".figure.y_log: mode holds words, not numbers: leave y_log out",
+            ".figure.y: mode holds words, not numbers: they go with x, color or facet",
+        ),
+        (
+            {"figure": {"mark": "step", "x": "graph", "y": ["seconds", "settled"]}},
+            ".figure.y: settled holds words, not numbers: they go with x, color or facet",
         ),
         (
             {"figure": {"mark": "bar", "x": "vertices", "y": "seconds", "x_log": True}},

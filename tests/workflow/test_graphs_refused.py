@@ -204,6 +204,7 @@ def test_what_just_fits_memory_is_read(write, monkeypatch):
         ),
         ("# none\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("1\n2 3\n", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("c x\np aux sp co 3\nv 1 0 0\n", None, "it holds coordinates; a graph is in the file whose header is 'p sp "),
         ("1 a\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("p sp 2 1\na 1 2 -3\n", None, "line 2: the weight -3 is negative: at least 0 is right"),
     ],
@@ -270,12 +271,20 @@ def test_what_follows_a_compressed_stream_is_read_or_refused(tmp_path, suffix, a
             read_graph_file(path, "snap")
 
 
+def test_the_line_of_what_follows_a_stream_of_gz(tmp_path):
+    path = tmp_path / "edges.txt.gz"
+    path.write_bytes(COMPRESS[".gz"](b"0 1\n1 2\n") + b"garbage")
+    with pytest.raises(Failure, match="line 3: the gz stream is truncated or damaged from here on"):
+        read_graph_file(path, "snap")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz"])
 @pytest.mark.parametrize("size", [1, 7, 256, 1 << 20])
-def test_streams_of_xz_may_have_zeros_between_them_and_after(tmp_path, monkeypatch, size):
+def test_streams_may_have_zeros_between_them_and_after(tmp_path, monkeypatch, suffix, size):
     monkeypatch.setattr("saitan.workflow.graphs.streams._CHUNK", size)
-    path = tmp_path / "edges.txt.xz"
-    one, other = COMPRESS[".xz"](EDGES), COMPRESS[".xz"](MORE)
-    path.write_bytes(one + bytes(4) + other + COMPRESS[".xz"](b"") + bytes(8))
+    path = tmp_path / f"edges.txt{suffix}"
+    one, other = COMPRESS[suffix](EDGES), COMPRESS[suffix](MORE)
+    path.write_bytes(one + bytes(4) + other + COMPRESS[suffix](b"") + bytes(8))
     assert b"".join(chunks(path)) == EDGES + MORE and max(map(len, chunks(path))) <= size
 
 

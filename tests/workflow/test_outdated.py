@@ -24,6 +24,7 @@ from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, make_again, unrecorded
 from saitan.workflow.outline import outline_files
 from saitan.workflow.planning import make
+from saitan.workflow.points import digest
 from saitan.workflow.tabulate import _write
 
 WIDTH = {"width": 3, "height": 3, "weight_low": 1, "weight_high": 2, "seed": 1}
@@ -46,10 +47,11 @@ def recorded(file, told=""):
 
 
 def again():
-    """The files that Snakemake makes again, and those of them that it takes for incomplete."""
+    """The files that Snakemake makes again: it takes them for old and incomplete."""
     files = [str(path) for path in Path("results").rglob("*") if path.is_file()]
-    marked = {file for file in files if place(INCOMPLETE, file).exists()}
-    return {file for file in files if Path(file).stat().st_mtime == 1 and unrecorded(file)}, marked
+    old = {file for file in files if Path(file).stat().st_mtime == 1 and unrecorded(file)}
+    assert {file for file in files if place(INCOMPLETE, file).exists()} == old
+    return old
 
 
 def tell(made):
@@ -99,7 +101,7 @@ def write_tables(identity):
 
 def test_what_is_of_this_configuration_stays(run):
     make_again(run)
-    assert again() == (set(), set())
+    assert again() == set()
 
 
 @pytest.mark.parametrize("kind", ["samples", "graph", "tables", "queries"])
@@ -122,17 +124,17 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     for file in files:
         recorded(file, identity)
     make_again(run)
-    assert again() == (set(), set())
+    assert again() == set()
     write("another")
     # Snakemake sees by itself that it is told otherwise now.
     for file in files:
         recorded(file, "earlier")
     make_again(run)
-    assert again() == (set(), set())
+    assert again() == set()
     for file in files:
         recorded(file, identity)
     make_again(run)
-    assert again() == (files, files if kind == "graph" else set())
+    assert again() == files
 
 
 @pytest.mark.usefixtures("run")
@@ -142,10 +144,10 @@ def test_queries_of_no_data_are_drawn_again():
     files = {made.queries_of(point), made.reference_of(point)}
     write_drawn(made, made.queries_identity(point))
     make_again(made)
-    assert again() == (set(), set())
+    assert again() == set()
     write_drawn(made, None)
     make_again(made)
-    assert again() == (files, files)
+    assert again() == files
 
 
 @pytest.mark.parametrize("recorded_too", [True, False])
@@ -161,17 +163,17 @@ def test_a_cubin_of_other_sources_is_compiled_again(run, recorded_too):
     for file in files if recorded_too else ():
         recorded(file, identity)
     make_again(run)
-    assert again() == (set(), set())
+    assert again() == set()
     # Another one, one of an earlier version, and a damaged one.
     for content in ('{"identity": "another", "kernels": []}', "[]", "{"):
         told.write_text(content)
         for file in files if recorded_too else ():
             recorded(file, identity)
         make_again(run)
-        assert again() == (files, set())
+        assert again() == files
     told.unlink()
     make_again(run)
-    assert again() == ({str(cubin)}, set())
+    assert again() == {str(cubin)}
 
 
 @pytest.mark.parametrize("kind", ["samples", "graph", "table", "chart"])
@@ -187,7 +189,7 @@ def test_without_a_record_a_file_of_another_configuration_is_made_again(run, kin
         Path(TABLES[2]).write_text("{}")
     files = {"samples": {point.samples}, "graph": {*GRID}, "table": {TABLES[0]}, "chart": {TABLES[2]}}[kind]
     make_again(run)
-    assert again() == (files, files if kind == "graph" else set())
+    assert again() == files
 
 
 def test_a_damaged_file_is_made_again(run):
@@ -195,7 +197,7 @@ def test_a_damaged_file_is_made_again(run):
     for file in files:
         os.truncate(file, 9)
     make_again(run)
-    assert again() == (files, {*GRID})
+    assert again() == files
 
 
 @pytest.mark.parametrize("length", [10, 190, 191, 400])
@@ -212,7 +214,19 @@ def test_what_steps_were_told_of_another_configuration_is_told_again(run):
     told = "results/run/plan/tiny.json"
     Path(told).write_text(json.dumps({"title": "another"}))
     make_again(run)
-    assert again() == ({told}, set())
+    assert again() == {told}
+
+
+def test_what_another_clone_told_steps_is_told_again(run):
+    """Of results that two clones share: the records of this one say what it told last."""
+    told = outline_files(run)
+    for file in told:
+        recorded(file, digest(told))
+    make_again(run)
+    assert again() == set()
+    Path("results/run/plan/tiny.json").write_text(json.dumps({"title": "another"}))
+    make_again(run)
+    assert again() == {"results/run/plan/tiny.json"}
 
 
 def test_where_an_experiment_is_new_what_steps_were_told_is_told_again(run):
@@ -222,11 +236,11 @@ def test_where_an_experiment_is_new_what_steps_were_told_is_told_again(run):
         recorded(file)
     Path(whole).write_text("{}")
     make_again(run)
-    assert again() == (set(), set()), "Snakemake sees that by itself"
+    assert again() == set(), "Snakemake sees that by itself"
     Path(told).unlink()
     place(RECORDS, told).unlink()
     make_again(run)
-    assert again() == ({whole}, set())
+    assert again() == {whole}
 
 
 @pytest.fixture
@@ -266,18 +280,18 @@ def keep(made, identity=None):
 
 def test_own_files_as_they_were_stay(own):
     make_again(own)
-    assert again() == (set(), set())
+    assert again() == set()
 
 
 def test_a_graph_of_another_content_is_fetched_and_converted_again(own):
     graph = replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other", "origin": "hidden.gr"})
     write_graph(graph, Path("results/graphs/hidden"), "another")
     make_again(own)
-    # A copy of the mirror's file is made of that.
-    assert again() == ({*HIDDEN, "results/downloads/hidden.gr"}, set())
+    assert again() == {*HIDDEN, "results/downloads/hidden.gr"}
     recorded("results/downloads/hidden.gr")
+    place(INCOMPLETE, "results/downloads/hidden.gr").unlink()
     make_again(own)
-    assert again()[0] == {*HIDDEN}
+    assert again() == {*HIDDEN}
 
 
 def test_a_graph_of_other_coordinates_is_fetched_and_converted_again(own):
@@ -288,7 +302,7 @@ def test_a_graph_of_other_coordinates_is_fetched_and_converted_again(own):
     place = Coordinates(file="hidden.co")
     entries = ENTRIES | {"hidden": ENTRIES["hidden"].model_copy(update={"coordinates": place})}
     make_again(replace(own, entries=entries, contents=own.contents | {"hidden/coordinates": "abd"}))
-    assert again()[0] >= {*HIDDEN, "results/downloads/hidden.gr"}
+    assert again() >= {*HIDDEN, "results/downloads/hidden.gr"}
 
 
 def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):
@@ -296,16 +310,16 @@ def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):
     graph = replace(GENERATORS["grid"](**WIDTH), metadata=metadata)
     write_graph(graph, Path("results/graphs/hidden"), "another")
     make_again(own)
-    assert again() == ({*HIDDEN}, set())
+    assert again() == {*HIDDEN}
 
 
-def test_a_download_that_is_no_copy_is_made_of_no_file(own):
+def test_a_download_that_is_no_copy_is_fetched_again(own):
     Path("hidden.gr").unlink()
     graph = replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other", "origin": "hidden.gr"})
     write_graph(graph, Path("results/graphs/hidden"), "another")
     made = replace(own, config=own.config.model_copy(update={"mirror": "http://host"}))
     make_again(made)
-    assert again()[1] == {"results/downloads/hidden.gr"}
+    assert again() == {*HIDDEN, "results/downloads/hidden.gr"}
 
 
 @pytest.mark.parametrize("values", [BITS.astype(np.int32), BITS + 1, BITS[:2]], ids=["type", "content", "length"])
@@ -316,16 +330,16 @@ def test_an_array_of_another_entry_or_content_is_fetched_and_unpacked_again(own,
     make_again(own)
     np.save(array, values)
     make_again(own)
-    assert again()[0] == {array}
+    assert again() == {array}
     place(RECORDS, "results/downloads/field.bin").unlink()
     make_again(own)
-    assert again()[0] == {array, "results/downloads/field.bin"}
+    assert again() == {array, "results/downloads/field.bin"}
 
 
 def test_a_cut_array_is_unpacked_again(own):
     os.truncate("results/arrays/field.npy", 5)
     make_again(own)
-    assert "results/arrays/field.npy" in again()[0]
+    assert "results/arrays/field.npy" in again()
 
 
 def test_an_answer_of_which_a_file_was_lost_or_replaced_is_kept_again(own):
@@ -334,15 +348,15 @@ def test_an_answer_of_which_a_file_was_lost_or_replaced_is_kept_again(own):
     coded = write_coded(Path(answer), identity=identity)
     recorded(answer, identity)
     make_again(own)
-    assert again() == (set(), set())
+    assert again() == set()
     coded.write_text("another")
     make_again(own)
-    assert again() == ({answer}, set())
+    assert again() == {answer}
     write_coded(Path(answer), identity=identity)
     recorded(answer, identity)
     coded.unlink()
     make_again(own)
-    assert again() == ({answer}, set())
+    assert again() == {answer}
 
 
 @pytest.mark.parametrize("recorded_too", [False, True])
@@ -352,4 +366,4 @@ def test_an_answer_of_another_configuration_is_kept_again(own, recorded_too):
         recorded(answer, own.kept_identities[answer])
     keep(own, "another")
     make_again(own)
-    assert again() == ({answer}, set())
+    assert again() == {answer}

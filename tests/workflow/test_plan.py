@@ -193,6 +193,28 @@ def test_a_mistake_in_what_only_tables_read_is_one_line_before_the_run(name, wro
         assert caught.value.code.startswith(f"config: config/{name}.yaml: {line}"), caught.value.code
 
 
+def test_graphs_of_papers_that_nothing_is_printed_of_are_named(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+    raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    file = tmp_path / "config/graphs.yaml"
+    file.write_text(file.read_text() + "odd: {title: A, file: a.gr, format: dimacs, models: kantoo}\n")
+    with pytest.raises(SystemExit) as caught:
+        plan_from(raw, root=tmp_path, jobs_machine=WITHOUT)
+    says = "odd.models: unknown graph 'kantoo'; did you mean 'kanto'? (config/published.yaml)"
+    assert caught.value.code == f"config: config/graphs.yaml: {says}"
+
+
+def test_braces_in_the_path_of_the_snakefile_are_one_line(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(SystemExit) as caught:
+        plan_from({}, root=tmp_path / "a{x}b", jobs_machine=WITHOUT)
+    assert caught.value.code == (
+        "config: ../a{x}b/: Snakemake takes braces for wildcards: start it in that folder, or rename it"
+    )
+
+
 def from_file(raw, machine=WITHOUT, configfiles=("config/my-roads.v2.yaml",)):
     return plan_from(raw, root=ROOT, configfiles=configfiles, jobs_machine=machine)
 

@@ -196,6 +196,18 @@ def test_a_malformed_file_is_one_line(tmp_path, text, says):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "entry", ["quantities: [{models: b, quantity: time, value: 1}]", "points: [{models: b, x: 1}]"]
+)
+def test_a_printed_number_of_a_graph_that_is_none_is_one_line(tmp_path, entry):
+    path = tmp_path / "published.yaml"
+    path.write_text(f"graphs: {{bay: 3}}\nexperiments: {{fig: {{origin: O, {entry}}}}}\n")
+    with pytest.raises(
+        Failure, match=r"published\.yaml: experiments\.fig: models: unknown graph 'b' \(there are: bay\)"
+    ):
+        read_published(path)
+
+
 def test_numbers_without_a_point_are_numbers(tmp_path):
     path = tmp_path / "published.yaml"
     path.write_text(

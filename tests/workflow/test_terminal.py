@@ -166,6 +166,17 @@ def test_a_failed_run_leaves_the_report_that_stands_there_only_if_it_had_nothing
     assert (f"report: {made.report}" in said) != kept and any(" left out" in line for line in said)
 
 
+def test_a_failed_run_of_graphs_alone_writes_its_report_again(tmp_path, monkeypatch, capsys):
+    made = plan(view="graphs", variants={}, problem=None, graphs=["grid"])
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    (tmp_path / made.report).parent.mkdir(parents=True)
+    (tmp_path / made.report).write_text("of an earlier run")
+    monkeypatch.chdir(tmp_path)
+    Ending(made).failed()
+    assert "of an earlier run" not in (tmp_path / made.report).read_text()
+    assert f"report: {made.report}" in capsys.readouterr().err.splitlines()
+
+
 def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
     for error, last in ((KeyError("a"), "KeyError: 'a'"), (KeyboardInterrupt(), "stopped before the first job")):
         stopped_early(type(error), error, None)

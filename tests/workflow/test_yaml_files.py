@@ -21,7 +21,7 @@ from saitan.workflow.yaml_files import check_run, read_yaml, worded
         (b"\xff\xfea\x00", "line 1: the byte 0xff is not UTF-8"),
         (b"a: *b\n", "line 1: found undefined alias 'b'"),
         (b"? [a]\n: 1\n", "line 1: found unhashable key"),
-        (b"a: 1\n---\nb: 2\n", "line 2: but found another document"),
+        (b"a: 1\n---\nb: 2\n", "line 2: expected a single document in the stream, but found another document"),
         (b"a: 1\nb: 2026-13-01", "line 2: a date or number that cannot be read: month must be in 1..12"),
         (b"a:\n  b: [0,\n   " + b"1" * 5000 + b"]", "line 3: a date or number that cannot be read: Exceeds the limit"),
         (b"a: !!python/object:os.system x\n", "line 1: could not determine a constructor for the tag"),

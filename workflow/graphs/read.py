@@ -53,6 +53,8 @@ def _format_of(path: Path) -> str:
             return "matrix-market"
         if not words or words[0].startswith((b"c", b"#")):
             continue
+        if words[:2] == [b"p", b"aux"]:
+            raise Failure(f"{path}: it holds coordinates; a graph is in the file whose header is 'p sp VERTICES ARCS'")
         if words[0] == b"p":
             return "dimacs" if words[1:2] == [b"sp"] else "pace"
         if len(words) == 2 and all(word.isdigit() for word in words):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import lzma
+import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from saitan.workflow.step import Failure
 
-_CODECS = {".gz": "gzip", ".zst": "zstd"}
 _CHUNK = 1 << 20
+# What decompression raises.
+_DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
 # How the content of a compressed file begins.
 _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 # How the content of a file that is no plain text begins, what that is, and what would be right.
@@ -32,16 +36,20 @@ _UTF8 = b"\xef\xbb\xbf"
 
 
 def _pieces(path: Path, suffix: str, size: int) -> Iterator[bytes]:
-    """The decompressed content in pieces of at most `size`. Raises OSError, EOFError or lzma.LZMAError."""
+    """The decompressed content in pieces of at most `size`. Raises one of _DAMAGED."""
     with path.open("rb") as raw:
         if suffix == ".xz":
             yield from filter(None, _unpacked_xz(raw, size))
             return
         stream: Any = raw
-        if suffix in _CODECS:
+        if suffix == ".gz":
+            # What comes before damage is read: read() would go on to it.
+            yield from iter(partial(gzip.GzipFile(fileobj=raw).read1, size), b"")
+            return
+        if suffix == ".zst":
             import pyarrow
 
-            stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), _CODECS[suffix])
+            stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw), "zstd")
         yield from iter(lambda: stream.read(size), b"")
 
 
@@ -72,7 +80,7 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
     while True:
         try:
             piece = next(pieces, b"")
-        except (OSError, EOFError, lzma.LZMAError) as error:
+        except _DAMAGED as error:
             if isinstance(error, OSError) and error.errno:
                 raise
             if not _begin(path).startswith(_MAGIC[suffix]):
@@ -98,7 +106,7 @@ def _begin(path: Path) -> bytes:
 def _readable_lines(path: Path, suffix: str) -> int:
     """Whole lines before the point where decompression fails, found by reading in small steps."""
     lines = 0
-    with contextlib.suppress(OSError, EOFError, lzma.LZMAError):
+    with contextlib.suppress(*_DAMAGED):
         for piece in _line_feeds(_pieces(path, suffix, 256)):
             lines += piece.count(b"\n")
     return lines

@@ -19,7 +19,8 @@ rule outline:
     log:
         f"{plan.run}/logs/outline.log",
     params:
-        files=outline_files(plan),
+        files=(told := outline_files(plan)),
+        identity=digest(told),
     script:
         "../write_plan.py"
 
