@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,12 @@ class _Cache(FunctionCache):
 
 
 def njit(function: Callable | None = None, **options: Any) -> Callable:
-    """numba.njit with its options; what is compiled is kept on disk where Numba finds a folder that can be written."""
+    """numba.njit with its options. What is compiled is kept on disk, where Numba finds a folder that can be written."""
     if function is None:
         return functools.partial(njit, **options)
     compiled = numba.njit(**options)(function)
-    # With NUMBA_DISABLE_JIT it is the function itself; RuntimeError is Numba's where it finds no such folder.
-    if compiled is not function:
-        with contextlib.suppress(RuntimeError):
+    # With NUMBA_DISABLE_JIT it is the function itself. What calls a generator from a cache does not compile.
+    if compiled is not function and not inspect.isgeneratorfunction(function):
+        with contextlib.suppress(RuntimeError):  # there is no such folder
             compiled._cache = _Cache(function)
     return compiled

@@ -86,7 +86,6 @@ def left(control):
     ordered_add(control, GATE, -1)
 
 
-# Not cached: what calls a generator from Numba's cache does not compile.
 @njit
 def pieces(tickets, place, end, size):
     """Parts [low, high) of [0, end), `size` or fewer, that no other thread has: tickets[place] counts those taken."""

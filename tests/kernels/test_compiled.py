@@ -38,6 +38,16 @@ def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
     assert hits == [0, 1, 0, 0, 1]
 
 
+def test_what_calls_a_generator_compiles_in_the_next_process_too(package, tmp_path):
+    generator = "@njit\ndef parts(end):\n    for i in range(end):\n        yield i\n\n\n"
+    caller = "@njit\ndef caller(x):\n    x = helper(x)\n    for part in parts(3):\n        x += part\n    return x\n"
+    (tmp_path / "caller.py").write_text(generator + caller)
+    for added in (1, 1, 2):
+        assert package(added)(10) == 13 + added
+        caller = package(added)
+        assert caller(10.0) == 13 + added
+
+
 def test_code_of_other_types_or_another_source_is_none(tmp_path):
     old, new = (compiled._File(str(tmp_path), "double", stamp) for stamp in ("old", "new"))
     old.save("int64", "old code")

@@ -65,4 +65,5 @@ def test_a_block_begins_anew_after_one_that_was_not_asked():
         with laps:
             time.sleep(0.01)
     [seconds] = laps.seconds()
-    assert 9e-3 < seconds < 1
+    # Other processes on the device delay the first event.
+    assert 5e-3 < seconds < 1
