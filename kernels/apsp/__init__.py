@@ -225,8 +225,9 @@ def compress(
 ) -> dict[str, float]:
     """Writes the whole matrix of distances to a file, without loss (FORMAT.md); `open` reads it.
 
-    A road network's takes some two bytes a hundred entries. The file gets its name when it is complete; where it cannot
-    be written, nothing is left behind.
+    A road network's takes some two bytes a hundred entries. Its entries have the weights' dtype, or 64 bits where one
+    does not fit, as in `slabs`. The file gets its name when it is complete; where it cannot be written, nothing is left
+    behind.
 
     check  whether to certify every slab of distances, and to decode and compare all that is coded
 
