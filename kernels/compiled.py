@@ -50,8 +50,8 @@ def njit(function: Callable | None = None, **options: Any) -> Callable:
     if function is None:
         return functools.partial(njit, **options)
     compiled = numba.njit(**options)(function)
-    # With NUMBA_DISABLE_JIT it is the function itself. What calls a generator from a cache does not compile.
-    if compiled is not function and not inspect.isgeneratorfunction(function):
+    # What calls a generator from a cache does not compile.
+    if not inspect.isgeneratorfunction(function):
         with contextlib.suppress(RuntimeError):  # there is no such folder
             compiled._cache = _Cache(function)
     return compiled

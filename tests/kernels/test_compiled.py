@@ -38,6 +38,21 @@ def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
     assert hits == [0, 1, 0, 0, 1]
 
 
+def test_options_are_numbas():
+    @njit(nogil=True)
+    def free(x):
+        return x + 1
+
+    assert free(1) == 2 and free.targetoptions["nogil"]
+
+
+@pytest.mark.parametrize("disabled", [0, 1])
+def test_without_compilation_functions_are_themselves(package, monkeypatch, disabled):
+    monkeypatch.setattr(config, "DISABLE_JIT", disabled)
+    caller = package(1)
+    assert caller(10) == 11 and hasattr(caller, "py_func") != disabled
+
+
 def test_what_calls_a_generator_compiles_in_the_next_process_too(package, tmp_path):
     generator = "@njit\ndef parts(end):\n    for i in range(end):\n        yield i\n\n\n"
     caller = "@njit\ndef caller(x):\n    x = helper(x)\n    for part in parts(3):\n        x += part\n    return x\n"
