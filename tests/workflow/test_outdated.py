@@ -313,6 +313,17 @@ def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):
     assert again() == {*HIDDEN}
 
 
+@pytest.mark.parametrize("damage", ["cut", "another address"])
+def test_a_graph_of_which_nothing_is_known_is_fetched_again(own, damage):
+    if damage == "cut":
+        os.truncate(HIDDEN[0], 9)
+    else:
+        metadata = {"checksum": "abc", "origin": "other.gr", "format": "pace"}
+        write_graph(replace(GENERATORS["grid"](**WIDTH), metadata=metadata), Path("results/graphs/hidden"), "another")
+    make_again(own)
+    assert again() >= {HIDDEN[0], "results/downloads/hidden.gr"}
+
+
 def test_a_download_that_is_no_copy_is_fetched_again(own):
     Path("hidden.gr").unlink()
     graph = replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other", "origin": "hidden.gr"})
