@@ -207,6 +207,7 @@ class Form:
     reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
               ValueError or Invalid for a file that is none or damaged
     inputs    names of INPUTS that an instance must be made of
+    instance  parameter of the instance -> its value where the answer is whole, which a form holds
     """
 
     says: str
@@ -214,6 +215,7 @@ class Form:
     writes: str
     reads: str
     inputs: tuple[str, ...] = ()
+    instance: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
         _named(self.writes)(instance, variant, backend, path, **parameters)

@@ -151,7 +151,9 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     for field in ("graphs", "arrays", "keep", "ranks", "quantities"):
         _once(f"{key}.{field}", getattr(experiment, field))
     try:
-        Measure.model_validate({"max_rounds": measure.max_rounds, **experiment.measure})
+        own = Measure.model_validate({"max_rounds": measure.max_rounds, **experiment.measure})
+        # In the types of the run's: 1.0 is 1.
+        experiment.measure.update(own.model_dump(include=experiment.measure.keys()))
     except ValidationError as error:
         raise ConfigError(f"{key}.measure.{explain(error, Measure.model_json_schema())}") from None
     if experiment.problem is None:
@@ -232,6 +234,9 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     holds = forms[experiment.keep_as].outputs
     if absent := [output for output in experiment.keep if output not in holds]:
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} holds {' and '.join(holds)}, not {absent[0]}")
+    for name, value in forms[experiment.keep_as].instance.items():
+        if any(given != value for given in experiment.instance.get(name, [])):
+            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is kept of the whole answer: leave `{name}` out")
     for name in forms[experiment.keep_as].inputs:
         if not getattr(experiment, f"{package.INPUTS[name].kind}s"):
             raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{name}s`")

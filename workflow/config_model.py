@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
@@ -102,6 +103,13 @@ class Measure(Model):
         return self
 
 
+_OVERRIDES = {
+    "type": "object",
+    "additionalProperties": {"type": "number"},
+    "propertyNames": {"enum": [*Measure.model_fields]},
+}
+
+
 class Figure(Model):
     """A chart of a view's columns (see config/README.md for the columns of each view)."""
 
@@ -180,7 +188,9 @@ class Experiment(Model):
     small: int | float | None = Field(
         None, allow_inf_nan=False, description="The share of phases with `column` at or under this is shown."
     )
-    measure: dict[str, float | int] = Field(default={}, description="Overrides of the run's `measure`.")
+    measure: Annotated[dict[str, Any], WithJsonSchema(_OVERRIDES)] = Field(
+        default={}, description="Overrides of the run's `measure`."
+    )
     figure: Figure | None = None
 
     @field_validator("variants", mode="before")

@@ -14,7 +14,6 @@ from saitan.workflow.axes import words
 from saitan.workflow.config_model import Figure
 from saitan.workflow.numbers import as_text
 from saitan.workflow.published import PAPER
-from saitan.workflow.step import Failure
 
 OURS, DOUBTFUL = "saitan", "not settled"
 # A series with more values than this has no marker at each.
@@ -45,17 +44,17 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     keys: columns that say which point a row is of. Where x, colour and facet do not tell all of them apart, `series`
     says in words what does, and `place` is that of a bar among those at one x.
     A printed row that names no facet is repeated in each; one without x stands where ours of its colour is a level, and
-    is left out elsewhere. Infinities become missing; there is no facet where it has one value only.
+    is left out elsewhere. Infinities become missing, and so does a column that the data lack; there is no facet where
+    it has one value only.
     """
     wanted = {"x": figure.x, **{f"y{i}": name for i, name in enumerate(figure.y)}}
     wanted |= {key: name for key, name in (("color", figure.color), ("facet", figure.facet)) if name}
-    if table.empty or not (table["source"] == OURS).any():
+    # What the problem knows, and none of the variants counted.
+    uncounted = [key for key, name in wanted.items() if name not in table]
+    nothing = "x" in uncounted or all(f"y{i}" in uncounted for i in range(len(figure.y)))
+    if nothing or table.empty or not (table["source"] == OURS).any():
         return pd.DataFrame(columns=[key for key in wanted if key != "facet"], dtype=float).assign(source="", mark="")
-    for key, name in wanted.items():
-        if name not in table:
-            at = "y" if key.startswith("y") else key
-            have = ", ".join(column for column in table.columns if column != "source")
-            raise Failure(f"figure.{at}: the data have no column {name!r} (they have: {have})")
+    table = table.assign(**{wanted[key]: np.nan if key.startswith("y") else None for key in uncounted})
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
     if apart := _apart(figure, table, keys):
         data["series"] = [_named(row) for row in table[apart].to_dict("records")]

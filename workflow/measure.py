@@ -50,12 +50,14 @@ def measure(arguments: argparse.Namespace) -> None:
     swept = {"ranks": settings["ranks"]} if settings.get("ranks") else {}
     constant |= {"parameters": settings["parameters"] | swept, "instance": settings["instance"]}
     constant |= {"cores": _cores(ranks, arguments.cores)}
-    unavailable = None
+    unavailable, device = None, ""
     if arguments.together:
         compile_ahead(settings, arguments)
     try:
         sampled, costs = _sampled(settings, arguments, ranks)
-        constant |= costs | {"provenance": provenance(settings["backend"], ranks)}
+        told = provenance(settings["backend"], ranks)
+        constant |= costs | {"provenance": told}
+        device = f"GPU {told['gpu']}" if settings["backend"] == "cuda" else f"CPU {told['cpu']}"
     except Unavailable as error:
         if ranks.size > 1 and not isinstance(error, Lacking):
             # The others may be waiting for this one.
@@ -67,6 +69,7 @@ def measure(arguments: argparse.Namespace) -> None:
         return
     about = {"identity": settings.get("identity", ""), "unavailable": unavailable, "settled": sampled.settled}
     about |= {"spread": sampled.spread if math.isfinite(sampled.spread) else None, "disturbed": sampled.disturbed}
+    about |= {"device": device}
     with beside(arguments.output) as path:
         write_samples([constant | row for row in sampled.rows], about, path)
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
-from saitan.workflow.samples import About, about
+from saitan.workflow.samples import About, about, mixed
 from saitan.workflow.step import CRASHED, DONE, ERROR, Failure
 from saitan.workflow.step import STOPPED as STOPPED_MARK
 
@@ -77,6 +77,11 @@ class Outcome:
             parts.append(f"the machine was busy or its clock moved in {len(disturbed):,} {of} ({reasons})")
         if unsettled:
             parts.append(f"the median had not settled in {unsettled:,} {of}")
+        devices: dict[str, set[str]] = {}
+        for point, told in self.measured:
+            devices.setdefault(point.experiment, set()).add(told.device)
+        if several := sorted(set().union(*map(mixed, devices.values()))):
+            parts.append(f"points of an experiment are of several machines ({', '.join(several)})")
         return "; ".join(parts)
 
 

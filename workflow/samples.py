@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +27,14 @@ class About:
     settled      whether the median settled before sampling ended
     disturbed    why its times say little, of which the rows have the details; empty where nothing is known
     unavailable  why the point could not run, in which case there are no rows; None where it ran
+    device       what it ran on: "CPU name" or "GPU name"; empty where nothing is known
     """
 
     identity: str
     settled: bool = True
     disturbed: tuple[str, ...] = ()
     unavailable: str | None = None
+    device: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,20 @@ class Samples:
     checked: str
 
 
+def mixed(devices: Iterable[str]) -> set[str]:
+    """Those of several CPUs, or several GPUs, whose times do not compare."""
+    kinds: dict[str, set[str]] = {}
+    for device in filter(None, devices):
+        kinds.setdefault(device.partition(" ")[0], set()).add(device)
+    return {device for alike in kinds.values() if len(alike) > 1 for device in alike}
+
+
 def about(path: Path) -> About:
     """What a sample file says about its point, without its rows. Raises Failure for a file that is none."""
     told = described(path, "samples of a point", has=("identity", "settled", "disturbed", "unavailable"))
-    return About(told["identity"], told["settled"], tuple(told["disturbed"]), told["unavailable"])
+    return About(
+        told["identity"], told["settled"], tuple(told["disturbed"]), told["unavailable"], told.get("device", "")
+    )
 
 
 def read_samples(path: Path, *, traces: bool = False) -> Samples | None:

@@ -11,7 +11,7 @@ that no clock enters (a count, bytes) is settled always.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.quantities import BUILT_IN, SHARE, Headline, headline_of, is_timed, metrics_of, traces_of
 from saitan.workflow.rows import KEYS, MEASURED, cdf, joined, row_of, thinned
-from saitan.workflow.samples import Samples, read_samples
+from saitan.workflow.samples import Samples, about, mixed, read_samples
 from saitan.workflow.step import Failure
 from saitan.workflow.views_graphs import graphs, weights
 
@@ -202,9 +202,13 @@ VIEWS: dict[str, Callable[[Experiment, Inputs], tuple[pd.DataFrame, pd.DataFrame
 
 def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterator[tuple[dict[str, Any], Samples]]:
     """Each point that ran: its keys and parameters, and its samples."""
+    several = mixed(about(path).device for path in inputs.samples)
     for path in inputs.samples:
         samples = read_samples(path, traces=traces)
         if samples is not None:
+            if (device := samples.about.device) in several:
+                reasons = (*samples.about.disturbed, f"measured on {device}, others beside it on another")
+                samples = replace(samples, about=replace(samples.about, disturbed=reasons))
             given = samples.instance | samples.parameters
             yield samples.point | {name: given.get(name) for name in experiment.swept}, samples
 

@@ -28,6 +28,7 @@ FORMS = {
         "saitan.apsp.coding:keep",
         "saitan.apsp.stored:Matrix",
         ("graph",),
+        {"sources": 0},
     )
 }
 

@@ -99,9 +99,8 @@ def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarr
 
     order "file": vertices as they are numbered; "bfs": in breadth-first order (Cuthill and McKee's: from a vertex of
     least degree, neighbours by degree), so that neighbours share tiles. Of parallel arcs the lightest counts.
-    Raises ValueError for a weight that the type cannot hold.
+    Raises ValueError for a weight that the type does not hold exactly.
     """
-    n = min(n, graph.n)
     rank = np.arange(graph.n)
     if order == "bfs":
         from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -109,14 +108,18 @@ def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarr
         rank[reverse_cuthill_mckee(graph.to_scipy(), symmetric_mode=False)[::-1]] = np.arange(graph.n)
     sources, targets = rank[graph.sources], rank[graph.targets]
     inside = (sources < n) & (targets < n)
-    weights = np.ones(graph.m, np.uint32) if graph.weights is None else graph.weights
+    weights = (np.ones(graph.m, np.uint32) if graph.weights is None else graph.weights)[inside]
     infinite = INFINITE[dtype.name]
-    if inside.any() and float(weights[inside].max()) >= float(infinite):
+    if len(weights) and float(weights.max()) >= float(infinite):
         raise ValueError(
-            f"{graph.name}: a weight of {weights[inside].max():,} does not fit {dtype.name}, {infinite:,} is infinity"
+            f"{graph.name}: a weight of {weights.max():,} does not fit {dtype.name}, {infinite:,} is infinity"
         )
+    entries = weights.astype(dtype)
+    if (rounded := np.flatnonzero(entries != weights)).size:
+        other = "float32" if weights.dtype.kind == "f" else "int32"
+        raise ValueError(f"{graph.name}: {dtype.name} does not hold a weight of {weights[rounded[0]]:,}: try {other}")
     matrix = np.full((n, n), infinite, dtype)
-    np.minimum.at(matrix, (sources[inside], targets[inside]), weights[inside].astype(dtype))
+    np.minimum.at(matrix, (sources[inside], targets[inside]), entries)
     np.fill_diagonal(matrix, 0)
     return matrix
 
@@ -144,11 +147,13 @@ def make(
 
     Without a graph two random n x n matrices; with one, the leading n x n block of its weight
     matrix, times itself.
-    Raises ValueError for a weight that the type cannot hold, Unavailable where memory does not hold the matrices.
+    Raises ValueError for a weight that the type does not hold exactly and for more than the graph's vertices,
+    Unavailable where memory does not hold the matrices.
     """
     kind = np.dtype(dtype)
     if graph is not None:
-        n = min(n, graph.n)
+        if n > graph.n:
+            raise ValueError(f"n must be at most {graph.n:,}, the vertices of {graph.name}, not {n:,}")
         check_matrices(1, n, kind)
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
         return Instance(a, a, semiring)

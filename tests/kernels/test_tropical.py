@@ -197,6 +197,36 @@ def test_random_instances_meet_their_shares(by, dtype):
     assert not np.array_equal(instance.a, instance.b)
 
 
+@pytest.mark.parametrize(
+    ("weights", "dtype", "says"),
+    [
+        ([1.5, 2.75], "int32", "unnamed: int32 does not hold a weight of 1.5: try float32"),
+        ([1.0, 0.25], "uint16", "unnamed: uint16 does not hold a weight of 0.25: try float32"),
+        ([1, 16777217], "float32", "unnamed: float32 does not hold a weight of 16,777,217: try int32"),
+        ([1, 2**30], "int32", "unnamed: a weight of 1,073,741,824 does not fit int32, 1,073,741,823 is infinity"),
+        ([2.0, 3.0], "int32", None),
+        ([1, 16777218], "float32", None),
+    ],
+)
+def test_a_weight_that_a_type_does_not_hold_is_refused(weights, dtype, says):
+    from saitan.graph import Graph
+
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], weights)
+    if says is None:
+        assert tropical.instance({"graph": graph}, n=3, dtype=dtype).a[0, 1] == weights[0]
+        return
+    with pytest.raises(ValueError) as caught:
+        tropical.instance({"graph": graph}, n=3, dtype=dtype)
+    assert str(caught.value) == says
+
+
+def test_a_block_larger_than_the_graph_is_refused():
+    from saitan.graph import Graph
+
+    with pytest.raises(ValueError, match="n must be at most 2, the vertices of unnamed, not 1,024"):
+        tropical.instance({"graph": Graph.from_arcs(2, [0], [1], [1])})
+
+
 @pytest.mark.parametrize("order", ["file", "bfs"])
 def test_weight_matrix_of_a_graph(order):
     from saitan.graph import Graph

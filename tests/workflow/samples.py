@@ -35,6 +35,7 @@ def write_samples(
     disturbed: list[str] | None = None,
     unavailable: str | None = None,
     provenance: dict | None = None,
+    device: str = "",
 ) -> Path:
     """A point's file. rows: of a timed answer each, at least `seconds`; what they leave out has a default."""
     point = {"experiment": experiment, "problem": problem, "backend": backend, "graph": graph, "variant": variant}
@@ -46,7 +47,7 @@ def write_samples(
     records = [] if unavailable else [{name: (point | defaults | row).get(name) for name in columns} for row in rows]
     table = pa.Table.from_pylist(records) if records else pa.table({"experiment": pa.array([], pa.string())})
     about = {"identity": identity, "settled": settled, "spread": 0.01, "disturbed": disturbed or []}
-    about["unavailable"] = unavailable
+    about |= {"unavailable": unavailable, "device": device}
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table.replace_schema_metadata({b"saitan": json.dumps(about).encode()}), path)
     return path

@@ -274,7 +274,12 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"figure": {"mark": "bar", "x": "phase", "y": "seconds"}}, ".figure.x: unknown column 'phase'"),
         ({"measure": {"rounds": 1}}, ".measure.rounds: unknown key 'rounds'; did you mean 'min_rounds'?"),
         ({"measure": {"spread": -1}}, ".measure.spread: input should be greater than 0, not -1"),
-        ({"measure": {"spread": "x"}}, '.measure.spread: input should be float or int, not "x"'),
+        ({"measure": {"budget_s": True}}, ".measure.budget_s: a number is right, not true"),
+        ({"measure": {"warmup": 1.5}}, ".measure.warmup: input should be a valid integer"),
+        (
+            {"measure": {"spread": "x"}},
+            '.measure.spread: input should be a valid number, unable to parse string as a number, not "x"',
+        ),
         ({"measure": {"budget_s": math.inf}}, ".measure.budget_s: input should be a finite number, not Infinity"),
         ({"small": math.nan}, ".small: input should be a finite number, not NaN"),
         ({"quantities": []}, ".quantities: list should have at least 1 item"),
@@ -507,6 +512,11 @@ MANY = {"variants": ["fast", "closeness"], "keep": ["levels"]}
         (
             CLOSENESS | MANY | {"instance": {"task": ["search", "closeness"]}},
             "keep: no levels: .* or many, not closeness",
+        ),
+        (
+            {"problem": "apsp", "variants": ["fast"], "keep": ["distances"], "keep_as": "coded"}
+            | {"instance": {"answer": ["slabs"], "sources": [0, 5]}},
+            "keep_as: coded is kept of the whole answer: leave `sources` out",
         ),
         # No variant answers it: there is no point.
         (CLOSENESS | MANY | {"instance": {"task": ["search", "closeness"]}, "variants": ["fast"]}, None),

@@ -85,6 +85,15 @@ def test_largest_component(graph, connection):
     assert listed(largest, names) == [a for a in listed(graph) if a[0] in names and a[1] in names]
 
 
+def test_a_component_of_a_graph_without_labels_has_the_numbers_of_before():
+    graph = Graph.from_arcs(6, [0, 1, 3, 4, 5], [1, 2, 4, 5, 3])
+    component = arcs.largest_component(graph, "strong")
+    assert component.labels.tolist() == [3, 4, 5]
+    assert arcs.relabel(component, "bfs").labels.tolist() == [3, 4, 5]
+    # No vertex is left out: they are their numbers.
+    assert arcs.largest_component(Graph.from_arcs(2, [0], [1]), "weak").labels is None
+
+
 def test_an_arc_that_leaves_a_component_at_the_end_of_a_block():
     graph = Graph.from_arcs(3, [0, 0, 0, 1], [1, 2, 2, 0])
     assert listed(arcs.largest_component(graph, "strong")) == [(0, 1, 0), (1, 0, 0)]
@@ -129,6 +138,7 @@ def test_vertices_of_one_degree_keep_their_order():
     rng = np.random.default_rng(1)
     degrees = rng.integers(1, 4, 500)
     graph = Graph.from_arcs(500, np.repeat(np.arange(500), degrees), rng.integers(0, 500, degrees.sum()))
+    assert_array_equal(arcs.relabel(graph, "degree").labels, np.lexsort((np.arange(500), -degrees)))
     graph = replace(graph, labels=np.arange(500))
     assert_array_equal(arcs.relabel(graph, "degree").labels, np.lexsort((np.arange(500), -degrees)))
 

@@ -101,6 +101,17 @@ def test_an_experiments_measure_overrides_the_runs():
     assert settings["traced"]
 
 
+def test_an_experiments_measure_has_the_types_of_the_runs():
+    made = plan(measure={"warmup": 2.0, "budget_s": 3})
+    settings = json.loads(made.measure_settings(made.points[0]))
+    assert repr(settings["warmup"]) == "2" and repr(settings["budget_s"]) == "3.0"
+    assert identities_of(made) == identities_of(plan(measure={"warmup": 2, "budget_s": 3.0}))
+
+
+def identities_of(made):
+    return [point.identity for point in made.points]
+
+
 CUDA_OFF = Skipped("backend cuda", "no driver")
 
 

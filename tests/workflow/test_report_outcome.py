@@ -1,4 +1,5 @@
 import os
+from types import SimpleNamespace
 
 import pytest
 from reports import lines_of, shown, text_of, write_coded
@@ -29,10 +30,27 @@ from saitan.workflow.step import CRASHED
 
 def test_what_was_disturbed_counts_whether_or_not_it_settled():
     told = [About("a"), About("b", disturbed=("other load",)), About("c", settled=False, disturbed=("other load",))]
-    assert Outcome(3, [(None, one) for one in told]).busy() == (
+    assert Outcome(3, [(SimpleNamespace(experiment="e"), one) for one in told]).busy() == (
         "the machine was busy or its clock moved in 2 of 3 points (other load); "
         "the median had not settled in 1 of 3 points"
     )
+
+
+@pytest.mark.parametrize(
+    ("devices", "says"),
+    [
+        ({"e": ["CPU a", "CPU a", "GPU g", ""], "f": ["CPU b"]}, ""),
+        (
+            {"e": ["CPU a", "GPU g"], "f": ["CPU b", "CPU a"]},
+            "points of an experiment are of several machines (CPU a, CPU b)",
+        ),
+    ],
+)
+def test_an_experiment_of_several_machines_is_named(devices, says):
+    told = [
+        (SimpleNamespace(experiment=name), About("a", device=one)) for name, found in devices.items() for one in found
+    ]
+    assert Outcome(len(told), told).busy() == says
 
 
 def test_reasons_of_failures(tmp_path):

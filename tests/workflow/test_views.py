@@ -79,6 +79,22 @@ def test_quartiles_beside_infinities(values, q1, q3):
     assert (row["q1"], row["q3"]) == (q1, q3)
 
 
+def test_points_of_several_machines_are_marked(write_point):
+    devices = {"conventional": "CPU a", "adaptive": "CPU b", "fast": "CPU b"}
+    samples = [write_point(name, name, seconds(1.0, 1.1), device=device) for name, device in devices.items()]
+    samples.append(write_point("gpu", "fast", seconds(0.1, 0.1), backend="cuda", device="GPU g"))
+    settings = {"variants": [*devices], "baseline": "conventional", "quantities": ["time"]}
+    table, figure = shown("summary", settings, samples)
+    times = table[table["quantity"] == "time"]
+    assert [*times["disturbed"]] == [
+        *(f"measured on {device}, others beside it on another" for device in devices.values()),
+        "",
+    ]
+    ahead = table[table["quantity"] == "speed-up over conventional"]
+    assert len(ahead) == 2 and (ahead["disturbed"] != "").all()
+    assert [*figure["settled"]] == [False, False, False, True]
+
+
 def test_speed_up_is_over_the_baseline_of_the_same_graph_and_backend(write_point):
     means = {
         ("cpu", "g"): (6.0, 2.0),

@@ -67,7 +67,10 @@ def draw_weights(graph: Graph, low: int, high: int, seed: int) -> Graph:
 
 
 def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Graph:
-    """The weakly or strongly connected component with most vertices, which keep their order."""
+    """The weakly or strongly connected component with most vertices, which keep their order.
+
+    Labels stay with their vertices; where there are none and vertices are left out, they are the old numbers.
+    """
     if not graph.n:
         return graph
     component = graph.components(connection)
@@ -77,13 +80,14 @@ def largest_component(graph: Graph, connection: Literal["weak", "strong"]) -> Gr
         block = slice(start, start + _BLOCK)
         keep[block] &= inside[graph.targets[block]]
     kept = _filtered(graph, keep)
+    labels = graph.labels if graph.labels is not None or inside.all() else np.arange(graph.n)
     return Graph(
         np.concatenate([[0], np.cumsum(kept.degrees[inside])]).astype(np.int64),
         renumbered(kept.targets, np.cumsum(inside, dtype=np.int32) - np.int32(1)),
         kept.weights,
         None if graph.coordinates is None else graph.coordinates[inside],
         graph.metadata,
-        None if graph.labels is None else graph.labels[inside],
+        None if labels is None else labels[inside],
     )
 
 
@@ -91,7 +95,7 @@ def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
     """Vertices renumbered by descending out-degree (ties as before), or as a breadth-first search meets them.
 
     The search starts at the first vertex of largest degree and follows arcs both ways; vertices that it does not
-    meet come last, in their old order.
+    meet come last, in their old order. Labels stay with their vertices; where there are none, they are the old numbers.
     """
     if not graph.n:
         return graph
@@ -115,7 +119,7 @@ def relabel(graph: Graph, order: Literal["bfs", "degree"]) -> Graph:
         graph.weights,
         coordinates=None if graph.coordinates is None else graph.coordinates[old],
         metadata=graph.metadata,
-        labels=None if graph.labels is None else graph.labels[old],
+        labels=old if graph.labels is None else graph.labels[old],
     )
 
 
