@@ -6,7 +6,7 @@ import json
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -224,9 +224,10 @@ class Matrix:
         return Invalid(f"{self.path}: block {block} of the row of source {self.vertices[row]} is corrupt")
 
     def close(self) -> None:
-        """Unmap the file. The matrix cannot be read afterwards."""
+        """Unmap the file, when reads by other threads have ended. The matrix cannot be read afterwards."""
         self._bytes = self.words = self._arrays = None
-        self._map.close()
+        with suppress(BufferError):
+            self._map.close()
 
     def __enter__(self) -> Matrix:
         return self

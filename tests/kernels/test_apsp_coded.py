@@ -267,6 +267,16 @@ def test_the_footer_is_what_the_description_says(tmp_path):
     assert list(footer["sections"]) == ["vertices", "rows", "ends", "starts"] and footer["about"]["checked"]
 
 
+def test_a_matrix_that_another_thread_reads_can_be_closed(tmp_path):
+    apsp.compress(Graph.from_arcs(3, [0, 1], [1, 2], [5, 7]), tmp_path / "m", backend="cpu")
+    matrix = apsp.open(tmp_path / "m")
+    read = matrix.words
+    matrix.close()
+    assert read.size and read.sum() >= 0
+    with pytest.raises(ValueError, match="closed"):
+        matrix[0]
+
+
 @pytest.mark.parametrize(
     "key", [[0, 1], np.array([0, 2]), "a", None, ..., 1.0, (True, False), (0, True), (0, None), (1, ...)]
 )

@@ -261,6 +261,16 @@ def test_a_run_that_was_stopped_after_its_last_point_is_incomplete(plan, tmp_pat
     assert entry(told, outcome(told)).complete and not entry(told, outcome(told), partial=True).complete
 
 
+@pytest.mark.parametrize("jobs", [3, 300])
+def test_a_long_list_of_what_did_not_run_is_folded(plan, jobs):
+    step = {"log": "none.log", "serves": []}
+    names = [f"fetch graph-{i}" for i in range(jobs)]
+    plan.update(steps=[step | {"what": name, "output": f"{i}.gr"} for i, name in enumerate(names)])
+    page = shown(plan, partial=True)
+    [entry] = re.findall(r"<dd>(?:(?!</dd>).)*fetch graph-0,.*?</dd>", page)
+    assert all(name in entry for name in names) and ("<details" in entry) == (jobs == 300)
+
+
 def test_a_busy_machine_is_said_in_the_summary_and_on_the_page(plan, tmp_path):
     assert not any(line.startswith("beware") for line in lines_of(plan))
     assert "Beware" not in shown(plan)
