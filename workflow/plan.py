@@ -321,6 +321,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
             return []
         files = [f"{self.run}/tables/{experiment}.parquet", f"{self.run}/tables/{experiment}.csv"]
         if described.figure:
+            files += [f"{self.run}/tables/{experiment}.figure.parquet"]
             files += [f"{self.run}/figures/{experiment}.svg", f"{self.run}/figures/{experiment}.json"]
         files += [file for point in self.points_of(experiment) for file in self._kept_of(point)]
         return files

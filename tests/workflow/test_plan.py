@@ -425,6 +425,7 @@ def test_an_experiment_of_which_nothing_can_run_shows_nothing():
     assert plan(figure=figure).shown_of("tiny") == [
         "results/run/tables/tiny.parquet",
         "results/run/tables/tiny.csv",
+        "results/run/tables/tiny.figure.parquet",
         "results/run/figures/tiny.svg",
         "results/run/figures/tiny.json",
     ]
