@@ -85,7 +85,7 @@ def test_what_memory_does_not_hold_is_refused_with_both_numbers(cgroup):
     [
         (lambda: tropical.instance({}, n=2**17), "2 matrices of 131,072 x 131,072 float32", "128.0"),
         (
-            lambda: tropical.instance({"graph": LARGE}, n=2**18, dtype="uint16"),
+            lambda: tropical.instance({"graph": LARGE}, n=2**16, dtype="uint16"),
             "a matrix of 65,536 x 65,536 uint16",
             "8.0",
         ),
