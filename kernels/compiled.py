@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-
-@functools.cache
-def _code() -> str:
-    """The digest of every source of the package."""
-    digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
+from saitan.own_code import code_digest
 
 
 class _File(IndexDataCacheFile):
@@ -41,7 +32,7 @@ class _File(IndexDataCacheFile):
 class _Cache(FunctionCache):
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), _code()
+        stamp = self._impl.locator.get_source_stamp(), code_digest()
         self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
 
 

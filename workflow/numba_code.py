@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
-import hashlib
 import importlib.abc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import saitan
+from saitan.own_code import code_digest
 
 # How the names of folders of compiled code begin.
 _COMPILED = "saitan-"
@@ -25,10 +24,7 @@ def numba_cache(base: Path) -> Path:
     """
     if base.name.startswith(_COMPILED):
         return base
-    digest = hashlib.sha256()
-    for source in sorted(Path(saitan.__path__[0]).rglob("*.py")):
-        digest.update(source.read_bytes())
-    return base.resolve() / f"{_COMPILED}{digest.hexdigest()[:16]}"
+    return base.resolve() / f"{_COMPILED}{code_digest()[:16]}"
 
 
 class _Absent(importlib.abc.MetaPathFinder):

@@ -2,7 +2,7 @@ import pytest
 from numba import config
 from numba.core.caching import IndexDataCacheFile
 
-from saitan import compiled
+from saitan import compiled, own_code
 from saitan.compiled import njit
 
 HELPER = "@njit\ndef helper(x):\n    return x + {}\n"
@@ -12,12 +12,12 @@ CALLER = "@njit\ndef caller(x):\n    return helper(x)\n"
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """Loads caller.py and helper.py of a package of its own as a new process would."""
-    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "compiled.py"))
+    monkeypatch.setattr(own_code, "__file__", str(tmp_path / "own_code.py"))
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "compiled"))
     (tmp_path / "caller.py").write_text(CALLER)
 
     def load(added):
-        compiled._code.cache_clear()
+        own_code.code_digest.cache_clear()
         (tmp_path / "helper.py").write_text(HELPER.format(added))
         names = {"njit": njit}
         for name in ("helper", "caller"):
@@ -26,7 +26,7 @@ def package(tmp_path, monkeypatch):
         return names["caller"]
 
     yield load
-    compiled._code.cache_clear()
+    own_code.code_digest.cache_clear()
 
 
 def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
