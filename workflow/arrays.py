@@ -18,6 +18,7 @@ import numpy as np
 from pydantic import Field, PositiveInt, TypeAdapter
 
 from saitan.files import beside
+from saitan.workflow.checksums import checksum_of
 from saitan.workflow.graphs.streams import check_content, chunks
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, refuse_clashes
@@ -42,16 +43,18 @@ class Array(Source):
     format: Literal["raw", "npy"] = Field("raw", description="raw: little-endian numbers and nothing else.")
     synthetic: Text | None = Field(None, description="What about the array is not real.")
 
-    def describes(self, path: str) -> bool:
-        """Whether a .npy file has this entry's type and shape."""
+    def is_in(self, path: Path, content: str | None) -> bool:
+        """Whether a .npy file has this entry's type and shape, and was made of this content (SHA-256; None is any)."""
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError):
             return False
         right = self.format == "npy" or array.ndim == 1 if self.shape is None else array.shape == self.shape
-        return array.dtype == self.dtype and right
+        if array.dtype != self.dtype or not right:
+            return False
+        return content is None or checksum_of(f"arrays/{path.name}", path, self._checksum) == content
 
-    def checksum(self, path: Path) -> str:
+    def _checksum(self, path: Path) -> str:
         """The SHA-256 of what a .npy file was made of. Raises OSError or ValueError for one that is none."""
         with path.open("rb") as file:
             if self.format == "raw":

@@ -34,7 +34,7 @@ _READING_ANSWERS = "saitan.workflow.answers"
 _KEEPING = ("saitan.workflow.keep", *_ASKING, _READING_ANSWERS)
 _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
-    *(f"saitan.workflow.{name}" for name in ("points", "sources", "graphs.catalogue", "graphs.read")),
+    *(f"saitan.workflow.{name}" for name in ("points", "sources", "checksums", "graphs.catalogue", "graphs.read")),
 }
 # What takes no part in making a graph, and in generating one.
 _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}

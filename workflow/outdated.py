@@ -16,9 +16,8 @@ from pathlib import Path
 
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.arrays import array_file
-from saitan.workflow.graphs.contents import holds
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.graphs.plan import made_before
+from saitan.workflow.graphs.reach import made_before
 from saitan.workflow.instances import instance_identity
 from saitan.workflow.outline import outline_files
 from saitan.workflow.parquet_files import identity_in
@@ -52,6 +51,8 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         if graph in plan.made_graphs:
             yield from ((file, plan.graph_identity(graph), identity_in) for file in plan.graph_files(graph))
     for array in plan.arrays_used:
+        if array not in plan.made_arrays:
+            continue
         yield array_file(array), (identity := plan.array_identity(array)), _array_identity(plan, array, identity)
     for file, identity in plan.kept_identities.items():
         yield file, identity, lambda path: kept_answer(path).identity
@@ -93,7 +94,7 @@ def _array_identity(plan: Plan, array: str, identity: str) -> Callable[[Path], s
     """A .npy file says nothing of itself: what is known of its content does."""
     entry = plan.arrays[array]
     content = entry.sha256 or plan.contents.get(array)
-    return lambda path: identity if entry.describes(path) and holds(path, entry, content) else None
+    return lambda path: identity if entry.is_in(path, content) else None
 
 
 def _mistaken(file: str, identity: str, found: Callable[[Path], str | None]) -> bool:

@@ -25,7 +25,7 @@ from saitan.workflow.config import SHARED, ConfigError, load, suggest
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
-from saitan.workflow.graphs.plan import absent_data
+from saitan.workflow.graphs.reach import absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.points import NO_GRAPH, RESULTS, Point, combinations, pattern
@@ -356,7 +356,12 @@ def plan_from(
 
 
 def _check_folders(run: str) -> None:
-    """Raise Failure where something else lies where a folder of results would be, a link that leads nowhere too."""
+    """Raise Failure where something else lies where a folder of results would be, a link that leads nowhere too, and
+    where Snakemake could not write its records.
+    """
+    records = next(filter(os.path.isdir, (".snakemake", ".")))
+    if not os.access(records, os.W_OK | os.X_OK):
+        raise Failure(f"{Path(records).absolute()} cannot be written: name another folder by --directory")
     for folder in (RESULTS, *(f"{RESULTS}/{name}" for name in (run, *SHARED))):
         if os.path.lexists(folder) and not Path(folder).is_dir():
             raise Failure(f"{folder} is no folder, and what is made goes into one of this name: move it away")

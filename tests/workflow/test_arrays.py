@@ -85,7 +85,7 @@ def test_npy_files(tmp_path):
     convert(entry, tmp_path / "a.npy.gz", tmp_path / "out.npy")
     assert_array_equal(np.load(tmp_path / "out.npy"), VALUES)
     shaped = [ENTRY.validate_python({**FILE, "format": "npy", "shape": shape}) for shape in (None, (3, 4), (12,))]
-    assert [entry.describes(tmp_path / "out.npy") for entry in shaped] == [True, True, False]
+    assert [entry.is_in(tmp_path / "out.npy", None) for entry in shaped] == [True, True, False]
 
 
 @pytest.mark.parametrize(

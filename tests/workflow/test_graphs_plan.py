@@ -1,21 +1,26 @@
 """What the rules ask about graphs: arguments of fetch, inputs, and which graphs are out of reach."""
 
+import hashlib
 import json
 import os
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from plans import EXPERIMENT, WITHOUT
 
 from saitan.workflow.arrays import Array
+from saitan.workflow.arrays import convert as convert_array
+from saitan.workflow.checksums import KNOWN
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs import convert, fetch, generate
 from saitan.workflow.graphs.catalogue import CATALOGUE
-from saitan.workflow.graphs.contents import KNOWN, contents
+from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.graphs.plan import GraphFiles, absent_data
+from saitan.workflow.graphs.plan import GraphFiles
+from saitan.workflow.graphs.reach import absent_data
 from saitan.workflow.planning import make
 
 SUM = "0123456789abcdef" * 4
@@ -150,6 +155,36 @@ def test_arrays_that_only_a_mirror_has_are_absent_as_graphs_are(tmp_path, monkey
     assert absent.keys() == {"hidden", "kept"}
     assert absent["kept"] == "only a mirror has kept.bin: set `mirror` to its folder or address"
     assert absent_data(SimpleNamespace(mirror="http://host"), ENTRIES, arrays) == {}
+
+
+def test_an_array_that_was_made_earlier_is_used_while_its_file_is_out_of_reach(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    described = {"title": "A", "dtype": "int32", "file": "own.bin"}
+    arrays, raw = {"own": Array.model_validate(described)}, np.arange(6, dtype="<i4").tobytes()
+    Path("mine").mkdir()
+    Path("mine/own.bin").write_bytes(raw)
+
+    def planned(mirror, arrays=arrays):
+        tiny = {"title": "T", "problem": "compression", "arrays": ["own"], "variants": ["fast"]}
+        config = load({"name": "run", "mirror": mirror, "experiments": {"tiny": tiny}}, {}, arrays)
+        absent = absent_data(config, {}, arrays)
+        made = make(config, WITHOUT, {}, arrays, absent, contents=contents(config, {}, arrays))
+        return made.array_identity("own"), "own" in made.made_arrays, "own" in made.absent
+
+    first, by_rule, absent = planned("mine")
+    assert by_rule and not absent
+    # It was planned with, and never made.
+    assert planned(None)[1:] == (True, True)
+    convert_array(arrays["own"], Path("mine/own.bin"), Path("results/arrays/own.npy"))
+    assert planned(None) == (first, False, False)
+    assert planned("mine") == (first, True, False)
+    # Another type, and another content that was planned with since.
+    assert planned(None, {"own": Array.model_validate(described | {"dtype": "uint32"})})[2]
+    known = Array.model_validate(described | {"sha256": hashlib.sha256(raw).hexdigest()})
+    assert planned(None, {"own": known})[1:] == (False, False)
+    Path("mine/own.bin").write_bytes(raw[::-1])
+    assert planned("mine")[0] != first
+    assert planned(None)[1:] == (True, True)
 
 
 def test_a_graph_that_was_converted_earlier_is_used_while_its_file_is_out_of_reach(tmp_path, monkeypatch):

@@ -242,6 +242,18 @@ def test_what_lies_where_results_go_is_one_line(place, dangling, monkeypatch, tm
     assert caught.value.code == says
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.access", lambda place, mode: Path(place).absolute() != tmp_path)
+    raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    with pytest.raises(SystemExit) as caught:
+        from_file(raw)
+    assert caught.value.code == f"config: {tmp_path} cannot be written: name another folder by --directory"
+    # Snakemake's records can be written.
+    Path(".snakemake").mkdir()
+    assert from_file(raw).points
+
+
 @pytest.mark.parametrize(
     ("graph", "array", "owner"),
     [

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from saitan.generators import GENERATORS
+from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Model, Name, Source, refuse_clashes
 from saitan.workflow.yaml_files import Text, Title, read_checked
 
@@ -106,6 +107,16 @@ def load_catalogue(path: Path) -> dict[str, Downloaded | Generated]:
     entries = read_checked(Path(path), CATALOGUE, {})
     refuse_clashes(path, named_sources(entries))
     return entries
+
+
+def graph_folder(name: str) -> str:
+    """Where a graph of the catalogue lies."""
+    return f"{RESULTS}/graphs/{name}"
+
+
+def graph_files(name: str) -> list[str]:
+    """Its files."""
+    return [f"{graph_folder(name)}/{part}.parquet" for part in ("vertices", "edges")]
 
 
 def sources_of(entry: Source | Generated) -> list[Source]:

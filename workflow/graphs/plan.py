@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from saitan.workflow.arrays import Array
-from saitan.workflow.config import ConfigError
 from saitan.workflow.config_model import Config
-from saitan.workflow.graphs.catalogue import Downloaded, Generated, keyed_sources, sources_of
+from saitan.workflow.graphs.catalogue import Downloaded, Generated, graph_files, graph_folder, keyed_sources, sources_of
+from saitan.workflow.graphs.reach import graph_sources, local_copies, made_before, out_of_reach
 from saitan.workflow.points import NO_GRAPH, RESULTS
 from saitan.workflow.sources import Source
-from saitan.workflow.step import Failure
 
 
 class GraphFiles:
@@ -39,14 +36,24 @@ class GraphFiles:
     @property
     def downloaded(self) -> list[str]:
         """Names of the downloaded graphs of the catalogue, but those whose file is out of reach and that are there."""
-        lacking = out_of_reach(self.config, graph_sources(self.entries))
-        kept = [name for name in lacking if made_before(name, self.entries[name])]
-        return [name for name, entry in self.entries.items() if isinstance(entry, Downloaded) and name not in kept]
+        graphs = [name for name, entry in self.entries.items() if isinstance(entry, Downloaded)]
+        return self._to_be_made(graphs, self.entries, graph_sources(self.entries))
 
     @cached_property
     def made_graphs(self) -> set[str]:
         """Names of all graphs that a rule makes."""
         return {*self.generated, *self.downloaded}
+
+    @cached_property
+    def made_arrays(self) -> list[str]:
+        """Names of the catalogue's arrays, but those whose file is out of reach and that are there."""
+        return self._to_be_made(self.arrays, self.arrays, self.arrays.items())
+
+    def _to_be_made(
+        self, names: Iterable[str], entries: Mapping[str, Any], sources: Iterable[tuple[str, Source]]
+    ) -> list[str]:
+        kept = {name for name in out_of_reach(self.config, sources) if made_before(name, entries[name])}
+        return [name for name in names if name not in kept]
 
     @staticmethod
     def any_of(names: list[str]) -> str:
@@ -55,13 +62,11 @@ class GraphFiles:
 
     @staticmethod
     def graph_folder(graph: str) -> str:
-        return f"{RESULTS}/graphs/{graph}"
+        return graph_folder(graph)
 
     @staticmethod
     def graph_files(graph: str) -> list[str]:
-        if graph == NO_GRAPH:
-            return []
-        return [f"{GraphFiles.graph_folder(graph)}/{name}.parquet" for name in ("vertices", "edges")]
+        return [] if graph == NO_GRAPH else graph_files(graph)
 
     def graph_option(self, graph: str) -> str:
         return "" if graph == NO_GRAPH else f"--graph {shlex.quote(self.graph_folder(graph))}"
@@ -153,88 +158,3 @@ def fetch_options(source: Source, mirror: str | None) -> str:
     """Arguments of `saitan.workflow.graphs.fetch` for the file of an entry."""
     named = source.file if source.url else None
     return _options({"--url": source.address, "--file": named, "--sha256": source.sha256, "--mirror": mirror})
-
-
-def local_copies(source: Source, mirror: str | None) -> list[str]:
-    """The mirror's own file, where the mirror is a folder that has it."""
-    if mirror is None or "://" in mirror or _lacking(Path(mirror) / source.filename, stat.S_ISREG) is not None:
-        return []
-    return [str(Path(mirror) / source.filename)]
-
-
-def graph_sources(entries: Mapping[str, Downloaded | Generated]) -> Iterator[tuple[str, Source]]:
-    """The files of the catalogue's graphs, each with the name of its graph."""
-    return ((name, source) for name, entry in entries.items() for source in sources_of(entry))
-
-
-def absent_data(
-    config: Config, entries: Mapping[str, Downloaded | Generated], arrays: Mapping[str, Array]
-) -> dict[str, str]:
-    """Graphs and arrays that can neither be fetched nor were converted from what their entry says, and why."""
-    graphs = out_of_reach(config, graph_sources(entries))
-    absent = {name: reason for name, reason in graphs.items() if not made_before(name, entries[name])}
-    return absent | out_of_reach(config, arrays.items())
-
-
-def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[str, str]:
-    """What cannot be fetched: a local mirror lacks a file, or only a mirror has it and none is set.
-
-    Raises ConfigError for a mirror that is neither a folder nor an address.
-    """
-    mirror = config.mirror
-    folder = Path(mirror) if mirror is not None and "://" not in mirror else None
-    if mirror is not None and folder is None:
-        scheme, _, rest = mirror.partition("://")
-        if scheme.lower() not in ("http", "https"):
-            raise ConfigError(
-                f"mirror: {mirror}: {scheme}:// is not understood: a folder, http:// or https:// is right"
-            )
-        if not rest.strip("/"):
-            raise ConfigError(f"mirror: {mirror} names no host")
-    if folder is not None and (reason := _lacking(folder, stat.S_ISDIR)) is not None:
-        why = f": {reason}" if reason else ""
-        raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...){why}")
-    if folder is not None and set("{}") & set(mirror):
-        raise ConfigError(f"mirror: {mirror}: Snakemake takes braces for wildcards: a folder without them is right")
-    reasons = {}
-    for name, source in sources:
-        if folder is not None and (reason := _lacking(folder / source.filename, stat.S_ISREG)) is not None:
-            why = f": {reason}" if reason else ""
-            reasons.setdefault(name, f"the mirror {mirror} has no {source.filename}{why}")
-        elif mirror is None and source.url is None:
-            reasons.setdefault(name, f"only a mirror has {source.filename}: set `mirror` to its folder or address")
-    return reasons
-
-
-def _lacking(path: Path, right: Callable[[int], bool]) -> str | None:
-    """None where a path has the right mode, otherwise why the system cannot tell its mode; "" where it could."""
-    try:
-        return None if right(path.stat().st_mode) else ""
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:  # a name too long, a folder without the right to look into it
-        return error.strerror
-
-
-def made_before(name: str, entry: Downloaded | Generated) -> bool:
-    """Whether a graph's files are there, made as the entry says.
-
-    By the same generator and parameters, or of the same address and content; and with the same options.
-    """
-    folder = Path(GraphFiles.graph_folder(name))
-    if not all(Path(file).exists() for file in GraphFiles.graph_files(name)):
-        return False
-    from saitan.workflow.graphs.parquet import read_metadata
-
-    try:
-        found = read_metadata(folder)
-    except (Failure, OSError):
-        return False
-    if isinstance(entry, Generated):
-        given = {name: value for name, value in entry.parameters.items() if name != "seed"}
-        wanted = {"generator": entry.generator, "parameters": given, "seed": entry.parameters["seed"]}
-    else:
-        wanted = {"origin": entry.address, "format": entry.format}
-        if entry.sha256 is not None:
-            wanted["checksum"] = entry.sha256
-    return all(found.get(key, {}) == value for key, value in (wanted | {"options": entry.options}).items())

@@ -71,7 +71,7 @@ rule array:
     log:
         f"{RESULTS}/logs/array/{{array}}.log",
     wildcard_constraints:
-        array=plan.any_of(list(plan.arrays)),
+        array=plan.any_of(plan.made_arrays),
     cache: True
     params:
         settings=lambda wc: plan.unpack_settings(wc.array),
