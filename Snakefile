@@ -68,6 +68,7 @@ wildcard_constraints:
     instance=r"[^/]+",
     drawn=r"\d+",
     seed=r"\d+",
+    form=r"[A-Za-z0-9_-]+",
     output=r"[a-z0-9_]+",
     arch=r"sm_\d+[af]?",
     stem=r"[A-Za-z0-9_]+",

@@ -181,10 +181,6 @@ class Plan(GraphFiles, CubinFiles, Identities):
         point = self.kept_point(wildcards)
         return json.dumps(self._solver_settings(point) | {"identity": self.answer_identity(point)})
 
-    def keep_as(self, wildcards: Any) -> str:
-        """How a kept answer is written."""
-        return self.config.experiments[self.kept_point(wildcards).experiment].keep_as
-
     def _solver_settings(self, point: Point) -> dict[str, Any]:
         return {
             "problem": point.problem,
@@ -229,7 +225,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
         if point.graph in self.arrays:
             return array_file(point.graph)
         experiment, _, output = point.graph.partition(".")
-        return f"{self.kept_by(experiment, point.backend).answers}/{output}.parquet"
+        return f"{self.answers_of(self.kept_by(experiment, point.backend))}/{output}.parquet"
 
     def kept_by(self, experiment: str, backend: str) -> Point:
         """The point whose answer an experiment keeps, on the same backend where there is one."""
@@ -246,7 +242,14 @@ class Plan(GraphFiles, CubinFiles, Identities):
         return files
 
     def _kept_of(self, point: Point) -> list[str]:
-        return [f"{point.answers}/{output}.parquet" for output in self.config.experiments[point.experiment].keep]
+        return [
+            f"{self.answers_of(point)}/{output}.parquet" for output in self.config.experiments[point.experiment].keep
+        ]
+
+    def answers_of(self, point: Point) -> str:
+        """The folder of a point's kept answers."""
+        place = f"{point.problem}/{point.backend}/{point.graph}/{point.variant}/{point.point}/{point.drawn}"
+        return f"{RESULTS}/answers/{place}/{self.config.experiments[point.experiment].keep_as}"
 
     @property
     def kept(self) -> list[str]:
@@ -260,7 +263,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
 
     def kept_point(self, wildcards: Any) -> Point:
         w = wildcards
-        place = f"{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}/{w.output}"
+        place = f"{w.problem}/{w.backend}/{w.graph}/{w.variant}/{w.point}/{w.drawn}-{w.seed}/{w.form}/{w.output}"
         return _asked(self._kept_by_file, f"{RESULTS}/answers/{place}.parquet", "answer to keep")
 
     # Queries

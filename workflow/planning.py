@@ -65,7 +65,6 @@ def make(
     plan.points.sort(key=lambda point: order[point.experiment])
     plan.__dict__.pop("_by_experiment", None)
     plan.skipped = list(dict.fromkeys(plan.skipped))
-    _check_kept(plan)
     return plan
 
 
@@ -104,21 +103,6 @@ def _check_types(plan: Plan, name: str) -> None:
             raise ConfigError(
                 f"experiments.{name}.arrays: {array} is {dtype}, and {experiment.problem} takes {' or '.join(taken)}"
             )
-
-
-def _check_kept(plan: Plan) -> None:
-    """Raise ConfigError where two experiments keep one answer, and not in one form."""
-    keeping: dict[str, str] = {}
-    for point in plan.points:
-        name = point.experiment
-        for output in plan.config.experiments[name].keep:
-            first = keeping.setdefault(f"{point.answers}/{output}", name)
-            form, other = (plan.config.experiments[keeper].keep_as for keeper in (name, first))
-            if form != other:
-                raise ConfigError(
-                    f"experiments.{name}.keep_as: {form}, and {first} keeps the same {output} ({point.variant} on"
-                    f" {point.graph}) as {other}: keep it in one form"
-                )
 
 
 def _backends(config: Config, jobs_machine: Machine) -> tuple[list[str], list[Skipped]]:

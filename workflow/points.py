@@ -59,12 +59,6 @@ class Point:
     def log(self) -> str:
         return f"{RESULTS}/{self.run}/logs/measure/{self.name}.log"
 
-    @property
-    def answers(self) -> str:
-        """Folder of its kept answers."""
-        place = f"{self.problem}/{self.backend}/{self.graph}/{self.variant}/{self.point}/{self.drawn}"
-        return f"{RESULTS}/answers/{place}"
-
 
 def combinations(values: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
     """Every choice of one value for each key."""

@@ -72,6 +72,6 @@ KEPT = {**EXPERIMENT, "graphs": ["grid"], "variants": ["conventional"], "keep": 
 
 def wildcards(file):
     """Those of the job that makes a kept answer."""
-    names = ("problem", "backend", "graph", "variant", "point", "drawn", "seed", "output")
-    *folders, draw, output = file.removeprefix("results/answers/").removesuffix(".parquet").split("/")
-    return SimpleNamespace(**dict(zip(names, [*folders, *draw.split("-"), output], strict=True)))
+    names = ("problem", "backend", "graph", "variant", "point", "drawn", "seed", "form", "output")
+    *folders, draw, form, output = file.removeprefix("results/answers/").removesuffix(".parquet").split("/")
+    return SimpleNamespace(**dict(zip(names, [*folders, *draw.split("-"), form, output], strict=True)))

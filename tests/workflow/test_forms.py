@@ -31,7 +31,7 @@ CODED = {
     "keep": ["distances"],
     "keep_as": "coded",
 }
-PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1"
+PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1/coded"
 
 
 def refuse(instance, variant, backend, path):

@@ -32,7 +32,8 @@ def test_a_point_for_every_choice_and_its_path_says_which():
         for graph in ("grid", "ring")
         for point in ("adaptive/threshold_up~10", "adaptive/threshold_up~100", "conventional/default")
     }
-    assert len({point.answers for point in plan().points}) == 6
+    made = plan()
+    assert len({made.answers_of(point) for point in made.points}) == 6
     product = plan(TROPICAL, variants={"fast": {"reuse": [True, False]}}, instance={"n": [32], "by": "tile"})
     assert samples(product) == {
         f"results/run/samples/tiny/cpu/no-graph/fast/n~32,by~tile,reuse~{reuse}.parquet" for reuse in (True, False)
@@ -513,7 +514,7 @@ def test_an_answer_of_several_ranks_is_kept_with_its_identity():
     kept = {"variants": ["cluster", "hybrid"], "ranks": [2], "keep": ["levels"]}
     made = plan({**CLUSTER, **kept}, {"launcher": "mpirun"})
     for point in made.points:
-        told = json.loads(made.keep_settings(wildcards(f"{point.answers}/levels.parquet")))
+        told = json.loads(made.keep_settings(wildcards(f"{made.answers_of(point)}/levels.parquet")))
         assert told["identity"] == made.answer_identity(point)
     assert [point.ranks for point in made.points] == [2, None]
 
@@ -628,7 +629,8 @@ def test_a_variant_that_traces_on_another_backend_is_left_out():
 def test_a_target_that_no_experiment_asks_for_is_one_line():
     made, other = plan(keep=["distances"]), plan(graphs=["grid"], seed=5)
     words = {"experiment": "tiny", "backend": "cpu", "graph": "ring", "variant": "adaptive", "point": "threshold_up~7"}
-    words |= {"problem": "sssp", "data": "ring", "instance": "default", "drawn": "1", "seed": "9", "output": "levels"}
+    words |= {"problem": "sssp", "data": "ring", "instance": "default", "drawn": "1", "seed": "9"}
+    words |= {"form": "raw", "output": "levels"}
     for find, what in ((made.point, "point"), (other.kept_point, "answer to keep"), (made.query_point, "queries")):
         with pytest.raises(SystemExit, match=f"^config: .*: the experiments of this configuration have no such {what}"):
             find(SimpleNamespace(**words))

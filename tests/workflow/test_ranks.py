@@ -141,7 +141,7 @@ def test_ranks_keep_an_answer_in_slabs_and_finished_ones_stay(project):
     kept = {"title": "Kept", "problem": "apsp", "graphs": ["tiny-grid"], "variants": {"batched": {"tasks": 8}}}
     kept |= {"instance": {"answer": "slabs"}, "ranks": [2], "keep": ["distances"]}
     project.configure({"kept": kept}, launcher=LAUNCHER)
-    place = "results/answers/apsp/cpu/tiny-grid/batched/answer~slabs,tasks~8,ranks~2/8-1"
+    place = "results/answers/apsp/cpu/tiny-grid/batched/answer~slabs,tasks~8,ranks~2/8-1/raw"
     answer = project.folder / place / "distances.parquet"
     done = project.snakemake(f"{place}/distances.parquet")
     assert done.returncode == 0, done.stderr

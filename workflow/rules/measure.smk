@@ -58,9 +58,9 @@ rule keep:
         queries=lambda wc: plan.queries_of(plan.kept_point(wc)),
         cubins=lambda wc: plan.cubins_of(plan.kept_point(wc)),
     output:
-        f"{RESULTS}/answers/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.parquet",
+        f"{RESULTS}/answers/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{form}}/{{output}}.parquet",
     log:
-        f"{RESULTS}/logs/keep/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{output}}.log",
+        f"{RESULTS}/logs/keep/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{form}}/{{output}}.log",
     threads: lambda wc: plan.machine.cores
     resources:
         gpu=lambda wc: plan.gpus_of(plan.kept_point(wc)),
@@ -70,7 +70,6 @@ rule keep:
     params:
         # With the answer's identity.
         settings=lambda wc: plan.keep_settings(wc),
-        keep_as=lambda wc: plan.keep_as(wc),
         data=lambda wc: plan.input_option(plan.kept_point(wc)),
         cubins=f"{RESULTS}/cubins",
         folder=subpath(output[0], parent=True),
@@ -79,4 +78,4 @@ rule keep:
     shell:
         "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.keep --settings {params.settings:q}"
         " {params.data} --queries {input.queries:q} --cores {threads} {params.ranks}"
-        " --folder {params.folder:q} --outputs {wildcards.output:q} --keep-as {params.keep_as} --log {log:q}"
+        " --folder {params.folder:q} --outputs {wildcards.output:q} --keep-as {wildcards.form} --log {log:q}"
