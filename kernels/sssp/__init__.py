@@ -79,7 +79,8 @@ class Result:
 
     distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where one of them does not fit); where
                   there is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
-    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
+    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path; where a
+                  sum overflowed float32 on the way, by the distances in 64 bits that `distances` are rounded from
     run           times and counts (saitan.solver.Run)
     """
 

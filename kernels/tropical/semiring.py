@@ -16,12 +16,13 @@ INFINITE = {"float32": np.float32(np.inf), "int32": np.int32(2**30 - 1), "uint16
 
 
 class SumOverflow(OverflowError):
-    """A sum of two finite entries reached the number that stands for infinity; the message is one line."""
+    """A sum of two finite entries reached what stands for infinity, or its opposite; the message is one line."""
 
     def __init__(self, dtype: np.typing.DTypeLike) -> None:
         self.name = np.dtype(dtype).name
         wider = {"uint16": "int32", "int32": "float32", "float32": "smaller values"}[self.name]
-        super().__init__(f"a finite sum reaches {INFINITE[self.name]}, which is infinity in {self.name}: use {wider}")
+        said = f"{INFINITE[self.name]} in absolute value, which is infinity in {self.name}"
+        super().__init__(f"a finite sum reaches {said}: use {wider}")
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         # Exceptions are made again from their message otherwise, in the process that a pool hands them to.
