@@ -29,6 +29,7 @@ from saitan.workflow.graphs.reach import absent_data
 from saitan.workflow.machine import NO_NVCC, Machine
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.points import NO_GRAPH, RESULTS, Point, combinations, pattern
+from saitan.workflow.printed_names import check_printed
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import read_quoted
 from saitan.workflow.sources import refuse_clashes
@@ -329,6 +330,7 @@ def plan_from(
             if entry.models and entry.models not in published.graphs:
                 unknown = f"{name}.models: unknown graph{suggest(entry.models, published.graphs)}"
                 raise Failure(f"{catalogues[0]}: {unknown} (config/published.yaml)")
+        check_printed(f"{place}config/published.yaml", published, config, {*entries, *arrays})
         read_ceilings(Path(f"{place}config/ceilings.yaml"))
         read_quoted(Path(f"{place}config/peers.yaml"))
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)

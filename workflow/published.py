@@ -61,7 +61,7 @@ class Printed(Model):
 class Published(Model):
     """graphs: vertices of the papers' graphs; experiments: what is printed for each."""
 
-    graphs: dict[str, int]
+    graphs: dict[str, Annotated[int, Field(strict=True)]]
     experiments: dict[str, Printed]
 
 
@@ -128,7 +128,8 @@ def printed_points(
     vertices: Mapping[str, int],
     defaults: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Chart rows of the paper, one for each of our graphs that stands for the paper's; may be empty.
+    """Chart rows of the paper, one for each of our graphs that an entry names or that stands for the paper's; may be
+    empty. An entry without either goes with graphs that stand for none.
 
     source: "paper", or "paper, 1.43 M vertices" where our graph has another size.
     """
@@ -142,10 +143,12 @@ def printed_points(
             continue
         wanted = {key: value for key, value in {**defaults, **printed.instance}.items() if key not in entry}
         fitting = dict.fromkeys(row["graph"] for row in measured if _fits({**defaults, **row}, wanted))
-        standing = [graph for graph in fitting if models.get(graph) == entry.get("models")]
-        for graph in standing:
+        named = {key: entry[key] for key in ("graph", "models") if key in entry} or {"models": None}
+        for graph in fitting:
+            if not _fits({"graph": graph, "models": models.get(graph)}, named):
+                continue
             same = _same_size(graph, published, models, vertices)
-            source = PAPER if same else f"{PAPER}, {readable(published.graphs[entry['models']], 'vertices', 3)}"
+            source = PAPER if same else f"{PAPER}, {readable(published.graphs[models[graph]], 'vertices', 3)}"
             rows.append(columns | {"graph": graph, "source": source})
     import pandas as pd
 

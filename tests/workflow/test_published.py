@@ -125,6 +125,20 @@ def test_points_go_to_every_graph_that_stands_for_the_papers():
     assert printed_points("other", published, MODELS, figure, VERTICES, DEFAULTS).empty
 
 
+def test_a_point_that_names_a_graph_goes_to_that_one_alone():
+    figure = pd.DataFrame({"graph": ["ours", "sister", "alien", "other"], "x": 1})
+
+    def drawn(**named):
+        entry = {"origin": "O", "points": [{**named, "x": 1, "y": 2}]}
+        published = Published.model_validate({**PRINTED, "experiments": {"own": entry}})
+        points = printed_points("own", published, MODELS, figure, VERTICES, DEFAULTS)
+        return points["graph"].tolist() if len(points) else []
+
+    assert drawn(graph="alien") == ["alien"] and drawn(graph="ours") == ["ours"] and drawn(graph="absent") == []
+    assert drawn(graph="ours", models="kanto") == ["ours"] and drawn(graph="ours", models="bay") == []
+    assert drawn(graph="any") == ["ours", "sister", "alien", "other"] and drawn() == ["alien", "other"]
+
+
 def test_a_point_on_a_graph_of_another_size_says_so():
     published = Published.model_validate({**PRINTED, "graphs": {"kanto": 1427876, "bay": 300}})
     figure = pd.DataFrame({"graph": ["ours", "shore"], "x": 1})

@@ -1,0 +1,103 @@
+"""Mistakes in what the papers print, of an experiment that a run makes."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from saitan.workflow.arrays import load_arrays
+from saitan.workflow.config import load
+from saitan.workflow.graphs.catalogue import load_catalogue
+from saitan.workflow.printed_names import check_printed
+from saitan.workflow.published import Published, read_published
+from saitan.workflow.step import Failure
+
+CONFIG = Path(__file__).parents[2] / "config"
+NAMES = load_catalogue(CONFIG / "graphs.yaml"), load_arrays(CONFIG / "arrays.yaml")
+SSSP = {"title": "S", "problem": "sssp", "graphs": ["grid-128"], "variants": ["adaptive", "scipy"]}
+PHASES = {**SSSP, "variants": ["adaptive"], "view": "phases"}
+GRAPHS = {"title": "G", "graphs": ["grid-128"], "view": "graphs"}
+TROPICAL = {"title": "T", "problem": "tropical", "variants": ["fast"], "instance": {"n": [32]}}
+
+
+def check(experiment, **printed):
+    published = Published.model_validate({"graphs": {}, "experiments": {"own": {"origin": "O", **printed}}})
+    config = load({"name": "run", "experiments": {"own": experiment}}, *NAMES)
+    check_printed("published.yaml", published, config, {*NAMES[0], *NAMES[1]})
+
+
+@pytest.mark.parametrize("path", [path for path in CONFIG.glob("*.yaml") if "\nexperiments:" in path.read_text()])
+def test_what_is_committed_is_right(path):
+    if path.name == "published.yaml":
+        return
+    config = load({"name": "run", **yaml.safe_load(path.read_text())}, *NAMES)
+    check_printed("published.yaml", read_published(CONFIG / "published.yaml"), config, {*NAMES[0], *NAMES[1]})
+
+
+@pytest.mark.parametrize(
+    ("experiment", "printed"),
+    [
+        (SSSP, {"quantities": [{"graph": "any", "variant": "scipy", "cores": 2, "quantity": "mean time", "value": 1}]}),
+        (SSSP, {"quantities": [{"threshold_up": 30, "quantity": "speed-up over scipy", "value": 1}]}),
+        (SSSP, {"points": [{"graph": "grid-128", "threshold_up": 30, "seconds": 1, "phases": 2}]}),
+        (PHASES, {"points": [{"variant": "adaptive", "phase": 30, "updated": 1}]}),
+        (GRAPHS, {"points": [{"graph": "grid-128", "degree": 1, "share": 1}]}),
+        (GRAPHS, {"quantities": [{"graph": "grid-128", "quantity": "vertices", "value": 1}]}),
+        (TROPICAL, {"instance": {"n": "any"}, "points": [{"n": 32, "tops": 1}, {"dtype": "int32", "tops": 1}]}),
+    ],
+)
+def test_what_rows_and_charts_have_is_right(experiment, printed):
+    check(experiment, **printed)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "printed", "says"),
+    [
+        (
+            SSSP,
+            {"quantities": [{"quantity": "time", "value": 1}, {"varient": "scipy", "quantity": "time", "value": 1}]},
+            "quantities.1: unknown key 'varient'; did you mean 'variant'?",
+        ),
+        (
+            SSSP,
+            {"quantities": [{"variant": "scipi", "quantity": "time", "value": 1}]},
+            "quantities.0.variant: unknown variant 'scipi'; did you mean 'scipy'?",
+        ),
+        (
+            SSSP,
+            {"quantities": [{"quantity": "mean tim", "value": 1}]},
+            "quantities.0.quantity: unknown quantity 'mean tim'; did you mean 'mean time'?",
+        ),
+        (
+            SSSP,
+            {"quantities": [{"cores": "two", "quantity": "time", "value": 1}]},
+            "quantities.0.cores: a number is right, not 'two'",
+        ),
+        (
+            SSSP,
+            {"points": [{"graph": "grid-12O", "seconds": 1}]},
+            "points.0.graph: unknown graph 'grid-12O'; did you mean 'grid-128'?",
+        ),
+        (SSSP, {"points": [{"secondes": 1}]}, "points.0: unknown key 'secondes'; did you mean 'seconds'?"),
+        (SSSP, {"points": [{"seconds": "0.1 ms"}]}, "points.0.seconds: a number is right, not '0.1 ms'"),
+        (SSSP, {"points": [{"phases": "many"}]}, "points.0.phases: a number is right, not 'many'"),
+        (
+            SSSP,
+            {"points": [{"threshold_up": "30 us", "seconds": 1}]},
+            "points.0.threshold_up must be a number, not '30 us'",
+        ),
+        (
+            SSSP,
+            {"points": [{"backend": "gpu", "seconds": 1}]},
+            "points.0.backend: unknown backend 'gpu'; did you mean 'cpu'?",
+        ),
+        (GRAPHS, {"points": [{"degree": "1 to 4"}]}, "points.0.degree: a number is right, not '1 to 4'"),
+        (TROPICAL, {"instance": {"m": 3}}, "instance: unknown key 'm' (there are: n,"),
+        (TROPICAL, {"instance": {"n": "all"}}, "instance.n must be a whole number, not 'all'"),
+    ],
+)
+def test_what_no_row_has_is_one_line(experiment, printed, says):
+    with pytest.raises(Failure, match=re.escape(f"published.yaml: experiments.own.{says}")) as caught:
+        check(experiment, **printed)
+    assert "\n" not in str(caught.value)

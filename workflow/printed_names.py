@@ -1,0 +1,82 @@
+"""What entries of config/published.yaml may say of an experiment: its columns, its problem's names and values.
+
+A misspelt one goes with no row, and a text in a column of numbers makes a chart's axis one of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from saitan.problem import BACKENDS, Parameter, problem
+from saitan.workflow.config import COLUMNS, QUANTITIES, suggest
+from saitan.workflow.config_model import Config, Experiment
+from saitan.workflow.published import ANY, Published
+from saitan.workflow.step import Failure
+
+# Columns of any experiment that hold words, and those of numbers.
+_WORDS = ("backend", "graph", "variant", "models")
+_NUMBERS = {column for columns in COLUMNS.values() for column in columns} - {*_WORDS, "source", "settled"} | {"ranks"}
+# Quantities that hold another name begin so.
+_BEGIN = ("speed-up over ", "speed-up of means over ", "over ", "peak ", "share of ")
+
+
+def check_printed(path: str, published: Published, config: Config, data: Collection[str]) -> None:
+    """Raise Failure, naming file and key, for a name or value that no row or chart of a run's experiment can have.
+
+    data: names of the catalogues' graphs and arrays.
+    """
+    for name in config.experiments.keys() & published.experiments.keys():
+        experiment, printed = config.experiments[name], published.experiments[name]
+        key = f"{path}: experiments.{name}"
+        package = problem(experiment.problem) if experiment.problem else None
+        known = _Known(experiment, package, {*data, *experiment.arrays})
+        for parameter, value in printed.instance.items():
+            known.check(f"{key}.instance", parameter, value, known.instance)
+        for place, quantity in enumerate(printed.quantities):
+            entry = quantity.model_dump(exclude={"value", "quantity"})
+            known.check_quantity(f"{key}.quantities.{place}", quantity.quantity)
+            for column, value in entry.items():
+                known.check(f"{key}.quantities.{place}", column, value, [*_WORDS, "cores", "ranks", *known.parameters])
+        for place, point in enumerate(printed.points):
+            for column, value in point.items():
+                known.check(f"{key}.points.{place}", column, value, known.columns)
+
+
+class _Known:
+    """What there is of one experiment."""
+
+    def __init__(self, experiment: Experiment, package: ModuleType | None, data: Collection[str]) -> None:
+        self.experiment, self.package = experiment, package
+        self.instance: Mapping[str, Parameter] = package.INSTANCE if package else {}
+        variants = package.VARIANTS if package else {}
+        self.parameters = {name: p for variant in variants.values() for name, p in variant.parameters.items()}
+        self.parameters |= self.instance
+        traces = getattr(package, "TRACES", {})
+        self.words = {name for name, trace in traces.items() if trace.text}
+        self.columns = [*_WORDS, *sorted(_NUMBERS), *getattr(package, "METRICS", ()), *traces, *self.parameters]
+        self.choices: Mapping[str, Iterable[str]] = {"backend": BACKENDS, "graph": sorted(data)}
+        if package:
+            self.choices = {**self.choices, "variant": variants}
+
+    def check(self, key: str, column: str, value: Any, columns: Collection[str]) -> None:
+        if column not in columns:
+            raise Failure(f"{key}: unknown key{suggest(column, columns)}")
+        if value == ANY or column in self.words:
+            return
+        if column in self.choices:
+            if value not in self.choices[column]:
+                raise Failure(f"{key}.{column}: unknown {column}{suggest(str(value), self.choices[column])}")
+        elif column in self.parameters:
+            if isinstance(value, str) and self.parameters[column].type is not str:
+                raise Failure(f"{key}.{column} {self.parameters[column].wrong(value)}")
+        elif column not in _WORDS and isinstance(value, str):
+            raise Failure(f"{key}.{column}: a number is right, not {value!r}")
+
+    def check_quantity(self, key: str, quantity: str) -> None:
+        if self.package is None or quantity.startswith(_BEGIN):
+            return
+        known = [*QUANTITIES, "phases", *self.package.METRICS]
+        if quantity not in known:
+            raise Failure(f"{key}.quantity: unknown quantity{suggest(quantity, known)}")
