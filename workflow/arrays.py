@@ -12,10 +12,10 @@ import json
 import sys
 from math import prod
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from saitan.files import beside
 from saitan.workflow.checksums import checksum_of
@@ -35,7 +35,7 @@ class Array(Source):
     dtype: Literal["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"] = (
         Field(description="Type of its numbers.")
     )
-    shape: tuple[PositiveInt, ...] | None = Field(
+    shape: tuple[Annotated[int, Field(strict=True, gt=0)], ...] | None = Field(
         None,
         min_length=1,
         description="Rows first, the last index fastest; absent: that of a .npy file, raw numbers in one dimension.",

@@ -60,6 +60,7 @@ def test_where_a_file_comes_from():
         ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 4, "seed": -1}}, "seed"),
         ({**FILE, "synthetic": "s", "weights": {"low": 0, "high": 2**32, "seed": 1}}, "high"),
         ({**FILE, "synthetic": "s", "weights": {"low": -1, "high": 2, "seed": 1}}, "low"),
+        ({**FILE, "synthetic": "s", "weights": {"low": True, "high": 2, "seed": 1}}, "low"),
         ({"title": "A", "format": "snap"}, "a url or a file is needed"),
         ({**FILE, "weights": {"low": 1, "high": 2, "seed": 1}}, "a note under `synthetic` must say so"),
         ({**FILE, "synthetic": "s", "weights": {"low": 3, "high": 2, "seed": 1}}, "low, 3, must be at most high, 2"),

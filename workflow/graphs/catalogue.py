@@ -21,9 +21,9 @@ from saitan.workflow.yaml_files import Text, Title, read_checked
 class Drawn(Model):
     """Weights drawn uniformly from the integers low .. high, the same for both arcs of an undirected edge."""
 
-    low: int = Field(ge=0, le=2**32 - 1)
-    high: int = Field(ge=0, le=2**32 - 1)
-    seed: int = Field(ge=0)
+    low: int = Field(strict=True, ge=0, le=2**32 - 1)
+    high: int = Field(strict=True, ge=0, le=2**32 - 1)
+    seed: int = Field(strict=True, ge=0)
 
     @model_validator(mode="after")
     def _ascending(self) -> Drawn:
