@@ -70,6 +70,7 @@ __all__ = [
     "Trace",
     "Unavailable",
     "Variant",
+    "altered",
     "backend_for",
     "check_parameters",
     "names",
@@ -107,6 +108,8 @@ class Parameter:
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
     instead_of            another parameter, which is not given beside this one
+    alike     where other values make another answer: those with which it is that of solvers without the parameter;
+              None where it is the same with all
     """
 
     type: type
@@ -118,6 +121,7 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     instead_of: str = ""
+    alike: tuple | None = None
 
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.
@@ -429,6 +433,20 @@ def _plain(value: Any) -> Any:
 def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
     """All of `known` with the values given or their defaults."""
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
+
+
+def altered(variant: Variant, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters by which a variant's answer is another than that of others, with their values.
+
+    given: values by name, None where there is none. Only points of the same are compared with each other.
+    """
+    known = {name: value for name, value in given.items() if name in variant.parameters and value is not None}
+    values = with_defaults(known, variant.parameters)
+    return {
+        name: values[name]
+        for name, declared in variant.parameters.items()
+        if declared.alike is not None and values[name] not in declared.alike
+    }
 
 
 def backend_for(variant: Variant, choice: str = "auto") -> str:

@@ -1,4 +1,4 @@
-"""The best point of each graph, instance, backend and number of cores, and whether that can be relied on."""
+"""The best point of each graph, instance, answer, backend and number of cores, and whether that can be relied on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import Headline, headline_of, metrics_of
+from saitan.workflow.quantities import Headline, altered_by, headline_of, metrics_of
 from saitan.workflow.rows import KEYS, MEASURED, PRINTED
 
 
@@ -19,7 +19,8 @@ from saitan.workflow.rows import KEYS, MEASURED, PRINTED
 class Best:
     """The best of `contenders` points by what the problem's solvers are ranked by.
 
-    graph: empty where there is none; instance, cores: what tells it from the table's others; sure: whether every
+    graph: empty where there is none; instance: what tells it from the table's others, cores and what alters the answer
+    (saitan.problem.Parameter.alike) among it; sure: whether every
     contender had settled undisturbed; doubt: whether this one had not.
     """
 
@@ -66,7 +67,7 @@ def compared_by(table: pd.DataFrame, problem: str | None) -> Headline:
 
 
 def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list[Best]:
-    """The best point of each graph, backend, number of cores and instance; none where nothing can be compared."""
+    """The best point of each graph, backend, number of cores, instance and answer; none where nothing is to compare."""
     if table.empty or "variant" not in table:
         return []
     table = table.reset_index(drop=True)
@@ -78,17 +79,18 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
     without = bool((table["graph"] == NO_GRAPH).all())
     telling = [name for name in instance if without or table[name].nunique(dropna=False) > 1]
     telling += ["cores"] * (table["cores"].nunique() > 1)
+    answer, altering = answers(rows, problem), altering_of(table, problem)
     found = []
-    for _, group in rows.groupby(["graph", "backend", "cores", *instance], sort=False, dropna=False):
+    for _, group in rows.groupby(["graph", "backend", "cores", *instance, answer], sort=False, dropna=False):
         winner = group.loc[group["ours"].idxmin() if headline.less else group["ours"].idxmax()]
         doubts = doubtful(group)
         found.append(
             Best(
                 "" if winner["graph"] == NO_GRAPH else as_text(plain(winner["graph"])),
-                _assigned(winner, telling),
+                ", ".join(filter(None, [_assigned(winner, telling), answer[winner.name] if altering else ""])),
                 as_text(plain(winner["backend"])),
                 str(winner["variant"]),
-                _assigned(winner, parameters),
+                _assigned(winner, [name for name in parameters if name not in altering]),
                 headline.quantity,
                 float(winner["ours"]),
                 str(winner["unit"]),
@@ -99,6 +101,24 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
             )
         )
     return found
+
+
+def answers(table: pd.DataFrame, problem: str | None) -> pd.Series:
+    """What alters the answer of each row's point, as a text, "" where nothing does: those alike are compared."""
+    told = [_assigned(altered, altered) for altered in _altered(table, problem)]
+    return pd.Series(told, table.index, dtype=object, name="answer")
+
+
+def altering_of(table: pd.DataFrame, problem: str | None) -> list[str]:
+    """The parameters that make answers differ between rows of a table; none where all have the same."""
+    if answers(table, problem).nunique() < 2:
+        return []
+    return list(dict.fromkeys(name for altered in _altered(table, problem) for name in altered))
+
+
+def _altered(table: pd.DataFrame, problem: str | None) -> list[dict[str, Any]]:
+    columns = [name for name in ("variant", *parameters_of(table)) if name in table]
+    return [altered_by(problem, {name: plain(row[name]) for name in columns}) for row in table.to_dict("records")]
 
 
 def parameters_of(table: pd.DataFrame) -> list[str]:

@@ -167,8 +167,8 @@ def _readable(point: Point) -> list[dict[str, Any]]:
 
 
 def _told(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Declared outputs or parameters without their texts, and without defaults, which full_parameters has."""
-    return {name: {**vars(one), "says": None, "default": None} for name, one in declared.items()}
+    """Declared outputs or parameters without what only tables show, and without defaults, which full_parameters has."""
+    return {name: {**vars(one), "says": None, "default": None, "alike": None} for name, one in declared.items()}
 
 
 def _unread(point: Point) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saitan.problem import Metric, Trace, names, problem
+from saitan.problem import Metric, Trace, altered, names, problem
 
 # Quantity -> the column of the samples and how it is shown, for every problem.
 BUILT_IN: Mapping[str, tuple[str, Metric]] = {
@@ -55,6 +55,16 @@ def headline_of(name: str | None) -> Headline:
     """What a problem's solvers are ranked by; the time where the problem is not known."""
     quantity = problem(name).HEADLINE if name in names() else "time"
     return Headline(quantity, metrics_of(name)[quantity])
+
+
+def altered_by(name: str | None, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that make the answer of a point another one than the problem's, with their values.
+
+    point: its variant and parameters, None for those that it has not.
+    """
+    variants = problem(name).VARIANTS if name in names() else {}
+    variant = variants.get(point.get("variant"))
+    return altered(variant, point) if variant else {}
 
 
 def declarations(name: str | None, variants: Iterable[str]) -> list[Any]:

@@ -13,7 +13,9 @@ from saitan.workflow.yaml_files import read_checked
 
 
 class Value(BaseModel):
-    """A quoted number; its other keys are the graph or the problem's own parameters, all that an experiment names."""
+    """A quoted number; its other keys are the graph or the problem's own parameters, all that an experiment names, and
+    parameters of variants that make the same answer (`keep_bits`).
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, str | float] = Field(init=False)

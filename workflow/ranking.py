@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from saitan.workflow.bests import compared_by, doubt, in_order, plain
+from saitan.workflow.bests import answers, compared_by, doubt, in_order, plain
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import Headline
+from saitan.workflow.quantities import Headline, altered_by
 from saitan.workflow.quoted import Quoted
 
 
@@ -55,7 +55,7 @@ class Ranking:
 def rankings(
     table: pd.DataFrame, problem: str, instance: list[str], peers: Collection[str], quoted: Quoted | None
 ) -> list[Ranking]:
-    """A ranking for each graph and instance that has a peer, and another solver to compare it with.
+    """A ranking for each graph, instance and answer that has a peer, and another solver to compare it with.
 
     table: quantities of an experiment, as tabulated; peers: which of its variants are other people's. A variant with
     parameters counts once, at its best.
@@ -65,8 +65,11 @@ def rankings(
     table, keys = table.reset_index(drop=True), ["graph", *instance]
     headline = compared_by(table, problem)
     ranked = []
-    for _, group in in_order(table, keys).groupby(keys, sort=False, dropna=False):
+    ordered = in_order(table, keys)
+    for _, group in ordered.groupby([*keys, answers(ordered, problem)], sort=False, dropna=False):
         about = {name: value for name in keys if (value := plain(group[name].iloc[0])) not in (NO_GRAPH, None)}
+        first = {name: plain(value) for name, value in group.iloc[0].items()}
+        about |= altered_by(problem, first)
         places = _measured(group, headline, peers)
         if quoted and (group["backend"] == "cuda").any():
             places += _quotes(about, problem, headline, quoted)

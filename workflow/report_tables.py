@@ -13,7 +13,17 @@ from typing import Any
 
 import pandas as pd
 
-from saitan.workflow.bests import bests, compared_by, doubt, doubtful, in_order, index_of, parameters_of, plain
+from saitan.workflow.bests import (
+    altering_of,
+    bests,
+    compared_by,
+    doubt,
+    doubtful,
+    in_order,
+    index_of,
+    parameters_of,
+    plain,
+)
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import is_timed, metrics_of
@@ -259,6 +269,8 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
     headline = compared_by(table, problem)
+    altering = altering_of(table, problem) if measured else []
+    same = f" with the same {' and '.join(map(_words, altering))}" if altering else ""
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
@@ -266,10 +278,10 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         way = "Factors with × are speed-ups" if across else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
-        yield f"{way} over {base}, of {of}{beside}; above 1 is better."
+        yield f"{way} over {base}{same}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
-        yield f"★ best {where} by {_words(headline.quantity)}."
+        yield f"★ best {where}{same} by {_words(headline.quantity)}."
     if doubtful(table).any():
         reasons = dict.fromkeys(part for text in table["disturbed"] for part in text.split("; ") if part)
         said = ["the median had not settled when sampling ended"] * bool((~table["settled"].astype(bool)).any())

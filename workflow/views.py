@@ -24,7 +24,16 @@ from saitan.workflow.bests import compared_by
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config_model import Experiment
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.quantities import BUILT_IN, SHARE, Headline, headline_of, is_timed, metrics_of, traces_of
+from saitan.workflow.quantities import (
+    BUILT_IN,
+    SHARE,
+    Headline,
+    altered_by,
+    headline_of,
+    is_timed,
+    metrics_of,
+    traces_of,
+)
 from saitan.workflow.rows import KEYS, MEASURED, cdf, joined, row_of, thinned
 from saitan.workflow.samples import Samples, about, mixed, read_samples
 from saitan.workflow.step import Failure
@@ -111,21 +120,26 @@ def _shares(samples: Samples, ceilings: Ceilings, noted: dict[str, Any]) -> list
 def _speedups(
     experiment: Experiment, measured: list[tuple[dict, dict]], compared: Headline, name: str
 ) -> list[dict[str, Any]]:
-    """How many times as good what is compared is as the baseline's with the same backend, graph, cores and instance.
+    """How many times as good what is compared is as the baseline's with the same backend, graph, cores, instance and
+    parameters that alter the answer.
 
     A baseline with several points counts at its best. A speed-up is settled where both points are.
     """
     quantity = compared.quantity
-    shared = ["backend", "graph", "cores", *experiment.instance]
+
+    def shared(point: dict[str, Any]) -> tuple:
+        same = [point[part] for part in ("backend", "graph", "cores", *experiment.instance)]
+        return (*same, *sorted(altered_by(experiment.problem, point).items()))
+
     bases: dict[tuple, dict[str, Any]] = {}
     for point, quantities in measured:
         if point["variant"] == experiment.baseline and quantity in quantities:
-            key, row = tuple(point[part] for part in shared), quantities[quantity]
+            key, row = shared(point), quantities[quantity]
             if key not in bases or compared.over(row["ours"], bases[key]["ours"]) > 1:
                 bases[key] = row
     rows = []
     for point, quantities in measured:
-        base = bases.get(tuple(point[part] for part in shared))
+        base = bases.get(shared(point))
         if point["variant"] == experiment.baseline or base is None or quantity not in quantities:
             continue
         row = quantities[quantity]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from saitan.problem import Metric, names
 from saitan.problem import problem as package
-from saitan.workflow.bests import index_of
+from saitan.workflow.bests import answers, index_of
 from saitan.workflow.quantities import headline_of
 from saitan.workflow.rows import row_of
 
@@ -17,7 +17,7 @@ BEST, EACH = "over the best of the others", "over "
 
 
 def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: list[str]) -> pd.DataFrame:
-    """The rows of a variant in a summary's table, and its ratios to the others with the same graph and backend.
+    """The rows of a variant in a summary's table, and its ratios to the others with the same graph, backend and answer.
 
     For a GPU other people's solvers that only the CPU has are among the others. A variant with several points counts at
     its best; of `variant` that point alone is shown. Where another one is missing (it could not run), its ratio is. The
@@ -59,7 +59,7 @@ def _compared(table: pd.DataFrame, problem: str | None, keys: list[str]) -> Iter
     """The rows that are compared with each other: those of a backend and its cores, and what is beside a GPU."""
     known = package(problem).VARIANTS if problem in names() else {}
     beside = [name for name, declared in known.items() if declared.only_beside]
-    for _, alike in table.groupby(keys, sort=False, dropna=False):
+    for _, alike in table.groupby([*keys, answers(table, problem)], sort=False, dropna=False):
         on_cpu = alike[(alike["backend"] == "cpu") & alike["variant"].isin(beside)]
         for (backend, _), group in alike.groupby(["backend", "cores"], sort=False, dropna=False):
             yield pd.concat([group, on_cpu]) if backend == "cuda" else group

@@ -182,7 +182,7 @@ VARIANTS = {
         cubins=("many", "many_answer", "many_parents", "arrange_lib", "tree", "validate"),
         parameters={
             "searches": _SEARCHES,
-            "parents": Parameter(bool, False, "parents of all searches within the time, too"),
+            "parents": Parameter(bool, False, "parents of all searches within the time, too", alike=(False,)),
         },
         instance=_MANY,
     ),

@@ -15,9 +15,9 @@ OUTPUTS = {
 
 HEADLINE = "compress_bytes_s"
 
-_KEEP = {"keep_bits": Parameter(int, 52, "mantissa bits kept, 52 for all: lossless", least=0, most=52)}
+_KEEP = {"keep_bits": Parameter(int, 52, "mantissa bits kept, 52 for all: lossless", least=0, most=52, alike=(52,))}
 _SAYS = "largest absolute error of a float, in place of keep_bits"
-_BOUND = Parameter(float, None, _SAYS, above=0, instead_of="keep_bits")
+_BOUND = Parameter(float, None, _SAYS, above=0, instead_of="keep_bits", alike=(None,))
 
 VARIANTS = {
     "fpc": Variant(
@@ -64,7 +64,7 @@ VARIANTS = {
         "zfp at a fixed rate, one-dimensional: the bits of cuZFP; one core",
         "saitan.compression.peers:Zfp",
         # A block of four has a bit and an exponent of up to 11: of fewer bits zfp writes beyond its memory.
-        parameters={"rate": Parameter(int, 16, "bits a value", least=3, most=64)},
+        parameters={"rate": Parameter(int, 16, "bits a value", least=3, most=64, alike=())},
         peer=("zfpy", "compression"),
     ),
     "zstd": Variant(
