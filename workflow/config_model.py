@@ -283,3 +283,8 @@ def number(value: Any) -> Any:
     """The number that people mean by 1e-6, which is a text in YAML 1.1: it wants 1.0e-6."""
     meant = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
     return float(value) if meant else value
+
+
+def with_numbers(entry: Any) -> Any:
+    """An entry of a catalogue in which 1e-6 is a number, as it is in a run's YAML."""
+    return {key: number(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry

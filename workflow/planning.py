@@ -31,7 +31,7 @@ from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.points import NO_GRAPH, RESULTS, Point, combinations, pattern
 from saitan.workflow.printed_names import check_printed
 from saitan.workflow.published import read_published
-from saitan.workflow.quoted import read_quoted
+from saitan.workflow.quoted import check_quoted, read_quoted
 from saitan.workflow.sources import refuse_clashes
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run
@@ -332,7 +332,8 @@ def plan_from(
                 raise Failure(f"{catalogues[0]}: {unknown} (config/published.yaml)")
         check_printed(f"{place}config/published.yaml", published, config, {*entries, *arrays})
         read_ceilings(Path(f"{place}config/ceilings.yaml"))
-        read_quoted(Path(f"{place}config/peers.yaml"))
+        peers = Path(f"{place}config/peers.yaml")
+        check_quoted(peers, read_quoted(peers))
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
     except (ConfigError, Failure) as error:
         sys.exit(f"config: {error}")

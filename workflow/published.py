@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, model_validator
 
 from saitan.workflow.config import suggest
-from saitan.workflow.config_model import Model, number
+from saitan.workflow.config_model import Model, with_numbers
 from saitan.workflow.numbers import readable
 from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_checked
@@ -26,11 +26,6 @@ ANY = "any"
 SAME_SIZE = 0.02
 
 
-def _with_numbers(entry: Any) -> Any:
-    """An entry in which 1e-6 is a number, as it is in a run's YAML."""
-    return {key: number(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
-
-
 class Quantity(BaseModel):
     """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
 
@@ -43,7 +38,7 @@ class Quantity(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _numbers(cls, entry: Any) -> Any:
-        return _with_numbers(entry)
+        return with_numbers(entry)
 
 
 class Printed(Model):
@@ -53,9 +48,9 @@ class Printed(Model):
     """
 
     origin: str
-    instance: Annotated[dict[str, bool | int | FiniteFloat | str], BeforeValidator(_with_numbers)] = Field(default={})
+    instance: Annotated[dict[str, bool | int | FiniteFloat | str], BeforeValidator(with_numbers)] = Field(default={})
     quantities: tuple[Quantity, ...] = ()
-    points: tuple[Annotated[dict[str, str | FiniteFloat], BeforeValidator(_with_numbers)], ...] = ()
+    points: tuple[Annotated[dict[str, str | FiniteFloat], BeforeValidator(with_numbers)], ...] = ()
 
 
 class Published(Model):

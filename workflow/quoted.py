@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from saitan.workflow.config_model import Model
+from saitan import problem as problems
+from saitan.workflow.config import QUANTITIES, suggest
+from saitan.workflow.config_model import Model, with_numbers
+from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import read_checked
 
 
@@ -21,6 +24,11 @@ class Value(BaseModel):
     __pydantic_extra__: dict[str, str | float] = Field(init=False)
 
     value: float = Field(gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers(cls, entry: Any) -> Any:
+        return with_numbers(entry)
 
 
 class Solver(Model):
@@ -48,3 +56,20 @@ class Quoted(Model):
 def read_quoted(path: Path) -> Quoted:
     """The file's content. Raises Failure naming line and key of what is wrong."""
     return read_checked(path, TypeAdapter(Quoted))
+
+
+def check_quoted(path: Path, quoted: Quoted) -> None:
+    """Raise Failure, naming file and key, for a name that no ranking can have; a graph may be of another catalogue."""
+    for name, solver in quoted.solvers.items():
+        key = f"{path}: solvers.{name}"
+        if solver.problem not in problems.names():
+            raise Failure(f"{key}.problem: unknown problem{suggest(solver.problem, problems.names())}")
+        package = problems.problem(solver.problem)
+        if solver.quantity not in (known := [*QUANTITIES, *package.METRICS]):
+            raise Failure(f"{key}.quantity: unknown quantity{suggest(solver.quantity, known)}")
+        altering = (p for v in package.VARIANTS.values() for p, said in v.parameters.items() if said.alike is not None)
+        columns = ["graph", *package.INSTANCE, *dict.fromkeys(altering)]
+        for place, entry in enumerate(solver.values):
+            for column, _ in entry:
+                if column not in (*columns, "value"):
+                    raise Failure(f"{key}.values.{place}: unknown key{suggest(column, columns)}")

@@ -4,8 +4,7 @@ import yaml
 from tiny import ROOT
 
 from saitan.problem import names, problem
-from saitan.workflow.config import QUANTITIES
-from saitan.workflow.quoted import Quoted, read_quoted
+from saitan.workflow.quoted import Quoted, check_quoted, read_quoted
 from saitan.workflow.ranking import rankings
 from saitan.workflow.step import Failure
 
@@ -130,15 +129,43 @@ def test_no_ranking_without_a_peer_or_without_times():
 
 
 def test_the_quoted_numbers_are_of_problems_graphs_and_quantities_that_there_are():
-    graphs = yaml.safe_load(PEERS.with_name("graphs.yaml").read_text())
-    for name, solver in read_quoted(PEERS).solvers.items():
-        package = problem(solver.problem)
-        assert solver.quantity in (*QUANTITIES, *package.METRICS), name
-        for entry in solver.values:
-            where = {key: value for key, value in entry if key != "value"}
-            assert where.pop("graph", next(iter(graphs))) in graphs, name
-            altering = {n for v in package.VARIANTS.values() for n, p in v.parameters.items() if p.alike is not None}
-            assert where.keys() <= package.INSTANCE.keys() | altering, name
+    quoted, graphs = read_quoted(PEERS), yaml.safe_load(PEERS.with_name("graphs.yaml").read_text())
+    check_quoted(PEERS, quoted)
+    named = {getattr(entry, "graph", None) for solver in quoted.solvers.values() for entry in solver.values}
+    assert named - {None} <= graphs.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "entry", "says"),
+    [
+        ({"problem": "ssp"}, {}, "solvers.s.problem: unknown problem 'ssp'; did you mean 'sssp'?"),
+        ({"quantity": "tme"}, {}, "solvers.s.quantity: unknown quantity 'tme'; did you mean 'time'?"),
+        ({}, {"grph": "map"}, "solvers.s.values.1: unknown key 'grph'; did you mean 'graph'?"),
+        ({}, {"threshold_up": 3}, "solvers.s.values.1: unknown key 'threshold_up'"),
+        (
+            {"problem": "compression", "quantity": "ratio"},
+            {"keep_bit": 3},
+            "solvers.s.values.1: unknown key 'keep_bit'; did you mean",
+        ),
+        ({"problem": "compression", "quantity": "ratio"}, {"keep_bits": 3, "qubits": 4}, None),
+    ],
+)
+def test_a_quoted_name_that_no_ranking_has_is_one_line(changes, entry, says):
+    solver = {"title": "T", "problem": "sssp", "backend": "cuda", "quantity": "time", **changes}
+    solver["values"] = [{"graph": "map", "value": 1}, {**entry, "value": 1}]
+    quoted = Quoted.model_validate({"machine": "M", "measured": "2026-01-02", "solvers": {"s": solver}})
+    if says is None:
+        return check_quoted(PEERS, quoted)
+    with pytest.raises(Failure) as caught:
+        check_quoted(PEERS, quoted)
+    assert str(caught.value).startswith(f"{PEERS}: {says}") and "\n" not in str(caught.value)
+
+
+def test_quoted_numbers_without_a_point_are_numbers():
+    solver = {"title": "T", "problem": "compression", "backend": "cuda", "quantity": "ratio"}
+    solver["values"] = [{"bound": "5e-4", "value": "1e3"}]
+    quoted = Quoted.model_validate({"machine": "M", "measured": "2026-01-02", "solvers": {"s": solver}})
+    assert quoted.solvers["s"].values[0].model_dump() == {"value": 1000.0, "bound": 0.0005}
 
 
 def test_solvers_of_others_are_those_of_the_module_peers():
