@@ -17,7 +17,7 @@ TEMPLATES = Path(__file__).parent / "report_template"
 
 
 class Entry(BaseModel):
-    """What the list says of a run. machines: its CPUs and GPUs; counts: "3 points, 1 failed, 2 left out"."""
+    """What the list says of a run. machines: its CPUs and GPUs; counts: of its points and other jobs."""
 
     name: str
     title: str

@@ -190,7 +190,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         _hint(specification or ""),
         [best for best in found if best.contenders > 1],
         [] if table is None else _rankings(experiment, table, quoted),
-        [one for one in run.lacking if one.what.split("/", 1)[0] == experiment.name],
+        [one for one in run.lacking_points if one.what.split("/", 1)[0] == experiment.name],
         missing,
     )
 

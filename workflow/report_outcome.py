@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.report_plan import LeftOut, PlannedPoint, PlannedStep, ReportPlan
@@ -47,24 +47,29 @@ class Lacking:
 class Outcome:
     """A run's points and other jobs by what became of them.
 
-    lacking: other jobs first, since they are why points did not run; left_out: what the plan leaves out, and points
-    that turned out to be unavailable; points: how many the plan has without those; stale: experiment -> why a table of
-    it that bears the right identity is out of date all the same.
+    lacking_points, lacking_jobs: points, and other jobs, without a result; left_out: what the plan leaves out, and
+    points that turned out to be unavailable; points: how many the plan has without those; stale: experiment -> why a
+    table of it that bears the right identity is out of date all the same.
     """
 
     points: int
     measured: list[tuple[PlannedPoint, About]] = field(default_factory=list)
-    lacking: list[Lacking] = field(default_factory=list)
+    lacking_points: list[Lacking] = field(default_factory=list)
+    lacking_jobs: list[Lacking] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     stale: dict[str, str] = field(default_factory=dict)
 
     @property
+    def lacking(self) -> list[Lacking]:
+        """Other jobs first, since they are why points did not run."""
+        return [*self.lacking_jobs, *self.lacking_points]
+
+    @property
     def counts(self) -> str:
-        """ "3 points, 1 failed, 2 left out"; stopped, not run and out of date where there are any."""
-        fates = Counter(one.fate for one in self.lacking)
-        others = [f"{fates[fate]:,} {fate}" for fate in ("stopped", "not run", "out of date") if fates[fate]]
+        """ "3 points, 1 failed, 2 left out; other jobs: 1 failed"; other fates, and jobs, where there are any."""
         points = f"{self.points:,} point{'' if self.points == 1 else 's'}"
-        return ", ".join([points, f"{fates['failed']:,} failed", *others, f"{len(self.left_out):,} left out"])
+        said = ", ".join([points, *_fates(self.lacking_points, "failed"), f"{len(self.left_out):,} left out"])
+        return f"{said}; other jobs: {', '.join(_fates(self.lacking_jobs))}" if self.lacking_jobs else said
 
     def busy(self) -> str:
         """What disturbed the run, as a sentence without a full stop; empty where nothing did."""
@@ -83,6 +88,12 @@ class Outcome:
         if several := sorted(set().union(*map(mixed, devices.values()))):
             parts.append(f"points of an experiment are of several machines ({', '.join(several)})")
         return "; ".join(parts)
+
+
+def _fates(without: Iterable[Lacking], *always: Fate) -> list[str]:
+    """["2 failed", "1 stopped"]: those that there are, and `always`."""
+    counted = Counter(one.fate for one in without)
+    return [f"{counted[fate]:,} {fate}" for fate in get_args(Fate) if counted[fate] or fate in always]
 
 
 def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Outcome:
@@ -114,7 +125,7 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
     for step in plan.steps:
         if step.output.exists():
             if step.output in answers and (wrong := _wrong(step.output, answers[step.output])):
-                found.lacking.append(Lacking(step.what, *wrong))
+                found.lacking_jobs.append(Lacking(step.what, *wrong))
             continue
         what_became = lacking(step.what, step.log, stopped=stopped, since=since)
         served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
@@ -126,8 +137,8 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             found.stale |= {point.experiment: NOT_REDRAWN for point in outdated}
             served = False
         if not served and (not step.last or what_became.fate == "failed"):
-            found.lacking.append(what_became)
-    found.lacking += [one for _, one in points]
+            found.lacking_jobs.append(what_became)
+    found.lacking_points = [one for _, one in points]
     found.stale = _not_of_these(plan, {samples for samples, _ in points}, since) | found.stale
     return found
 

@@ -5,6 +5,7 @@ import pytest
 from reports import lines_of, shown, text_of, write_coded
 from samples import seconds, write_samples
 
+from saitan.workflow.index import entry
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.report import ReportPlan
 from saitan.workflow.report_outcome import (
@@ -88,19 +89,26 @@ def test_a_log_of_another_run_is_not_quoted(tmp_path):
     assert lacking("a", log, since=1001, stopped=True).reason == STOPPED
 
 
-def test_every_job_without_a_result_counts_once(plan, tmp_path):
-    """Failed steps count beside failed points; what is there does not."""
+def test_every_job_without_a_result_counts_once_and_other_jobs_are_no_points(plan, tmp_path):
     plan["steps"] = [
         {"what": "generate map", "output": str(tmp_path / "no"), "log": str(tmp_path / "failed.log")},
         {"what": "compile sm_90/sssp/fast", "output": str(tmp_path / "map"), "log": str(tmp_path / "no.log")},
     ]
     found = outcome(ReportPlan.model_validate(plan))
     assert [one.what for one in found.lacking] == ["generate map", "fig_a/cuda/map/selection/default"]
-    assert found.counts == "3 points, 2 failed, 2 left out"
+    assert found.counts == "3 points, 1 failed, 2 left out; other jobs: 1 failed"
     text = text_of(shown(plan))
     assert "2 jobs have no result" in text
     # The graph's failure is no failure of the experiment's.
     assert "1 point without a result: cuda/map/selection/default graph map" in text
+    del plan["points"][2]
+    found = outcome(ReportPlan.model_validate(plan), stopped=True)
+    assert found.counts == "2 points, 0 failed, 2 left out; other jobs: 1 failed"
+    assert not entry(ReportPlan.model_validate(plan), found).complete
+    plan["steps"].append({"what": "generate ring", "output": str(tmp_path / "no"), "log": str(tmp_path / "no.log")})
+    plan["points"].append({**plan["points"][0], "name": "fig_a/cpu/ring/fast/default", "samples": "none"})
+    found = outcome(ReportPlan.model_validate(plan), stopped=True)
+    assert found.counts == "3 points, 0 failed, 1 stopped, 2 left out; other jobs: 1 failed, 1 stopped"
     del plan["steps"], plan["points"][2]
     assert outcome(ReportPlan.model_validate(plan)).counts == "2 points, 0 failed, 2 left out"
     assert "without a result" not in text_of(shown(plan)) and "no result" not in text_of(shown(plan))
