@@ -69,6 +69,18 @@ def test_graphs_are_rows_and_what_is_known_of_them_columns():
     assert not any("Medians" in note for note in laid_out.notes)
 
 
+@pytest.mark.parametrize(
+    ("ours", "paper", "ratio", "said"),
+    [(2.0, 4.0, None, True), (2.0, 0.0, None, False), (float("nan"), 4.0, None, False), (2.0, 4.0, 0.5, False)],
+)
+def test_another_size_is_named_only_where_it_is_why_a_ratio_is_missing(ours, paper, ratio, said):
+    rows = [point("a") | quantity("time", "s", ours) | {"paper": paper, "over_paper": ratio}]
+    rows.append(point("b") | quantity("time", "s", 1.0))
+    columns = dict.fromkeys(("paper", "over_paper"), "Float64")
+    notes = layout(pd.DataFrame(rows).astype(columns), "sssp", []).notes
+    assert any("another size" in note for note in notes) == said
+
+
 def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_it_is_printed():
     rows = [point("conventional") | quantity("time", "s", 3.0), point("fast") | quantity("time", "s", 1.5)]
     rows.append(point("fast") | quantity("speed-up over conventional", "", 2.0))
