@@ -20,10 +20,10 @@ import pandas as pd
 
 from saitan.files import beside
 from saitan.problem import names, problem
-from saitan.workflow.bests import Best, bests
+from saitan.workflow.bests import Best, bests, doubt, index_of
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
-from saitan.workflow.numbers import readable
+from saitan.workflow.numbers import digits, readable
 from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.quoted import Quoted, read_quoted
@@ -34,6 +34,7 @@ from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import charts_script, identity_of, theme
+from saitan.workflow.views_rivals import BEST
 
 TEMPLATES = Path(__file__).parent / "report_template"
 # A longer table is folded in the page, and a longer list is cut short on the console.
@@ -90,10 +91,27 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
     if not found:
         compared = int(table["paper"].notna().sum())
         return f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's"
+    if ratios := _ratios(table, found):
+        return f"{experiment.name}: {_first(ratios)}"
     word = "best" if any(best.contenders > 1 for best in found) else "median"
-    shown = [f"{best.where} on {best.backend}: {best}".strip() for best in found[:LONG_LIST]]
-    more = f"; and {len(found) - LONG_LIST} more" if len(found) > LONG_LIST else ""
-    return f"{experiment.name}: {word}, {'; '.join(shown)}{more}"
+    return f"{experiment.name}: {word}, {_first([f'{best.where} on {best.backend}: {best}'.strip() for best in found])}"
+
+
+def _ratios(table: pd.DataFrame, found: list[Best]) -> list[str]:
+    """Of the view `rivals`: how each point compares with the best of the others."""
+    told = {index_of(row, table): row for row in table[table["quantity"] == BEST].to_dict("records")}
+    return [
+        f"{best.where} on {best.backend}: {best.variant} {digits(row['ours'], 3)} times as good as the best"
+        f" of the others{' (not settled)' if doubt(row) else ''}".strip()
+        for best in found
+        if (row := told.get(best.index))
+    ]
+
+
+def _first(said: list[str]) -> str:
+    """As many as the console has room for, and how many there are beside."""
+    more = [f"and {len(said) - LONG_LIST} more"] if len(said) > LONG_LIST else []
+    return "; ".join([*said[:LONG_LIST], *more])
 
 
 def page(

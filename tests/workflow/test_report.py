@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from reports import lines_of, quantity, shown, table, text_of, write_table
+from reports import lines_of, point, quantity, shown, table, text_of, write_table
 from samples import seconds, write_samples
 from tiny import ROOT
 
@@ -16,6 +16,7 @@ from saitan.workflow.report_outcome import (
     outcome,
 )
 from saitan.workflow.step import Failure
+from saitan.workflow.views_rivals import BEST
 
 PEERS = ROOT / "config/peers.yaml"
 
@@ -193,6 +194,20 @@ def test_summary_of_an_experiment_without_times(plan, tmp_path):
     rows = [{"graph": "map"} | quantity("vertices", "", 10, paper=20), {"graph": "map"} | quantity("arcs", "", 10)]
     write_table(rows, tmp_path / "a.parquet")
     assert lines_of(plan)[0] == "fig_a: 2 quantities, 1 beside the paper's"
+
+
+def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_path):
+    rows = []
+    for graph, ratio, settled in (("slow", 0.0027, True), ("map", 1.5, False), ("alone", None, True)):
+        rows.append(point("fast", graph=graph) | quantity("time", "s", 0.2))
+        if ratio is not None:
+            rows.append(point("fast", graph=graph) | quantity("over scipy", "", 3.0))
+            rows.append(point("fast", graph=graph) | quantity(BEST, "", ratio, settled=settled))
+    write_table(rows, tmp_path / "a.parquet")
+    of = "times as good as the best of the others"
+    assert lines_of(plan)[0] == f"fig_a: slow on cpu: fast 0.00270 {of}; map on cpu: fast 1.50 {of} (not settled)"
+    write_table([row for row in rows if row["graph"] == "alone"], tmp_path / "a.parquet")
+    assert lines_of(plan)[0] == "fig_a: median, alone on cpu: fast 200 ms"
 
 
 def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
