@@ -18,16 +18,20 @@ from saitan.workflow.report_plan import PlannedAnswer, PlannedGraph
 from saitan.workflow.step import Failure
 
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
-_MACHINE += ("cores", "cuda_driver")
+_MACHINE += ("cuda_driver",)
 _SOFTWARE = ("python", "packages", "commit", "dirty")
 
 
 @dataclass
 class Machine:
-    """One machine that points were measured on, and the software they were measured with, each combination once."""
+    """One machine that points were measured on, and the software they were measured with, each combination once.
+
+    cores: as many as a point had, every number once.
+    """
 
     backend: str
     facts: dict[str, Any]
+    cores: set[int] = field(default_factory=set)
     software: list[dict[str, Any]] = field(default_factory=list)
     points: int = 0
     samples: int = 0
@@ -130,12 +134,13 @@ def machines(samples: Iterable[Path]) -> list[Machine]:
         rows = table.slice(0, 1).to_pylist()
         if not rows:
             continue
-        told = rows[0]["provenance"] | {"cores": rows[0]["cores"]}
+        told = rows[0]["provenance"]
         facts, software = ({name: told.get(name) for name in names} for names in (_MACHINE, _SOFTWARE))
         backend, when = rows[0]["backend"], told.get("measured_at") or ""
         machine = found.setdefault((backend, *facts.values()), Machine(backend, facts, first=when, last=when))
         if software not in machine.software:
             machine.software.append(software)
+        machine.cores.add(rows[0]["cores"])
         machine.points += 1
         machine.samples += table.num_rows
         machine.first, machine.last = min(machine.first, when), max(machine.last, when)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from reports import shown, text_of
 from samples import seconds, write_samples
 
@@ -115,19 +116,25 @@ def test_machines_tell_cpu_from_gpu(tmp_path):
     ]
     # Whichever file is read first; the same software is said once.
     one, other = (
-        [(m.backend, m.first, m.last, len(m.software)) for m in machines(order) if m.facts["cores"] == 4]
+        [(m.backend, m.first, m.last, len(m.software), m.cores) for m in machines(order)]
         for order in (paths, paths[::-1])
     )
-    assert one == other and [software for *_, software in one] == [1, 1]
+    assert one == other and [software for *_, software, _ in one] == [1, 1]
     found = machines(paths)
-    assert [(m.backend, m.facts["cores"], m.points, m.samples) for m in found] == [
-        ("cpu", 4, 2, 4),
-        ("cpu", 1, 1, 1),
-        ("cuda", 4, 1, 2),
-    ]
+    # Points of other numbers of cores are no other machine.
+    assert [(m.backend, m.cores, m.points, m.samples) for m in found] == [("cpu", {1, 4}, 3, 5), ("cuda", {4}, 1, 2)]
     assert (found[0].first[:10], found[0].last[:10]) == ("2026-01-02", "2026-01-03")
     # The values damaged, the end of the file as it was: the report names it elsewhere.
     content = paths[0].read_bytes()
     footer = int.from_bytes(content[-8:-4], "little") + 8
     paths[0].write_bytes(bytes(len(content) - footer) + content[-footer:])
-    assert [m.backend for m in machines(paths)] == ["cpu", "cpu"]
+    assert [m.backend for m in machines(paths)] == ["cpu"]
+
+
+@pytest.mark.parametrize(("cores", "said"), [((4, 1), "1, 4 cores"), ((2, 2), "2 cores"), ((1, 1), "1 core")])
+def test_a_machine_is_one_card_with_all_numbers_of_cores(plan, tmp_path, cores, said):
+    del plan["points"][1]
+    for number, (point, count) in enumerate(zip(plan["points"], cores, strict=True)):
+        point["samples"] = str(write_samples(tmp_path / f"{number}.parquet", seconds(0.1), cores=count))
+    text = text_of(shown(plan))
+    assert f"CPU Example CPU {said} " in text and text.count("CPU Example CPU") == 1
