@@ -311,7 +311,8 @@ class Plan(GraphFiles, CubinFiles, Identities):
 
     def figure_settings(self, experiment: str) -> str:
         described = self.config.experiments[experiment]
-        return json.dumps({"title": described.title, **described.figure.model_dump()})
+        # A chart has no font for code.
+        return json.dumps({"title": described.title.replace("`", ""), **described.figure.model_dump()})
 
     def files_of(self, experiment: str) -> list[str]:
         """The files of an experiment, samples and what is made of them: one that was removed is made again."""

@@ -12,7 +12,7 @@ from saitan.workflow.index import write_index
 def test_the_index_lists_the_runs_the_latest_first(plan, tmp_path):
     results = tmp_path / "results"
     for name in ("default", "h200 & more"):
-        (tmp_path / "plan.json").write_text(json.dumps({**plan, "name": name, "title": f"Run <{name}>"}))
+        (tmp_path / "plan.json").write_text(json.dumps({**plan, "name": name, "title": f"Run `<{name}>`"}))
         output = results / name / "report.html"
         command = [
             sys.executable,

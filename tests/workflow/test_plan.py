@@ -432,6 +432,11 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
     assert "set `mirror` to its folder or address" in from_file(run).absent["COL-topology-drawn"]
 
 
+def test_a_charts_title_is_plain():
+    made = plan(title="How fast `fast` is", figure={"mark": "line", "x": "cores", "y": "seconds"})
+    assert json.loads(made.figure_settings("tiny"))["title"] == "How fast fast is"
+
+
 def test_an_experiment_of_which_nothing_can_run_shows_nothing():
     figure = {"mark": "bar", "x": "graph", "y": "seconds"}
     assert plan(absent={"grid": "-", "ring": "-"}, figure=figure).shown_of("tiny") == []

@@ -91,6 +91,15 @@ def test_names_in_a_text_are_code(plan):
     assert "<p>How fast <code>fast</code> is, &amp; <code>&lt;b&gt;</code>.</p>" in shown(plan)
 
 
+def test_names_in_titles_are_code_where_they_head_something(plan):
+    plan["title"], plan["experiments"][0]["title"] = "A `run`", "How fast `<b>` is"
+    html = without_scripts(shown(plan))
+    assert "<title>A run</title>" in html and "<h1>A <code>run</code></h1>" in html
+    assert 'alt="How fast &lt;b&gt; is"' in html
+    # The contents, at a glance and over the section.
+    assert html.count('<a href="#fig_a">How fast <code>&lt;b&gt;</code> is</a>') == 3 and "`" not in html
+
+
 def test_a_missing_table_is_an_error_unless_the_report_is_partial(plan, tmp_path):
     plan["experiments"].append(
         {"name": "fig_b", "title": "Another", "identity": "now", "table": str(tmp_path / "b.parquet")}
