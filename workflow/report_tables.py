@@ -26,7 +26,7 @@ from saitan.workflow.bests import (
 )
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import is_timed, metrics_of
+from saitan.workflow.quantities import is_rate, is_timed, metrics_of
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
 # More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
@@ -234,8 +234,18 @@ def _head(quantity: str, table: pd.DataFrame, problem: str | None) -> Head:
     unit = rows["unit"].iloc[0] or ""
     metric = metrics_of(problem).get(quantity)
     over = "" if metric is None or metric.over in ("median", *quantity.split()) else _OVER[metric.over]
-    name = _words(quantity.removesuffix("_s") if unit == "s" else quantity.removesuffix("_us")) + over
-    return Head(name, _unit(pd.concat([rows["ours"], rows["paper"]]), unit), "" if metric is None else metric.says)
+    return Head(
+        _named(quantity, unit) + over,
+        _unit(pd.concat([rows["ours"], rows["paper"]]), unit),
+        "" if metric is None else metric.says,
+    )
+
+
+def _named(quantity: str, unit: str) -> str:
+    """A quantity in words: "prepare" of "prepare_s", "entries a second" of the rate "entries_s"."""
+    if is_rate(unit) and quantity.endswith("_s"):
+        return f"{_words(quantity.removesuffix('_s'))} a second"
+    return _words(quantity.removesuffix("_s") if unit == "s" else quantity.removesuffix("_us"))
 
 
 _OVER = {"mean": ", mean", "harmonic": ", harmonic mean", "sum": ", sum"}
@@ -269,19 +279,20 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
     headline = compared_by(table, problem)
+    compared = _named(headline.quantity, headline.metric.unit)
     altering = altering_of(table, problem) if measured else []
     same = f" with the same {' and '.join(map(_words, altering))}" if altering else ""
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
-        of = f"{statistic[headline.metric.over]} of {_words(headline.quantity)}"
+        of = f"{statistic[headline.metric.over]} of {compared}"
         way = "Factors with × are speed-ups" if across else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
         yield f"{way} over {base}{same}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
-        yield f"★ best {where}{same} by {_words(headline.quantity)}."
+        yield f"★ best {where}{same} by {compared}."
     if doubtful(table).any():
         reasons = dict.fromkeys(part for text in table["disturbed"] for part in text.split("; ") if part)
         said = ["the median had not settled when sampling ended"] * bool((~table["settled"].astype(bool)).any())

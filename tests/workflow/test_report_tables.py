@@ -100,6 +100,23 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
 
 
+@pytest.mark.parametrize(
+    ("problem", "rate", "unit", "head", "of"),
+    [
+        ("apsp", "entries_s", "entries/s", "entries a second, harmonic mean", "harmonic means of entries a second"),
+        ("compression", "compress_bytes_s", "B/s", "compress bytes a second", "medians of compress bytes a second"),
+        ("tropical", "tops", "TOP/s", "tops", "medians of tops"),
+    ],
+)
+def test_heads_and_notes_name_a_rate_alike(problem, rate, unit, head, of):
+    rows = [point(name) | quantity(rate, unit, value) for name, value in (("slow", 1.0), ("fast", 2.0))]
+    rows.append(point("fast") | quantity("speed-up over slow", "", 2.0))
+    laid_out = layout(pd.DataFrame(rows), problem, [])
+    assert laid_out.groups[0].head.name == head
+    said = " ".join(laid_out.notes)
+    assert f"speed-ups over slow, of {of};" in said and f"★ best of its row by {of.partition(' of ')[2]}." in said
+
+
 def test_the_column_of_arrays_is_called_data():
     rows = [point(variant) | quantity("time", "s", 1.0) for variant in ("fpc", "fast")]
     assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
