@@ -68,7 +68,7 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
         )
         for name, synthetic in (("grid", "generated"), ("ring", "generated"), ("road", None))
     ]
-    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/distances.parquet"
+    kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/raw/distances.parquet"
     assert told.answers == [PlannedAnswer(file=Path(kept), identity=plan.kept_identities[kept])]
     assert told.resources == []
 
@@ -87,7 +87,7 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         "tropical/no-graph/n~32/8-1": "product",
         "tropical/no-graph/n~64/8-1": "product",
     }
-    answer = "sssp/cpu/grid/conventional/default/3-4/distances"
+    answer = "sssp/cpu/grid/conventional/default/3-4/raw/distances"
 
     def job(kind, name, output):
         return (f"{kind} {name}", f"{results}/{output}", f"{results}/logs/{kind}/{name}.log", [], False)
