@@ -408,7 +408,7 @@ def check_parameters(
     """All of `known` with the values given, as Python's numbers, or their defaults.
 
     data: "given" or "generated" for parameters of an instance. Raises ValueError naming the parameter that `owner` (a
-    variant, a problem) lacks, that is off, or that is of other data.
+    variant, a problem) lacks, that is off, that is of other data, or that is given beside the one it is in place of.
     """
     for name, value in given.items():
         if name not in known:
@@ -419,6 +419,8 @@ def check_parameters(
             raise ValueError(f"{name} {reason}")
         if data and known[name].data not in ("", data):
             raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
+        if value is not None and given.get(other := known[name].instead_of) is not None:
+            raise ValueError(f"{name} and {other} exclude each other")
     return with_defaults({name: _plain(value) for name, value in given.items()}, known)
 
 

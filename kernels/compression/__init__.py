@@ -32,6 +32,7 @@ import numpy as np
 
 from saitan.calls import checked_function, described, plain_array
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
+from saitan.graph_input import shown
 from saitan.problem import Run, Solver, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
 
     if progress is not None:
         checked_function("progress", progress)
+    if keep_bits is not None and bound is not None:
+        raise ValueError("bound and keep_bits exclude each other")
     known = VARIANTS["fast"].parameters["keep_bits"]
     kept = known.default if keep_bits is None else keep_bits
     if reason := known.wrong(kept):
@@ -184,7 +187,7 @@ def decompress(stream, start: int = 0, stop: int | None = None):
     ValueError for a range that the stream does not have, TypeError for one that is no whole numbers.
     """
     if isinstance(start, bool) or isinstance(stop, bool):
-        raise TypeError(f"a range of values is whole numbers, not {start!r} to {stop!r}")
+        raise TypeError(f"a range of values is whole numbers, not {shown(start)} to {shown(stop)}")
     start, stop = index(start), None if stop is None else index(stop)
     if not isinstance(stream, np.ndarray) and hasattr(stream, "__cuda_array_interface__"):
         from saitan.compression import cuda_fast
@@ -192,7 +195,21 @@ def decompress(stream, start: int = 0, stop: int | None = None):
         return cuda_fast.decompress(stream, start, stop)
     from saitan.compression import cpu_fast
 
-    data = np.frombuffer(stream, np.uint8) if not isinstance(stream, np.ndarray) else stream
+    return cpu_fast.decompress(_stream_bytes(stream), start, stop)
+
+
+def _stream_bytes(stream: Any) -> np.ndarray:
+    """A stream on the host, uint8 [bytes]. Raises StreamError for what holds no bytes, ValueError for masked ones."""
+    from saitan.compression.format import StreamError
+
+    if isinstance(stream, np.ndarray):
+        data = plain_array(stream, "stream")
+    else:
+        try:
+            view = memoryview(stream)
+        except TypeError:
+            raise StreamError(f"a stream is bytes or a flat array of uint8, not {type(stream).__name__}") from None
+        data = np.frombuffer(view, np.uint8) if view.c_contiguous else np.asarray(view)
     if data.dtype != np.uint8 or data.ndim != 1:
-        raise ValueError(f"a stream is a flat array of uint8, not {data.dtype} {data.shape}")
-    return cpu_fast.decompress(data, start, stop)
+        raise StreamError(f"a stream is a flat array of uint8, not {data.dtype} {data.shape}")
+    return data

@@ -8,6 +8,8 @@ from numbers import Real
 
 import numpy as np
 
+from saitan.graph_input import shown
+
 MAGIC = b"saitanC4"
 CHUNK = 2048
 HEAD = 56
@@ -126,8 +128,8 @@ class Head:
 
 
 def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
-    """The bound, 0.0 for none. Raises ValueError where it or `kept`, the mantissa bits kept, does not go with the type,
-    and for both.
+    """The bound, 0.0 for none. Raises ValueError where it is off, and where it or `kept`, the mantissa bits kept, does
+    not go with the type.
     """
     if kept != 52 and dtype.kind != "f":
         raise ValueError(f"keep_bits goes with floats: {dtype} is kept to the bit")
@@ -138,11 +140,9 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
     except OverflowError:
         number = math.inf
     if not 0 < number < math.inf:
-        raise ValueError(f"bound must be greater than 0 and finite, not {bound!r}")
+        raise ValueError(f"bound must be greater than 0 and finite, not {shown(bound)}")
     if dtype.kind != "f":
         raise ValueError(f"bound goes with floats: {dtype} is kept to the bit")
-    if kept != 52:
-        raise ValueError("bound and keep_bits exclude each other")
     return number
 
 

@@ -128,6 +128,7 @@ def test_every_common_type_of_npy_file_comes_back(tmp_path, monkeypatch, dtype):
         (np.ones(3, [("x", "f8")]), (), "cannot be compressed"),
         (np.ones(3, np.float16), ("--keep-bits", 3), "values of float16 are kept to the bit"),
         (np.ones(3, bool), ("--bound", 0.5), "values of bool are kept to the bit"),
+        (np.ones(3), ("--bound", 0.5, "--keep-bits", 52), "bound and keep_bits exclude each other"),
     ],
 )
 def test_other_types_are_one_line_that_says_what_is_taken(tmp_path, monkeypatch, array, options, message):

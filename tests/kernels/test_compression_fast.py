@@ -12,7 +12,7 @@ from test_compression import SPECIAL, bound_holds, mixed, round_trip
 
 from saitan import compression
 from saitan.compression.cpu_fast import parts
-from saitan.compression.data import TYPES
+from saitan.compression.data import TYPES, make
 from saitan.compression.format import CHUNK, HEAD, StreamError
 from saitan.compression.shorten import shortened
 
@@ -433,11 +433,32 @@ def test_other_arguments_are_refused():
     for kind in (np.float16, np.float32, np.longdouble):
         with warnings.catch_warnings(action="error"):
             compression.compress(np.ones(3), bound=kind(0.125))
-    with pytest.raises(ValueError, match="bound and keep_bits exclude each other"):
-        compression.compress(np.ones(3), 9, 0.1)
     with pytest.raises(ValueError, match="bound goes with floats: int32"):
         compression.compress(np.ones(3, np.int32), bound=0.1)
     with pytest.raises(ValueError, match="an array of bool cannot be compressed"):
         compression.compress(np.ones(3, bool))
-    with pytest.raises(ValueError, match="a stream is a flat array of uint8, not float64"):
-        compression.decompress(np.ones(3))
+
+
+@pytest.mark.parametrize("kept", [9, 52])
+def test_a_bound_is_not_given_beside_the_bits_that_are_kept(kept):
+    for call in (
+        lambda: compression.compress(np.ones(3), kept, 0.1),
+        lambda: compression.solve(np.ones(3), "fast", "cpu", keep_bits=kept, bound=0.1),
+        lambda: compression.prepare(make(np.ones(3)), "fast", "cuda", keep_bits=kept, bound=0.1),
+    ):
+        with pytest.raises(ValueError, match=r"^bound and keep_bits exclude each other$"):
+            call()
+
+
+def test_bytes_of_every_kind_are_a_stream_and_others_are_named():
+    a = some("float64", CHUNK + 5, 1)
+    stream = compression.compress(a)
+    held = [bytearray(stream), memoryview(stream.view(np.int8)), memoryview(np.repeat(stream, 2))[::2]]
+    for kind in (*held, np.ma.array(stream)):
+        assert same(compression.decompress(kind), a)
+    strided = memoryview(np.ones((4, 4)))[::2]
+    for wrong, named in ((None, "NoneType"), ([1, 2], "list"), ("a", "str"), (a, "float64"), (strided, "float64")):
+        with pytest.raises(StreamError, match=f"^a stream is .*flat array of uint8, not {named}"):
+            compression.decompress(wrong)
+    with pytest.raises(ValueError, match=r"^stream: 3 entries are masked: "):
+        compression.decompress(np.ma.array(stream, mask=np.arange(len(stream)) < 3))

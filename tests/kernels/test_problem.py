@@ -237,6 +237,14 @@ def test_a_parameter_takes_what_it_should():
         check_parameters("fast", {"c": 1}, {})
 
 
+def test_a_parameter_in_the_place_of_another_is_not_given_beside_its_default():
+    known = {"a": Parameter(int, 4, "x"), "b": Parameter(float, None, "x", instead_of="a")}
+    with pytest.raises(ValueError, match=r"^b and a exclude each other$"):
+        check_parameters("fast", {"a": 4, "b": 0.5}, known)
+    assert check_parameters("fast", {"b": 0.5}, known) == {"a": 4, "b": 0.5}
+    assert check_parameters("fast", {"a": 4, "b": None}, known) == {"a": 4, "b": None}
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64])
 def test_numbers_of_numpy_are_compared_in_silence(kind):

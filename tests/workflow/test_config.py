@@ -318,9 +318,9 @@ def test_a_parameter_of_another_type_is_one_line(change, says):
     assert says in line, line
 
 
-@pytest.mark.parametrize("bound", [[0.5], 0.5])
-def test_a_parameter_in_the_place_of_another_is_not_given_beside_it(bound):
-    fast = GENERAL["compression"] | {"variants": {"fast": {"keep_bits": [52], "bound": bound}}}
+@pytest.mark.parametrize(("kept", "bound"), [([52], [0.5]), ([52], 0.5), (52, 0.5)])
+def test_a_parameter_in_the_place_of_another_is_not_given_beside_it(kept, bound):
+    fast = GENERAL["compression"] | {"variants": {"fast": {"keep_bits": kept, "bound": bound}}}
     line = "experiments.tiny.variants.fast.bound: it is given instead of keep_bits: leave one of them out"
     assert said({"experiments": {"tiny": EXPERIMENT | fast}}) == line
 
