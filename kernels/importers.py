@@ -149,10 +149,11 @@ def from_networkx(graph: Any, weight: str = "weight") -> Graph:
     if not all(lacking):
         if any(lacking):
             u, v, _ = edges[lacking.index(True)]
-            raise GraphError(f"the edge ({u!r}, {v!r}) has no {weight!r}, others have: give it to all or to none")
+            edge = f"({shown(u)}, {shown(v)})"
+            raise GraphError(f"the edge {edge} has no {shown(weight)}, others have: give it to all or to none")
         weights, metadata = _weights(drawn)
     elif edges and weight != "weight":
-        raise GraphError(f"no edge has {weight!r}: the attribute that holds the weights is right")
+        raise GraphError(f"no edge has {shown(weight)}: the attribute that holds the weights is right")
     sources, targets = ends.T
     if not graph.is_directed() and not hasattr(graph, "pred"):  # a PlanarEmbedding has both arcs of an edge
         other = sources != targets
@@ -180,10 +181,10 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
         if not isinstance(column, Hashable):
             raise GraphError(f"{argument} must be the name of one column, not {shown(column)}")
         if column not in frame.columns:
-            has = ", ".join(map(repr, frame.columns))
-            raise GraphError(f"the frame has no column {column!r} (it has: {has})")
+            has = ", ".join(map(shown, frame.columns))
+            raise GraphError(f"the frame has no column {shown(column)} (it has: {has})")
         if frame[column].ndim > 1:
-            raise GraphError(f"the frame has several columns {column!r}")
+            raise GraphError(f"the frame has several columns {shown(column)}")
     ends, labels = [frame[source], frame[target]], None
     weights, metadata = (None, {}) if weight is None else _weights(frame[weight])
     if all(pd.api.types.is_numeric_dtype(side) or _are_numbers(side.astype(object)) for side in ends):
@@ -247,5 +248,5 @@ def _labels(names: Any) -> np.ndarray | None:
     first: dict[str, Any] = {}
     for name in names:
         if (other := first.setdefault(str(name), name)) is not name:
-            raise GraphError(f"the names {other!r} and {name!r} are the same as texts: give both one type")
+            raise GraphError(f"the names {shown(other)} and {shown(name)} are the same as texts: give both one type")
     return np.array(list(first))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from saitan.graph_input import MAX_VERTICES
+from saitan.graph_input import MAX_VERTICES, shown
 from saitan.memory import check_room
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Generator:
                 )
             kind = known[parameter]
             if not (type(value) is kind or (kind is float and type(value) is int)):
-                raise ValueError(f"generator {self.name}: {parameter} must be {_KINDS[kind]}, not {value!r}")
+                raise ValueError(f"generator {self.name}: {parameter} must be {_KINDS[kind]}, not {shown(value)}")
             if kind is float and not math.isfinite(value):
                 raise ValueError(f"generator {self.name}: {parameter} must be finite, not {value!r}")
             if parameter == "seed" and value < 0:

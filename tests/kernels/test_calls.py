@@ -13,6 +13,7 @@ import saitan
 from saitan import apsp, bfs, calls, compression, sssp, tropical
 from saitan.calls import as_compiled, plain_array
 from saitan.cuda import unusable
+from saitan.generators import GENERATORS
 from saitan.graph import Graph, GraphError
 from saitan.problem import Unavailable
 
@@ -20,7 +21,17 @@ GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
 PAIR = np.ones((2, 2), np.float32)
 NAMES = np.array(["fast", "min_plus"])
 FRAME = pandas.DataFrame({"source": [0], "target": [1]})
+
+
+class Lines:
+    def __repr__(self):
+        return "two\nlines"
+
+
+LINES = Lines()
 PATH = networkx.DiGraph([(0, 1, {"weight": PAIR[0]}), (1, 2, {"weight": PAIR[1]})])
+PARTLY = networkx.DiGraph([(0, 1, {"weight": 3}), (1, LINES)])
+FINITE = "must be greater than 0 and finite, not"
 SOURCES = "sources must be a range of step 1 within [0, 3), not empty, not"
 
 
@@ -76,6 +87,36 @@ def test_a_source_outside_the_graph_is_refused(source):
         (lambda: Graph.from_networkx(PATH), "weights must be one-dimensional, not of shape (2, 2)"),
         (lambda: Graph.from_pandas(FRAME, ["a"]), "source must be the name of one column, not ['a']"),
         (lambda: Graph.from_pandas(FRAME, weight=["a"]), "weight must be the name of one column, not ['a']"),
+        (
+            lambda: saitan.read_graph("none", np.zeros((2, 2))),
+            "unknown format array([[0., 0.], (there are: dimacs, pace, snap, matrix-market)",
+        ),
+        (lambda: compression.compress(PAIR, bound=np.zeros((2, 2))), f"bound {FINITE} array([[0., 0.],"),
+        (
+            lambda: GENERATORS["ring"](vertices=np.zeros((2, 2)), seed=1),
+            "generator ring: vertices must be a whole number, not array([[0., 0.],",
+        ),
+        (
+            lambda: Graph.from_networkx(PARTLY),
+            "the edge (1, two) has no 'weight', others have: give it to all or to none",
+        ),
+        (
+            lambda: Graph.from_networkx(PATH, LINES),
+            "no edge has two: the attribute that holds the weights is right",
+        ),
+        (lambda: Graph.from_pandas(FRAME, LINES), "the frame has no column two (it has: 'source', 'target')"),
+        (
+            lambda: Graph.from_pandas(FRAME.rename(columns={"target": LINES})),
+            "the frame has no column 'target' (it has: 'source', two)",
+        ),
+        (
+            lambda: Graph.from_pandas(pandas.concat([FRAME.rename(columns={"target": LINES})] * 2, axis=1), LINES),
+            "the frame has several columns two",
+        ),
+        (
+            lambda: Graph.from_networkx(networkx.Graph([(LINES, "two\nlines")])),
+            "the names two and 'two\\nlines' are the same as texts: give both one type",
+        ),
     ],
 )
 def test_what_a_call_is_given_is_what_it_says(call, said):
@@ -83,10 +124,10 @@ def test_what_a_call_is_given_is_what_it_says(call, said):
         call()
 
 
-@pytest.mark.parametrize("bounds", [(True, 3), (0, True), (False,)])
+@pytest.mark.parametrize("bounds", [(True, 3), (0, True), (False,), (True, PAIR)])
 def test_a_range_of_values_is_no_truth_value(bounds):
     stream = compression.compress(np.arange(5.0))
-    with pytest.raises(TypeError, match=r"^a range of values is whole numbers, not "):
+    with pytest.raises(TypeError, match=r"^a range of values is whole numbers, not .*$"):
         compression.decompress(stream, *bounds)
 
 

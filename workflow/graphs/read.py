@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 from saitan.graph import Graph, GraphError
+from saitan.graph_input import shown
 from saitan.workflow.graphs.formats import FORMATS, Lines
 from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
@@ -30,7 +31,7 @@ def read(path: Path, format: str | None = None) -> Graph:
         if path.is_fifo() and (format is None or path.suffix in _COMPRESSED):
             raise Failure(f"{path}: a pipe can be read only once: name the format of plain text, or give a file")
         if format is not None and (not isinstance(format, str) or format not in FORMATS):
-            raise Failure(f"unknown format {format!r} (there are: {', '.join(FORMATS)})")
+            raise Failure(f"unknown format {shown(format)} (there are: {', '.join(FORMATS)})")
         graph = read_graph_file(path, format or _format_of(path))
     except Failure as error:
         raise GraphError(str(error)) from error
