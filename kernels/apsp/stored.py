@@ -154,7 +154,7 @@ class Matrix:
 
     def __getitem__(self, key: Any) -> Any:
         if self._arrays is None:
-            raise ValueError(f"{self.path}: the matrix is closed")
+            raise self._closed()
         if isinstance(key, tuple):
             if len(key) != 2:
                 raise IndexError("a matrix has two indices")
@@ -210,6 +210,8 @@ class Matrix:
         n = self.shape[0]
         corrupt = np.empty((-(-n // self.width), 2), np.int64)
         for first in range(0, n, self.group):
+            if self._arrays is None:
+                raise self._closed()
             out = np.empty((min(self.group, n - first), n), self._unsigned)
             packing.decode_group(*self._arrays, self.width, first, out, corrupt)
             for row, block in corrupt[corrupt[:, 0] >= 0]:
@@ -222,6 +224,9 @@ class Matrix:
 
     def _corrupt(self, row: int, block: int) -> Invalid:
         return Invalid(f"{self.path}: block {block} of the row of source {self.vertices[row]} is corrupt")
+
+    def _closed(self) -> ValueError:
+        return ValueError(f"{self.path}: the matrix is closed")
 
     def close(self) -> None:
         """Unmap the file, when reads by other threads have ended. The matrix cannot be read afterwards."""
