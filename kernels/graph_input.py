@@ -171,8 +171,10 @@ def plane(values: Any, n: int) -> np.ndarray:
 
 
 def vertex_labels(values: Any, n: int) -> np.ndarray:
-    """int64 or str [n]. Raises GraphError for anything else."""
+    """int64 or str [n]. Raises GraphError for anything else, numbers beside texts among it."""
     array = _array(values, "labels")
+    if array.ndim == 1 and (array.dtype.kind in "OT" or (array.dtype.kind == "U" and array is not values)):
+        array = _listed_labels(np.asarray(values, object).tolist())
     if array.shape != (n,) or array.dtype.kind not in "iuU":
         raise GraphError(f"labels must be {n:,} whole numbers or texts, not {array.dtype} of shape {array.shape}")
     if array.dtype.kind == "U":
@@ -180,6 +182,24 @@ def vertex_labels(values: Any, n: int) -> np.ndarray:
     if (vertex := _first(array, lambda label: label > np.iinfo(np.int64).max)) is not None:
         raise GraphError(f"labels[{vertex}] is {array[vertex].item()}: at most 2^63 - 1 is right")
     return np.ascontiguousarray(array, np.int64)
+
+
+def _listed_labels(names: list) -> np.ndarray:
+    others = [place for place, name in enumerate(names) if not isinstance(name, str)]
+    if not others:
+        return label_texts(names)
+    if len(others) < len(names):
+        place = others[0]
+        raise GraphError(f"labels[{place}] is {shown(names[place])} beside texts: all numbers or all texts is right")
+    return _array(names, "labels")
+
+
+def label_texts(names: list[str]) -> np.ndarray:
+    """str [n]. Raises GraphError for one that ends in a NUL."""
+    for place, name in enumerate(names):
+        if name.endswith("\0"):
+            raise GraphError(f"labels[{place}] is {shown(name)}: NumPy drops a NUL at the end: another text is right")
+    return np.array(names, np.str_)
 
 
 def _check_reals(array: np.ndarray) -> None:

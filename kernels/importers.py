@@ -22,6 +22,7 @@ from saitan.graph_input import (
     GraphError,
     arc_weights,
     check_memory,
+    label_texts,
     rounded_weights,
     row_offsets,
     shown,
@@ -240,7 +241,7 @@ def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
 def _labels(names: Any) -> np.ndarray | None:
     """The names as labels: numbers where all are, otherwise texts; None where they are 0, 1, 2, ...
 
-    Raises GraphError where two names are the same as texts, such as 1 and "1".
+    Raises GraphError where two names are the same as texts, such as 1 and "1", and for one that ends in a NUL.
     """
     names = [int(name) if isinstance(name, np.integer) else name for name in names]
     if all(type(name) is int and abs(name) < 2**63 for name in names):
@@ -249,4 +250,4 @@ def _labels(names: Any) -> np.ndarray | None:
     for name in names:
         if (other := first.setdefault(str(name), name)) is not name:
             raise GraphError(f"the names {shown(other)} and {shown(name)} are the same as texts: give both one type")
-    return np.array(list(first))
+    return label_texts(list(first))

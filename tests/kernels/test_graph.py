@@ -271,6 +271,22 @@ def test_arrays_that_are_right_are_not_copied():
         assert getattr(again, name) is getattr(graph, name)
 
 
+NAMED = np.dtypes.StringDType(na_object=None)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [list, pd.Series, pd.Index, *(lambda names, t=t: np.array(names, t) for t in (str, object, NAMED))],
+    ids=["list", "series", "index", "texts", "objects", "strings"],
+)
+@pytest.mark.parametrize("names", [["b", "longer"], ["", "1"], [5, 3]])
+def test_labels_are_texts_or_numbers_however_they_are_held(kind, names):
+    held = kind(names)
+    wanted = np.array(held.tolist() if isinstance(held, np.ndarray) else names)
+    labels = Graph.from_arcs(2, [0], [1], labels=held).labels
+    assert labels.dtype == wanted.dtype and labels.tolist() == wanted.tolist()
+
+
 OFFSETS = np.array([0, 1, 2], np.int64)
 TARGETS = np.array([1, 0], np.int32)
 LAST = 2**20  # the first entry of the second block that is checked
@@ -315,6 +331,13 @@ LAST = 2**20  # the first entry of the second block that is checked
         ((OFFSETS, TARGETS, None, [["a", "b"]] * 2), "coordinates must be numbers, not <U1"),
         ((OFFSETS, TARGETS, None, None, {}, [1]), "labels must be 2 whole numbers or texts, not int64 of shape (1,)"),
         ((OFFSETS, TARGETS, None, None, {}, [0.5, 1]), "labels must be 2 whole numbers or texts, not float64"),
+        ((OFFSETS, TARGETS, None, None, {}, ["a", 1]), "labels[1] is 1 beside texts: all numbers or all texts"),
+        ((OFFSETS, TARGETS, None, None, {}, [1, "a"]), "labels[0] is 1 beside texts: all numbers or all texts"),
+        ((OFFSETS, TARGETS, None, None, {}, pd.Series(["a", None], dtype=object)), "labels[1] is None beside texts"),
+        ((OFFSETS, TARGETS, None, None, {}, np.array(["a", None], NAMED)), "labels[1] is None beside texts"),
+        ((OFFSETS, TARGETS, None, None, {}, [None, None]), "labels must be 2 whole numbers or texts, not object"),
+        ((OFFSETS, TARGETS, None, None, {}, [("a", "b")] * 2), "labels must be 2 whole numbers or texts, not <U1 of"),
+        ((OFFSETS, TARGETS, None, None, {}, ["a", "a\0"]), "labels[1] is 'a\\x00': NumPy drops a NUL at the end"),
         (
             (OFFSETS, TARGETS, None, None, {}, np.array([2**63 - 1, 2**63], np.uint64)),
             "labels[1] is 9223372036854775808: at most 2^63 - 1 is right",

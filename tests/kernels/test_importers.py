@@ -327,6 +327,15 @@ def test_names_that_are_the_same_as_texts_are_refused():
         Graph.from_networkx(nx.Graph([(1, 2), ("1", 2)]))
 
 
+def test_names_that_would_be_the_same_without_a_nul_at_their_end_are_refused():
+    for call in (
+        lambda: Graph.from_networkx(nx.Graph([("a", "a\0")])),
+        lambda: Graph.from_pandas(pd.DataFrame({"source": ["a"], "target": ["a\0"]})),
+    ):
+        with pytest.raises(GraphError, match=r"^labels\[1\] is 'a\\x00': NumPy drops a NUL at the end"):
+            call()
+
+
 def test_a_column_that_is_there_twice_is_named():
     frame = pd.DataFrame([[0, 1, 2]], columns=["source", "target", "target"])
     with pytest.raises(GraphError, match="several columns 'target'"):
