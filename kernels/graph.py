@@ -168,6 +168,9 @@ class Graph:
 
         return importers.from_pandas(frame, source, target, weight)
 
+    def __copy__(self) -> Graph:
+        return replace(self)
+
     def with_metadata(self, **changes: Any) -> Graph:
         """The same arrays with metadata entries added or replaced."""
         return replace(self, metadata={**self.metadata, **changes})

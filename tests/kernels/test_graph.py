@@ -1,3 +1,4 @@
+import copy
 import json
 import re
 
@@ -269,6 +270,14 @@ def test_arrays_that_are_right_are_not_copied():
     again = Graph(graph.offsets, graph.targets, graph.weights, graph.coordinates, labels=graph.labels)
     for name in ("offsets", "targets", "weights", "coordinates", "labels"):
         assert getattr(again, name) is getattr(graph, name)
+
+
+def test_a_copy_has_metadata_of_its_own():
+    graph = Graph.from_arcs(2, [0], [1], metadata={"name": "a"})
+    other = copy.copy(graph)
+    other.metadata["name"] = "b"
+    assert (graph.name, other.name) == ("a", "b")
+    assert other.targets is graph.targets
 
 
 NAMED = np.dtypes.StringDType(na_object=None)
