@@ -87,6 +87,18 @@ def combined(values: np.ndarray, over: str) -> float:
     return float({"median": np.median, "mean": np.mean, "sum": np.sum}[over](values))
 
 
+def words(name: str) -> str:
+    """A name as people write it."""
+    return name.replace("_", " ").replace("<=", "≤")
+
+
+def in_words(quantity: str, unit: str) -> str:
+    """A quantity in words: "prepare" of "prepare_s", "entries a second" of the rate "entries_s"."""
+    if is_rate(unit) and quantity.endswith("_s"):
+        return f"{words(quantity.removesuffix('_s'))} a second"
+    return words(quantity.removesuffix("_s") if unit == "s" else quantity.removesuffix("_us"))
+
+
 def is_rate(unit: str) -> bool:
     return unit.endswith(("TEPS", "/s"))
 

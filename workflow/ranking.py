@@ -16,7 +16,7 @@ import pandas as pd
 from saitan.workflow.bests import answers, compared_by, doubt, in_order, plain
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import Headline, altered_by
+from saitan.workflow.quantities import Headline, altered_by, in_words
 from saitan.workflow.quoted import Quoted
 
 
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The solvers of one graph and choice of the problem's own parameters, the best first."""
+    """The solvers of one graph and choice of the problem's own parameters, the best first. quantity: in words."""
 
     where: str
     quantity: str
@@ -81,7 +81,7 @@ def rankings(
         where = ", ".join(
             str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
         )
-        ranked.append(Ranking(where, headline.quantity, placed))
+        ranked.append(Ranking(where, in_words(headline.quantity, headline.metric.unit), placed))
     return ranked
 
 

@@ -26,7 +26,7 @@ from saitan.workflow.bests import (
 )
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import is_rate, is_timed, metrics_of
+from saitan.workflow.quantities import in_words, is_timed, metrics_of, words
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
 # More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
@@ -114,12 +114,12 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     maker = _Maker(table, problem, best, paired)
     groups = build(table, keys, shown, columns, maker, lambda row: _label(row, instance, parameters))
     constants = [
-        f"{_words(name)} = {as_text(plain(values.iloc[0]))}"
+        f"{words(name)} = {as_text(plain(values.iloc[0]))}"
         for name in parameters
         if name not in varied and (values := table[name].dropna()).size
     ]
     notes = list(_notes(table, problem, maker, bool(best), build is _by_variant))
-    return Table([data if key == "graph" else _words(key) for key in keys], heads, groups, constants, notes)
+    return Table([data if key == "graph" else words(key) for key in keys], heads, groups, constants, notes)
 
 
 def _told(table: pd.DataFrame, name: str) -> bool:
@@ -136,7 +136,7 @@ def _own(varied: list[str], instance: list[str]) -> list[str]:
 def _label(row: dict[str, Any], instance: list[str], parameters: list[str]) -> str:
     """A variant with its parameters: "adaptive, threshold up 30"."""
     given = [(name, plain(row[name])) for name in parameters if name not in instance]
-    return ", ".join([str(row.get("variant", "")), *(f"{_words(n)} {as_text(v)}" for n, v in given if v is not None)])
+    return ", ".join([str(row.get("variant", "")), *(f"{words(n)} {as_text(v)}" for n, v in given if v is not None)])
 
 
 def _paired(table: pd.DataFrame, problem: str | None) -> dict[str, str]:
@@ -235,17 +235,10 @@ def _head(quantity: str, table: pd.DataFrame, problem: str | None) -> Head:
     metric = metrics_of(problem).get(quantity)
     over = "" if metric is None or metric.over in ("median", *quantity.split()) else _OVER[metric.over]
     return Head(
-        _named(quantity, unit) + over,
+        in_words(quantity, unit) + over,
         _unit(pd.concat([rows["ours"], rows["paper"]]), unit),
         "" if metric is None else metric.says,
     )
-
-
-def _named(quantity: str, unit: str) -> str:
-    """A quantity in words: "prepare" of "prepare_s", "entries a second" of the rate "entries_s"."""
-    if is_rate(unit) and quantity.endswith("_s"):
-        return f"{_words(quantity.removesuffix('_s'))} a second"
-    return _words(quantity.removesuffix("_s") if unit == "s" else quantity.removesuffix("_us"))
 
 
 _OVER = {"mean": ", mean", "harmonic": ", harmonic mean", "sum": ", sum"}
@@ -259,10 +252,6 @@ def _unit(values: pd.Series, unit: str) -> str:
         return ""
     middle = math.sqrt(max(sizes) * min(sizes))
     return next((name for factor, name in steps if middle >= factor), steps[-1][1])
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ").replace("<=", "≤")
 
 
 def _number(value: Any) -> float | None:
@@ -279,9 +268,9 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
     headline = compared_by(table, problem)
-    compared = _named(headline.quantity, headline.metric.unit)
+    compared = in_words(headline.quantity, headline.metric.unit)
     altering = altering_of(table, problem) if measured else []
-    same = f" with the same {' and '.join(map(_words, altering))}" if altering else ""
+    same = f" with the same {' and '.join(map(words, altering))}" if altering else ""
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}

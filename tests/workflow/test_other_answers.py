@@ -128,6 +128,7 @@ def test_other_peoples_solvers_are_ranked_by_the_same_answer():
         ]
     )
     found = rankings(table, "compression", [], ["nvcomp", "zfpy"], quoted)
+    assert {ranking.quantity for ranking in found} == {"compress bytes a second"}
     assert {ranking.where: [place.variant for place in ranking.places] for ranking in found} == {
         "map": ["fpc", "c1", "nvcomp", "Lossless"],
         "map, keep_bits 20": ["c1", "fpc", "Short"],
