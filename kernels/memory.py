@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 from saitan.errors import Unavailable
 
-CGROUP = Path("/sys/fs/cgroup")
+CGROUP, STATUS = Path("/sys/fs/cgroup"), Path("/proc/self/status")
+# A limit of this process (ulimit -v, ulimit -d) -> what counts towards it.
+_LIMITS = {resource.RLIMIT_AS: "VmSize", resource.RLIMIT_DATA: "VmData"}
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def available_memory() -> int:
-    """Bytes: what the system has available, or what the limit of a container (cgroup version 2) leaves, if less."""
+    """Bytes: what the system has available, or what the limit of a container (cgroup version 2) or of this process
+    (ulimit) leaves, if less.
+    """
     import psutil
 
-    available = psutil.virtual_memory().available
+    available = min(psutil.virtual_memory().available, _left_by_limits())
     try:
         limit = (CGROUP / "memory.max").read_text().strip()
         used = int((CGROUP / "memory.current").read_text())
@@ -27,6 +32,15 @@ def available_memory() -> int:
     except (OSError, ValueError, StopIteration):
         return available
     return max(0, min(available, left))
+
+
+def _left_by_limits() -> float:
+    limits = {name: resource.getrlimit(kind)[0] for kind, name in _LIMITS.items()}
+    limits = {name: soft for name, soft in limits.items() if soft != resource.RLIM_INFINITY}
+    if not limits or not STATUS.exists():
+        return float("inf")
+    held = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+    return min(max(0, soft - 1024 * int(held[name].split()[0])) for name, soft in limits.items())
 
 
 def in_words(count: float) -> str:

@@ -108,18 +108,16 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
     def last(what: str, output: str, log: str) -> PlannedStep:
         return PlannedStep(what=what, output=Path(output), log=Path(log), last=True)
 
-    for graph in plan.graphs:
-        made = plan.graph_files(graph)[0]
-        for file in plan.downloads_of(graph):
-            name = Path(file).name
-            yield step(f"fetch {name}", file, f"fetch/{name}", made)
-        kind = "generate" if graph in plan.generated else "convert"
-        yield step(f"{kind} {graph}", made, f"{kind}/{graph}")
-    for array in plan.arrays_used:
-        file, made = plan.download_of_array(array), array_file(array)
+    made_of = [(file, plan.graph_files(graph)[0]) for graph in plan.graphs for file in plan.downloads_of(graph)]
+    made_of += [(plan.download_of_array(array), array_file(array)) for array in plan.arrays_used]
+    for file in dict.fromkeys(file for file, _ in made_of):
         name = Path(file).name
-        yield step(f"fetch {name}", file, f"fetch/{name}", made)
-        yield step(f"unpack {array}", made, f"array/{array}")
+        yield step(f"fetch {name}", file, f"fetch/{name}", *(made for of, made in made_of if of == file))
+    for graph in plan.graphs:
+        kind = "generate" if graph in plan.generated else "convert"
+        yield step(f"{kind} {graph}", plan.graph_files(graph)[0], f"{kind}/{graph}")
+    for array in plan.arrays_used:
+        yield step(f"unpack {array}", array_file(array), f"array/{array}")
     for cubin in plan.needed_cubins:
         where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
         yield step(f"compile {where}", cubin, f"compile/{where}")

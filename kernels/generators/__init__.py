@@ -103,7 +103,10 @@ _FAMILIES: dict[str, tuple[Callable[..., tuple[int, int]], dict[str, type]]] = {
     "comb": (lambda teeth, length, **_: _tree(teeth * (length + 1)), {"teeth": int, "length": int}),
     "ladder": (lambda rungs, **_: (2 * rungs, 6 * rungs - 4), {"rungs": int}),
     "grid3d": (
-        lambda width, height, depth, **_: _of_degree(width * height * depth, 2),
+        lambda width, height, depth, **_: (
+            (width * height * depth),
+            2 * (3 * width * height * depth - width * height - height * depth - width * depth),
+        ),
         {"width": int, "height": int, "depth": int},
     ),
     "regular": (_of_degree, {**_VERTICES, "degree": int}),
@@ -158,7 +161,7 @@ GENERATORS: dict[str, Generator] = {
         Generator(
             "grid",
             "saitan.generators.regular:grid",
-            lambda width, height, **_: _of_degree(width * height, 2),
+            lambda width, height, **_: (width * height, 4 * width * height - 2 * (width + height)),
             {"width": int, "height": int, **_WEIGHTS},
         ),
         Generator(

@@ -267,3 +267,14 @@ def test_endpoint_weights_are_uniform_and_differ_by_direction():
     np.testing.assert_allclose(np.bincount(drawn, minlength=20)[10:] / len(u), 0.1, atol=0.005)
     turned = draw.endpoint_weights(v, u, 10, 19, 1, directed=True)
     assert 0.05 < (drawn == turned).mean() < 0.15
+
+
+@pytest.mark.parametrize("sides", [(5, 7, 3), (1, 9, 2), (4, 1, 1)])
+def test_memory_is_asked_for_all_arcs_of_a_grid(sides):
+    width, height, depth = sides
+    for name, parameters, more in (
+        ("grid", {"width": width, "height": height}, {"weight_low": 1, "weight_high": 9}),
+        ("grid3d", {"width": width, "height": height, "depth": depth}, {"weights": "unit"}),
+    ):
+        graph = GENERATORS[name](**parameters, **more, seed=1)
+        assert GENERATORS[name].size(**parameters) == (graph.n, len(graph.targets))

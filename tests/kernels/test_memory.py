@@ -52,6 +52,31 @@ def test_the_lesser_of_what_the_system_and_a_container_leave(cgroup, available, 
 
 
 @pytest.mark.parametrize(
+    ("limits", "left"),
+    [
+        ({}, 8),
+        ({resource.RLIMIT_AS: 9}, 4),
+        ({resource.RLIMIT_DATA: 9}, 6),
+        ({resource.RLIMIT_AS: 9, resource.RLIMIT_DATA: 5}, 2),
+        ({resource.RLIMIT_AS: 20}, 8),
+        ({resource.RLIMIT_AS: 1}, 0),
+    ],
+)
+def test_limits_of_the_process_count(cgroup, monkeypatch, tmp_path, limits, left):
+    cgroup(8 * GIB, max="max", current=0, stat=STAT)
+    (tmp_path / "status").write_text(f"Name:\tpython\nVmSize:\t{5 * GIB // 1024} kB\nVmData:\t{3 * GIB // 1024} kB\n")
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "status")
+    monkeypatch.setattr(
+        resource,
+        "getrlimit",
+        lambda kind: (limits.get(kind, 0) * GIB or resource.RLIM_INFINITY, resource.RLIM_INFINITY),
+    )
+    assert memory.available_memory() == left * GIB
+    monkeypatch.setattr(memory, "STATUS", tmp_path / "absent")
+    assert memory.available_memory() == 8 * GIB
+
+
+@pytest.mark.parametrize(
     ("share", "before", "set_to"),
     [(0.5, None, 2), (0.25, None, 1), (0.25, 4, 1), (0.5, 1, None), (0.5, 2, None)],
     ids=["half", "a quarter", "below a limit", "beyond a limit", "at a limit"],

@@ -9,10 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, planned
+from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
 
 from saitan import workflow
+from saitan.workflow.config import load
+from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.outline import outline, outline_files, table_plan
+from saitan.workflow.planning import make
 from saitan.workflow.report_plan import (
     LeftOut,
     PlannedAnswer,
@@ -98,9 +101,9 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         )
 
     assert steps == [
+        *fetched,
         job("generate", "grid", "graphs/grid/vertices.parquet"),
         job("generate", "ring", "graphs/ring/vertices.parquet"),
-        *fetched,
         job("convert", "road", "graphs/road/vertices.parquet"),
         *(
             (
@@ -127,6 +130,17 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         ("vega", f"{results}/vega.js", f"{results}/logs/vega.log", [], True),
     ]
     assert all(asking(where) for where in drawn)
+
+
+def test_a_file_of_two_graphs_is_fetched_once_and_serves_both():
+    described = {"title": "O", "url": "http://host/own.gr", "format": "dimacs"}
+    entries = CATALOGUE.validate_python({"one": described, "two": described | {"drop_loops": True}})
+    config = load({"name": "run", "experiments": {"tiny": EXPERIMENT | {"graphs": ["one", "two"]}}}, entries)
+    (fetch, *rest) = outline(make(config, WITHOUT, entries)).steps
+    assert fetch.what == "fetch own.gr" and not any(step.what == fetch.what for step in rest)
+    assert [str(file) for file in fetch.serves] == [
+        f"results/graphs/{name}/vertices.parquet" for name in ("one", "two")
+    ]
 
 
 def test_compiled_kernels_are_jobs_where_something_is_measured_on_a_gpu():
