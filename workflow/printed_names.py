@@ -5,6 +5,7 @@ A misspelt one goes with no row, and a text in a column of numbers makes a chart
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
@@ -13,13 +14,15 @@ from saitan.problem import BACKENDS, Parameter, problem
 from saitan.workflow.config import COLUMNS, QUANTITIES, suggest
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.published import ANY, Published
+from saitan.workflow.quantities import BEST, SHARE
 from saitan.workflow.step import Failure
 
 # Columns of any experiment that hold words, and those of numbers.
 _WORDS = ("backend", "graph", "variant", "models")
 _NUMBERS = {column for columns in COLUMNS.values() for column in columns} - {*_WORDS, "source", "settled"} | {"ranks"}
-# Quantities that hold another name begin so.
-_BEGIN = ("speed-up over ", "speed-up of means over ", "over ", "peak ", "share of ")
+# Quantities that hold the name of a variant, and of what is traced.
+_OF_VARIANT = re.compile(r"(?:speed-up |speed-up of means |)over (.*)")
+_OF_TRACE = re.compile(r"peak (.*)|share of phases with (.*) <= .*")
 
 
 def check_printed(path: str, published: Published, config: Config, data: Collection[str]) -> None:
@@ -75,8 +78,13 @@ class _Known:
             raise Failure(f"{key}.{column}: a number is right, not {value!r}")
 
     def check_quantity(self, key: str, quantity: str) -> None:
-        if self.package is None or quantity.startswith(_BEGIN):
+        if self.package is None or quantity.startswith(SHARE) or quantity == BEST:
             return
-        known = [*QUANTITIES, "phases", *self.package.METRICS]
-        if quantity not in known:
-            raise Failure(f"{key}.quantity: unknown quantity{suggest(quantity, known)}")
+        if found := _OF_VARIANT.fullmatch(quantity):
+            what, name, known = "variant", found[1], list(self.package.VARIANTS)
+        elif found := _OF_TRACE.fullmatch(quantity):
+            what, name, known = "trace", found[1] or found[2], ["seconds", *getattr(self.package, "TRACES", ())]
+        else:
+            what, name, known = "quantity", quantity, [*QUANTITIES, "phases", *self.package.METRICS]
+        if name not in known:
+            raise Failure(f"{key}.quantity: unknown {what}{suggest(name, known)}")

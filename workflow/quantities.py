@@ -20,6 +20,8 @@ BUILT_IN: Mapping[str, tuple[str, Metric]] = {
     "memory": ("memory", Metric("held by the solver", "bytes", better="less")),
 }
 SHARE = "share of limit"
+# Of the view rivals.
+BEST = "over the best of the others"
 _SCALED = re.compile(r"[kMGTP](?=[A-Z])(?!EPS)")
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 from saitan.problem import Metric, names
 from saitan.problem import problem as package
 from saitan.workflow.bests import answers, index_of
-from saitan.workflow.quantities import headline_of
+from saitan.workflow.quantities import BEST, headline_of
 from saitan.workflow.rows import row_of
 
-# Quantities of the table: how many times as good as the best of the others, and as each of them.
-BEST, EACH = "over the best of the others", "over "
+# A quantity of the table: how many times as good as one of the others. BEST: as the best of them.
+EACH = "over "
 
 
 def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: list[str]) -> pd.DataFrame:

@@ -40,6 +40,8 @@ def test_what_is_committed_is_right(path):
     [
         (SSSP, {"quantities": [{"graph": "any", "variant": "scipy", "cores": 2, "quantity": "mean time", "value": 1}]}),
         (SSSP, {"quantities": [{"threshold_up": 30, "quantity": "speed-up over scipy", "value": 1}]}),
+        (SSSP, {"quantities": [{"quantity": "over the best of the others", "value": 1}]}),
+        (PHASES, {"quantities": [{"quantity": "share of phases with updated <= 10,000", "value": 1}]}),
         (SSSP, {"points": [{"graph": "grid-128", "threshold_up": 30, "seconds": 1, "phases": 2}]}),
         (PHASES, {"points": [{"variant": "adaptive", "phase": 30, "updated": 1}]}),
         (GRAPHS, {"points": [{"graph": "grid-128", "degree": 1, "share": 1}]}),
@@ -68,6 +70,21 @@ def test_what_rows_and_charts_have_is_right(experiment, printed):
             SSSP,
             {"quantities": [{"quantity": "mean tim", "value": 1}]},
             "quantities.0.quantity: unknown quantity 'mean tim'; did you mean 'mean time'?",
+        ),
+        (
+            SSSP,
+            {"quantities": [{"quantity": "speed-up of means over scypi", "value": 1}]},
+            "quantities.0.quantity: unknown variant 'scypi'; did you mean 'scipy'?",
+        ),
+        (
+            PHASES,
+            {"quantities": [{"quantity": "peak updatd", "value": 1}]},
+            "quantities.0.quantity: unknown trace 'updatd'; did you mean 'updated'?",
+        ),
+        (
+            PHASES,
+            {"quantities": [{"quantity": "share of phases with lsted <= 10", "value": 1}]},
+            "quantities.0.quantity: unknown trace 'lsted'; did you mean 'listed'?",
         ),
         (
             SSSP,
