@@ -15,7 +15,7 @@ if workflow.is_main_process:
 
 from saitan.workflow import slurm, terminal
 from saitan.workflow.modules import steps_code, text_digest
-from saitan.workflow.outdated import make_again
+from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planned_code import digests, digests_of
@@ -96,6 +96,7 @@ include: "workflow/rules/report.smk"
 terminal.show(plan, workflow)
 if workflow.is_main_process:
     terminal.keep_report(plan)
+    check_packed(plan, sys.argv[1:])
     make_again(plan)
 
 

@@ -7,11 +7,13 @@ identity (identities.py), and what bears another one is made again.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
+import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from saitan.workflow.answers import kept_answer
@@ -28,6 +30,8 @@ from saitan.workflow.vega import identity_of
 
 # Snakemake's: records of how files were made, and marks of those that are not complete.
 RECORDS, INCOMPLETE = Path(".snakemake/metadata"), Path(".snakemake/incomplete")
+# How many names a message shows.
+_NAMED = 3
 # Snakemake cuts a longer name of a record into folders.
 _LONGEST = 254
 
@@ -43,6 +47,36 @@ def make_again(plan: Plan) -> None:
     files += _told_otherwise(plan)
     for file in [*files, *fetched]:
         _forget(file)
+
+
+def check_packed(plan: Plan, command: Sequence[str]) -> None:
+    """End the process with one line where a command line has Snakemake pack (--report) what is out of date."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--report", nargs="*")
+    if parser.parse_known_args(command)[0].report is None:
+        return
+    stale = [name for name in plan.config.experiments if any(_stale(plan, name))]
+    if stale:
+        names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
+        sys.exit(f"--report: {names}: made for another configuration or code: `snakemake --cores all` makes it again")
+
+
+def _stale(plan: Plan, experiment: str) -> Iterator[bool]:
+    """Of each file that an experiment shows and that is there: whether it bears another identity, or none."""
+    identity = plan.table_identity(experiment)
+    for file, found in _shown(plan, experiment):
+        if Path(file).exists():
+            try:
+                yield found(Path(file)) != identity
+            except Failure:
+                yield True
+
+
+def _shown(plan: Plan, experiment: str) -> Iterator[tuple[str, Callable[[Path], str | None]]]:
+    """The files of an experiment that say what they were made for, and how they are read."""
+    tables = (f"{plan.run}/tables/{experiment}{end}" for end in (".parquet", ".figure.parquet"))
+    yield from ((table, identity_in) for table in tables)
+    yield f"{plan.run}/figures/{experiment}.json", identity_of
 
 
 def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]]]:
@@ -67,10 +101,7 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
     for point in plan.points:
         yield point.samples, point.identity, identity_in
     for name in plan.config.experiments:
-        identity = plan.table_identity(name)
-        tables = (f"{plan.run}/tables/{name}{end}" for end in (".parquet", ".figure.parquet"))
-        yield from ((table, identity, identity_in) for table in tables)
-        yield f"{plan.run}/figures/{name}.json", identity, identity_of
+        yield from ((file, plan.table_identity(name), found) for file, found in _shown(plan, name))
 
 
 def _told_otherwise(plan: Plan) -> list[str]:

@@ -93,7 +93,8 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
         return f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's"
     if ratios := _ratios(table, found):
         return f"{experiment.name}: {_first(ratios)}"
-    word = "best" if any(best.contenders > 1 for best in found) else "median"
+    found = [best for best in found if best.contenders > 1] or found
+    word = "best" if found[0].contenders > 1 else "median"
     return f"{experiment.name}: {word}, {_first([f'{best.where} on {best.backend}: {best}'.strip() for best in found])}"
 
 

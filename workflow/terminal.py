@@ -55,7 +55,8 @@ class Progress(logging.Handler):
 
     def _finished(self, rule: str, wildcards: dict[str, Any], seconds: float) -> None:
         if rule != "measure":
-            what = wildcards.get("graph") or wildcards.get("array") or wildcards.get("file") or ""
+            keys = ("backend", "graph", "variant", "point", "output") if rule == "keep" else ("graph", "array", "file")
+            what = " ".join(wildcards[key] for key in keys if wildcards.get(key))
             print(f"{rule} {what}: {seconds:.1f} s", file=sys.stderr, flush=True)
             return
         self._measured += 1

@@ -21,7 +21,7 @@ from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import Coordinates
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import write_queries, write_reference
-from saitan.workflow.outdated import INCOMPLETE, RECORDS, make_again, unrecorded
+from saitan.workflow.outdated import INCOMPLETE, RECORDS, check_packed, make_again, unrecorded
 from saitan.workflow.outline import outline_files
 from saitan.workflow.planning import make
 from saitan.workflow.points import digest
@@ -97,6 +97,26 @@ def write_tables(identity):
     for table in TABLES[:2]:
         _write(pd.DataFrame({"a": [1]}), Path(table), {"identity": identity})
     Path(TABLES[2]).write_text(json.dumps({"usermeta": {"saitan": {"identity": identity}}}))
+
+
+def test_what_is_out_of_date_is_not_packed(run):
+    packing = ["--cores", "1", "--report", "archive.zip"]
+    check_packed(run, packing)
+    # A run that was never made: Snakemake says so.
+    check_packed(plan(settings={"name": "other"}, graphs=["grid"], variants=["conventional"]), packing)
+    edited = plan(graphs=["grid"], variants=["conventional"], seed=9)
+    for command in (["--report"], ["--report=archive.html"], packing):
+        with pytest.raises(SystemExit, match=r"^--report: tiny: made for another configuration or code: "):
+            check_packed(edited, command)
+    check_packed(edited, ["--cores", "1"])
+    # One file of several, and one that is damaged.
+    for file, damage in ((TABLES[1], b"half"), (TABLES[2], b"{}")):
+        right = Path(file).read_bytes()
+        Path(file).write_bytes(damage)
+        with pytest.raises(SystemExit, match="tiny"):
+            check_packed(run, packing)
+        Path(file).write_bytes(right)
+    check_packed(run, packing)
 
 
 def test_what_is_of_this_configuration_stays(run):

@@ -83,7 +83,20 @@ def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp
     for point, settled, reason in zip(points, (True, False, True), (None, None, "no memory"), strict=True):
         path = tmp_path / f"{made.run}/samples/{'/'.join(point.values())}.parquet"
         write_samples(path, seconds(1.0, 2.0, 4.0), settled=settled, unavailable=reason)
-    jobs = [("fetch", {"file": "roads"}, 3), ("table", {}, 1), *zip(["measure"] * 3, points, (60, 21, 1), strict=True)]
+    kept = {
+        "problem": "sssp",
+        "backend": "cpu",
+        "graph": "g",
+        "variant": "fast",
+        "point": "default",
+        "output": "levels",
+    }
+    jobs = [
+        ("fetch", {"file": "roads"}, 3),
+        ("table", {}, 1),
+        ("keep", kept, 2),
+        *zip(["measure"] * 3, points, (60, 21, 1), strict=True),
+    ]
     progress = Progress(made)
     progress.emit(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"measure": 3}))
     for i, (rule, wildcards, lasts) in enumerate(jobs):
@@ -92,6 +105,7 @@ def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp
             progress.emit(SimpleNamespace(event=event, jobid=i, job_id=i, rule_name=rule, wildcards=wildcards))
     assert capsys.readouterr().err.splitlines() == [
         "fetch roads: 3.0 s",
+        "keep cpu g fast default levels: 2.0 s",
         "[1/3] e cpu g fast 0: 2 s, about 2 min 0 s of measuring left",
         "[2/3] e cpu g fast 1: 2 s (not settled), about 40 s of measuring left",
         "[3/3] e cpu g fast 2: left out, no memory",
