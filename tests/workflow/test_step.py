@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import saitan
+from saitan import own_code
 from saitan.cuda import NvccError
 from saitan.files import beside
 from saitan.graph import GraphError
@@ -231,12 +231,14 @@ def test_a_rank_has_its_share_of_the_cores_of_its_host(monkeypatch, ranks, each,
 
 
 def cache_of(monkeypatch, folder, named):
-    """The cache that a step would take whose code is that of a folder."""
-    monkeypatch.setattr(saitan, "__path__", [str(folder)])
+    """The cache that a step of a new process would take whose code is that of a folder."""
+    monkeypatch.setattr(own_code, "__file__", str(folder / "own_code.py"))
+    own_code.code_digest.cache_clear()
     monkeypatch.setenv("NUMBA_CACHE_DIR", named)
     monkeypatch.setattr(sys, "argv", ["step"])
     seen = []
     run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
+    own_code.code_digest.cache_clear()
     return seen[0]
 
 
