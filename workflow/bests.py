@@ -20,8 +20,8 @@ class Best:
     """The best of `contenders` points by what the problem's solvers are ranked by.
 
     graph: empty where there is none; instance: what tells it from the table's others, cores and what alters the answer
-    (saitan.problem.Parameter.alike) among it; sure: whether every
-    contender had settled undisturbed; doubt: whether this one had not.
+    (saitan.problem.Parameter.alike) among it; sure: whether every contender had settled undisturbed; doubt: whether
+    this one had not.
     """
 
     graph: str
@@ -111,9 +111,10 @@ def answers(table: pd.DataFrame, problem: str | None) -> pd.Series:
 
 def altering_of(table: pd.DataFrame, problem: str | None) -> list[str]:
     """The parameters that make answers differ between rows of a table; none where all have the same."""
-    if answers(table, problem).nunique() < 2:
+    found = _altered(table, problem)
+    if all(altered == found[0] for altered in found):
         return []
-    return list(dict.fromkeys(name for altered in _altered(table, problem) for name in altered))
+    return list(dict.fromkeys(name for altered in found for name in altered))
 
 
 def _altered(table: pd.DataFrame, problem: str | None) -> list[dict[str, Any]]:

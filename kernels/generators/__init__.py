@@ -104,7 +104,7 @@ _FAMILIES: dict[str, tuple[Callable[..., tuple[int, int]], dict[str, type]]] = {
     "ladder": (lambda rungs, **_: (2 * rungs, 6 * rungs - 4), {"rungs": int}),
     "grid3d": (
         lambda width, height, depth, **_: (
-            (width * height * depth),
+            width * height * depth,
             2 * (3 * width * height * depth - width * height - height * depth - width * depth),
         ),
         {"width": int, "height": int, "depth": int},

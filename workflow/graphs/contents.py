@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from saitan.workflow.arrays import Array
 from saitan.workflow.checksums import checksum_of, last_planned
@@ -40,7 +41,7 @@ def contents(
     return found
 
 
-def _converted(graph: str) -> dict[str, str]:
+def _converted(graph: str) -> dict[str, Any]:
     from saitan.workflow.graphs.parquet import read_metadata
 
     return read_metadata(Path(graph_folder(graph)))
