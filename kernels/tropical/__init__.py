@@ -15,7 +15,8 @@ Read the files in this order:
     instances.py     the matrices of an experiment
     cpu.py, cuda.py  the paper's variants, tiled.cu: skipping.py, attributes.py
     cpu_fast.py      `fast` on the CPU
-    cuda_fast.py     `fast` on the GPU: cuda_packed.py, fast.cu with numbers.cuh, pack.cuh and product.cuh
+    cuda_fast.py     `fast` on the GPU: cuda_packed.py, fast.cu with numbers.cuh, pack.cuh and product.cuh; of small
+                     products cuda_small.py, small.cu
     validate.py      how answers are checked: cpu_validate.py; cuda_validate.py with validate.cu
     multiply.py      `matmul`: operands.py, cuda_multiply.py
     peers.py         other people's solvers
@@ -161,8 +162,9 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
 
     Raises ValueError for operands (or an `out` to accumulate in) that do not fit or that the semiring cannot hold, and
     for an `out` that shares memory with an operand or overlaps itself; SumOverflow (an OverflowError) for a finite sum
-    that reaches the dtype's infinity; Unavailable where the backend cannot run. After a SumOverflow `out` is of no use:
-    products of a batch before the one that overflows, and on the device parts of that one, are in it.
+    that reaches the dtype's infinity; Unavailable where the backend cannot run. After a SumOverflow, and on the device
+    after a refused operand of a product that is not accumulated, `out` is of no use: products of a batch before the one
+    at fault, and on the device parts of that one, are in it.
     """
     from saitan.tropical.multiply import multiply
 

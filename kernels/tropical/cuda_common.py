@@ -15,6 +15,12 @@ from saitan.tropical.semiring import mirrored
 ENTRY = {"float32": "f", "int32": "i", "uint16": "H"}
 
 
+class LoopWarning(UserWarning):
+    """The operands need a slower inner loop; the message says why."""
+
+    SIGNED = "entries of either sign: the loop of plain minima is used"
+
+
 def divided(length: int, step: int) -> int:
     """length / step, rounded up."""
     return -(-length // step)

@@ -1,4 +1,5 @@
-"""`fast` on CUDA (fast.cu): a pre-pass packs the operands, then one kernel multiplies the packed form.
+"""`fast` on CUDA (fast.cu): a pre-pass packs the operands, then one kernel multiplies the packed form. Small products
+are done by one launch (cuda_small.py).
 
 NOTES.md has the floors, the measurements and what did not help.
 """
@@ -15,7 +16,8 @@ import numpy as np
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.timing import Laps
 from saitan.problem import Run
-from saitan.tropical.cuda_common import Solver, divided, fill
+from saitan.tropical import cuda_small
+from saitan.tropical.cuda_common import LoopWarning, Solver, divided, fill
 from saitan.tropical.cuda_packed import (
     LINES_A,
     LINES_B,
@@ -37,10 +39,6 @@ from saitan.tropical.skipping import occupancy
 MERGE, MERGE_PAIRS, MOST_PARTS, MOST_PARTS_OF_PAIRS, ALONE = 6, 20, 64, 3, 0.65
 
 
-class LoopWarning(UserWarning):
-    """The operands need a slower inner loop; the message says why."""
-
-
 def parts(tiles: int, chunks: int, multiprocessors: int, merge: float = MERGE, most: int = MOST_PARTS) -> int:
     """The number of parts of each tile's sum that takes the least time, as few tiles leave multiprocessors idle."""
 
@@ -52,8 +50,16 @@ def parts(tiles: int, chunks: int, multiprocessors: int, merge: float = MERGE, m
     return min(range(1, max(1, min(most, chunks // 2)) + 1), key=cost)
 
 
+def make_product(
+    buffers: Buffers, shape: tuple[int, int, int], dtype: np.dtype, mirrored: bool, gated: bool = False
+) -> Product | cuda_small.SmallProduct:
+    """For products that are not accumulated: by one launch where that is faster, otherwise packed first."""
+    small = cuda_small.is_small(*shape, dtype)
+    return (cuda_small.SmallProduct if small else Product)(buffers, shape, dtype, mirrored, gated)
+
+
 def forecast(m: int, k: int, n: int, dtype: np.dtype) -> int:
-    """Bytes of the packed operands and the report."""
+    """Bytes of what a Product holds: the packed operands and the report. A SmallProduct holds less."""
     return (
         Packed.nbytes(m, k, LINES_A, LINES_A) + Packed.nbytes(n, k, columns_per_strip(dtype), LINES_B) + REPORT.itemsize
     )
@@ -137,10 +143,14 @@ class Product:
         report = self.multiplier.check(c, pitch, a, b)
         self.packed = True
         if report["found"] & NEGATIVE and not self.signed:
-            warnings.warn("entries of either sign: the loop of plain minima is used", LoopWarning, stacklevel=3)
+            warnings.warn(LoopWarning.SIGNED, LoopWarning, stacklevel=3)
             self.use_loop(signed=True)
             return self.run(c, pitch, a, b, accumulate, skip, reuse, watch)
         return prepass, product, report
+
+    def finite(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which chunks of A, bool [strips, chunks], and of B, bool [chunks, strips], hold anything finite."""
+        return self.packed_a.finite(), self.packed_b.finite().T
 
     @property
     def report_pointer(self) -> int:
@@ -167,7 +177,7 @@ class Fast(Solver):
         self.a = self.buffers.upload(instance.a)
         self.b = self.a if same else self.buffers.upload(instance.b)
         self.c = self.buffers.empty((m, n), dtype)
-        self.product = Product(self.buffers, instance.shape, dtype, instance.semiring == "max_plus", gated=True)
+        self.product = make_product(self.buffers, instance.shape, dtype, instance.semiring == "max_plus", gated=True)
         self.memory, self.transfer = self.buffers.nbytes, self.buffers.upload_time
 
     def run(self, query: int) -> Run:
@@ -183,7 +193,7 @@ class Fast(Solver):
         counters = {
             "tops": 2 * self.instance.pairs / (prepass + product) / 1e12,
             "prepass_s": prepass,
-            **occupancy(self.product.packed_a.finite(), self.product.packed_b.finite().T),
+            **occupancy(*self.product.finite()),
         }
         work = self.instance.work if self.instance.full else {}
         return Run(prepass + product, total, counters, work=work, disturbed=self.product.laps.disturbed)

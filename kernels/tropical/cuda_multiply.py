@@ -92,13 +92,13 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
         return result
     buffers = Buffers(cuda_fast.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
     try:
-        product = cuda_fast.Product(buffers, (m, k, n), a.dtype, semiring == "max_plus")
+        how = {"accumulate": True} if accumulate else {}
+        kind = cuda_fast.Product if accumulate else cuda_fast.make_product
+        product = kind(buffers, (m, k, n), a.dtype, semiring == "max_plus")
         if accumulate:
             product.examine_out(c.matrix(index, batch) for index in np.ndindex(batch))
         for index in np.ndindex(batch):
-            product.run(
-                c.matrix(index, batch).pointer, pitch, a.matrix(index, batch), b.matrix(index, batch), accumulate
-            )
+            product.run(c.matrix(index, batch).pointer, pitch, a.matrix(index, batch), b.matrix(index, batch), **how)
     finally:
         buffers.free()
     return result

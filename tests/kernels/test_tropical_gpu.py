@@ -1,3 +1,6 @@
+from contextlib import contextmanager
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +22,23 @@ PAPER = [
     *(("skip-infinity", {"grain": grain}) for grain in GRAINS),
     *(("skip-both", {"grain": grain, "neutral": neutral}) for grain in GRAINS for neutral in (False, True)),
 ]
+
+
+# Small products by one launch, or packed as the others are.
+WAYS = ("alone", "packed")
+
+
+@contextmanager
+def done(way):
+    """Products of any size, not accumulated, in one of the WAYS."""
+    with mock.patch("saitan.tropical.cuda_small.is_small", lambda *_: way == "alone"):
+        yield
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    with done(request.param):
+        yield request.param
 
 
 def poison(solver):
@@ -49,28 +69,29 @@ def test_paper_variants_equal_numpy(instance, choice, reuse):
     right(instance, variant, **parameters, **({"reuse": reuse} if "skip" in variant else {}))
 
 
-def test_one_entry_decides_a_tile():
+def test_one_entry_decides_a_tile(way):
     one_entry_decides_a_tile("cuda", [*((v, p) for v, p in PAPER if "skip" in v), ("fast", {})])
 
 
-@settings(max_examples=60, deadline=None)
-@given(pairs(largest=400), st.sampled_from(("fast", "dense")), st.booleans())
-def test_fast_equals_numpy(instance, variant, reuse):
-    right(instance, variant, reuse=reuse)
+@settings(max_examples=120, deadline=None)
+@given(pairs(largest=400), st.sampled_from(("fast", "dense")), st.booleans(), st.sampled_from(WAYS))
+def test_fast_equals_numpy(instance, variant, reuse, way):
+    with done(way):
+        right(instance, variant, reuse=reuse)
 
 
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1), (128, 16, 128), (129, 2047, 257), (1, 5000, 3), (300, 1, 300), (64, 33000, 70)]
 )
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
-def test_fast_on_thin_and_long_shapes(shape, dtype):
+def test_fast_on_thin_and_long_shapes(shape, dtype, way):
     m, k, n = shape
     rng = np.random.default_rng(0)
     a, b = (rng.integers(1, 10000, size).astype(dtype) for size in ((m, k), (k, n)))
     right(Instance(a, b), "fast")
 
 
-def test_fast_takes_floats_of_either_sign_and_says_so():
+def test_fast_takes_floats_of_either_sign_and_says_so(way):
     from saitan.tropical.cuda_fast import LoopWarning
 
     rng = np.random.default_rng(1)
@@ -90,17 +111,23 @@ def test_fast_takes_floats_of_either_sign_and_says_so():
         ("uint16", 0x8000, r"outside \[0, 32767\]"),
     ],
 )
-def test_fast_refuses(dtype, entry, message):
-    a = np.ones((50, 60), dtype)
-    a[49, 59] = entry
-    solver = tropical.prepare(Instance(a, np.ones((60, 40), dtype)), "fast", "cuda")
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("shape, place", [((50, 60), (49, 59)), ((60, 50), (0, 0)), ((70, 65), (64, 33))])
+def test_fast_refuses(dtype, entry, message, shape, place, way):
+    """Wherever the entry is, in either operand; the next operands are looked at anew."""
+    x = np.ones(shape, dtype)
+    x[place] = entry
+    for a, b in ((x, np.ones((shape[1], 40), dtype)), (np.ones((40, shape[0]), dtype), x)):
+        solver = tropical.prepare(Instance(a, b), "fast", "cuda")
+        with pytest.raises(ValueError, match=message):
+            solver.run(0)
+        (solver.a if a is x else solver.b).set(np.ones(shape, dtype))
         solver.run(0)
-    solver.close()
+        assert (solver.answer()["c"] == 2).all()
+        solver.close()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
-def test_fast_reports_a_finite_sum_that_reaches_infinity(dtype):
+def test_fast_reports_a_finite_sum_that_reaches_infinity(dtype, way):
     from saitan.tropical.semiring import SumOverflow
 
     infinite = INFINITE[dtype]
@@ -125,7 +152,44 @@ def test_counters_agree_with_the_cpu():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
-def test_matmul_of_device_arrays_of_any_strides(dtype):
+@pytest.mark.parametrize("k", [1, 3, 4, 31, 32, 33, 64, 100])
+def test_every_term_and_entry_of_a_small_product_counts(dtype, k):
+    """Each term decides an entry of C alone, at shapes that four entries at once do and do not fit."""
+    rng = np.random.default_rng(k)
+    with done("alone"):
+        for m, n in ((1, 1), (31, 64), (32, 63), (33, 65), (36, 128), (40, 132), (65, 200)):
+            terms = rng.integers(0, k, (m, n))
+            a, b = np.full((m, k), 9000, dtype), np.full((k, n), 9000, dtype)
+            a[np.arange(m), terms[:, 0]] = np.arange(m) + 1
+            b[terms[0], np.arange(n)] = np.arange(n) + 1
+            right(Instance(a, b), "fast")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_a_small_product_leaves_only_what_is_final(dtype):
+    """Tiles of C that are all zero but for one entry, whose only zero comes last."""
+    with done("alone"):
+        for n in (64, 128, 150, 151):
+            a, b = np.zeros((n, 300), dtype), np.zeros((300, n), dtype)
+            a[7, :299] = 5
+            a[7, 299], b[299, 11] = 1, 2
+            right(Instance(a, b), "fast")
+
+
+def test_chunks_of_small_products_that_are_infinite_are_counted():
+    a, b = np.full((40, 70), np.inf, np.float32), np.full((70, 33), np.inf, np.float32)
+    a[39, 69], b[0, 32] = 1, 1
+    with done("alone"):
+        counters = tropical.prepare(Instance(a, b), "fast", "cuda").run(0).counters
+        dense = tropical.prepare(Instance(a, b), "dense", "cuda").run(0).counters
+    # Chunks of 32: of A 2 x 3, of B 3 x 2, of which one each is finite.
+    assert counters["tiles_infinite"] == pytest.approx(10 / 12)
+    assert (counters["tiles_skipped"], counters["prepass_s"]) == (1, 0)
+    assert (dense["tiles_infinite"], dense["tiles_skipped"]) == (0, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
+def test_matmul_of_device_arrays_of_any_strides(dtype, way):
     from pycuda.gpuarray import to_gpu
 
     rng = np.random.default_rng(4)
@@ -165,13 +229,13 @@ def test_matmul_of_device_arrays_of_any_strides(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
-def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype):
+def test_a_sum_one_below_infinity_is_finite_and_one_at_infinity_reported(dtype, way):
     sums_at_infinity_are_reported(dtype, "cuda")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint16"])
 @pytest.mark.parametrize("last", [0, 31, 32, 999, 1023])
-def test_every_chunk_of_a_sum_counts(last, dtype):
+def test_every_chunk_of_a_sum_counts(last, dtype, way):
     """The least term of a sum in each place of a chunk, in the last chunk too; sums in parts and whole."""
     for m, n in ((3, 5), (2000, 1500)):
         a, b = np.full((m, last + 1), 50, dtype), np.full((last + 1, n), 60, dtype)
