@@ -25,6 +25,8 @@ from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
 
 sys.excepthook = terminal.stopped_early
+if workflow.is_main_process:
+    terminal.stop_with_the_terminal()
 min_version("9.6")
 
 if workflow.is_main_process:

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    PositiveInt,
+    TypeAdapter,
+    model_validator,
+)
 
 from saitan.workflow.config import suggest
 from saitan.workflow.config_model import Model, with_numbers
@@ -56,7 +65,7 @@ class Printed(Model):
 class Published(Model):
     """graphs: vertices of the papers' graphs; experiments: what is printed for each."""
 
-    graphs: dict[str, Annotated[int, Field(strict=True)]]
+    graphs: dict[str, Annotated[PositiveInt, Field(strict=True)]]
     experiments: dict[str, Printed]
 
 
@@ -68,6 +77,12 @@ def read_published(path: Path) -> Published:
             if (graph := entry.get("models")) is not None and graph not in published.graphs:
                 unknown = f"experiments.{experiment}: models: unknown graph{suggest(str(graph), published.graphs)}"
                 raise Failure(f"{path}: {unknown}")
+        places: dict[tuple, int] = {}
+        for place, quantity in enumerate(printed.quantities):
+            row = tuple(sorted(quantity.model_dump(exclude={"value"}).items(), key=str))
+            if (earlier := places.setdefault(row, place)) != place:
+                key = f"experiments.{experiment}.quantities"
+                raise Failure(f"{path}: {key}.{place}: for the same row as {key}.{earlier}; a row has one number")
     return published
 
 

@@ -47,7 +47,9 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     What a user cannot mend (a defect of ours) prints its traceback before the line.
     """
     several = (getattr(arguments, "ranks", None) or 1) > 1
-    signal.signal(signal.SIGTERM, lambda *_: _stopped(None if several else arguments.log))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
+            signal.signal(number, lambda *_: _stopped(None if several else arguments.log))
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

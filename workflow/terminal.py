@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Collection
@@ -118,6 +120,26 @@ def keep_report(plan: Plan) -> None:
         return
     if not counts.startswith("0 points"):
         sys.exit(f"error: nothing can be measured, and {plan.report} shows what was ({counts}): remove it to go on")
+
+
+def stop_with_the_terminal() -> None:
+    """From now on a terminal that is closed stops the run as Ctrl-C does; one that `nohup` keeps running goes on."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL:
+        return
+    shown = [stream for stream in (1, 2) if os.isatty(stream)]
+
+    def hung_up(number: int, frame: Any) -> None:
+        # What is printed from now on, Snakemake's own lines too, would fail.
+        silent = os.open(os.devnull, os.O_WRONLY)
+        for stream in shown:
+            os.dup2(silent, stream)
+        if os.getsid(0) == os.getpid():
+            # Without a shell, which would tell all of a job, the system tells this process alone.
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            os.killpg(0, signal.SIGHUP)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGHUP, hung_up)
 
 
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:

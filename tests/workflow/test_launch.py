@@ -17,7 +17,7 @@ from saitan.workflow.step import BEGAN, STOPPED
 @pytest.fixture(autouse=True)
 def signals():
     """`launch` handles signals of its process, which is the tests' own here."""
-    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]
     yield
     for number, handler in before:
         signal.signal(number, handler)

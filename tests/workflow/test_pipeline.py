@@ -1,16 +1,19 @@
 """The whole DAG by Snakemake on tiny graphs: what runs, what runs again, and what is left after a failure."""
 
 import copy
+import fcntl
 import functools
 import hashlib
 import http.server
 import json
 import os
+import pty
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 import venv
@@ -259,6 +262,30 @@ def test_a_stopped_run_says_so_and_shows_no_older_numbers(with_toys):
     assert "stopped" in said and "0 failed" in said and "Traceback" not in said
     assert "stopped" in page(with_toys)
     assert not (with_toys.folder / "results/tiny/report.txt").exists()
+
+
+def test_a_closed_terminal_stops_a_run_tidily(with_toys):
+    with_toys.configure({"sums": toy_experiment("slow", queries=8)})
+    ours, theirs = pty.openpty()
+
+    def begin():
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    running = subprocess.Popen(
+        with_toys.command(), cwd=with_toys.folder, env=with_toys.environment, preexec_fn=begin, **streams
+    )
+    os.close(theirs)
+    log = with_toys.folder / "results/tiny/logs/measure/sums/cpu/tiny-ring/slow/default.log"
+    wait_for(log.exists)
+    time.sleep(0.5)
+    os.close(ours)
+    assert running.wait(60) != 0
+    assert "stopped" in page(with_toys) and log.read_text().endswith("stopped\n")
+    with_toys.configure({"sums": toy_experiment("numpy", queries=2)})
+    done = with_toys.snakemake()
+    assert done.returncode == 0, done.stderr
 
 
 def wait_for(there):

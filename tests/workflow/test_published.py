@@ -26,7 +26,7 @@ PRINTED = {
             "origin": "Somebody, Fig 1",
             "quantities": [
                 {"models": "kanto", "variant": "adaptive", "quantity": "time", "value": 4},
-                {"models": "kanto", "variant": "adaptive", "quantity": "time", "value": 5},
+                {"graph": "ours", "variant": "adaptive", "quantity": "time", "value": 5},
                 {"models": "bay", "quantity": "time", "value": 10},
                 {"variant": "tiled", "n": 32, "quantity": "time", "value": 7},
                 {"models": "kanto", "quantity": "none", "value": 0},
@@ -341,3 +341,30 @@ def test_columns_of_a_table_are_of_one_kind(tmp_path, monkeypatch):
     assert (
         back["half"] == [1.0, 0.5, None] and back["order"] == ["bfs", "3", None] and back["on"] == [True, False, None]
     )
+
+
+def test_a_row_has_one_printed_number(tmp_path):
+    path = tmp_path / "published.yaml"
+    numbers = [
+        {"models": "bay", "quantity": "time", "value": 1, "n": 3},
+        {"models": "bay", "quantity": "time", "value": 1, "n": 4},
+        {"n": 3.0, "quantity": "time", "value": 2, "models": "bay"},
+    ]
+    for kept in (numbers[:2], numbers):
+        path.write_text(
+            yaml.safe_dump({"graphs": {"bay": 3}, "experiments": {"fig": {"origin": "me", "quantities": kept}}})
+        )
+        if kept is not numbers:
+            read_published(path)
+    with pytest.raises(Failure) as failure:
+        read_published(path)
+    said = "experiments.fig.quantities.2: for the same row as experiments.fig.quantities.0; a row has one number"
+    assert str(failure.value) == f"{path}: {said}"
+
+
+@pytest.mark.parametrize("size", [0, -5, 2.5])
+def test_a_paper_s_graph_has_vertices(tmp_path, size):
+    path = tmp_path / "published.yaml"
+    path.write_text(yaml.safe_dump({"graphs": {"bay": size}, "experiments": {}}))
+    with pytest.raises(Failure, match=r"graphs\.bay"):
+        read_published(path)

@@ -138,12 +138,22 @@ run_step(main, argparse.ArgumentParser())
     return process, log
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
     # A signal that comes just before a sleep begins is answered after it.
     process, log = started(tmp_path, "for _ in range(600): time.sleep(0.1)")
     process.send_signal(sent)
     assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
+
+
+def test_a_step_goes_on_without_its_terminal_where_it_is_told_to(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process, log = started(tmp_path, "for _ in range(10): time.sleep(0.1)")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(20) == 0 and log.read_text() == "began\ndone\n"
 
 
 def test_a_step_that_is_stopped_while_it_imports_says_nothing():
