@@ -19,7 +19,12 @@ from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planned_code import digests, digests_of
-from saitan.workflow.planning import check_default, check_triggers, plan_from
+from saitan.workflow.planning import (
+    check_default,
+    check_triggers,
+    cores_meant,
+    plan_from,
+)
 from saitan.workflow.points import RESULTS, digest
 from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
@@ -43,7 +48,7 @@ plan = plan_from(
     config,
     root=root,
     configfiles=workflow.configfiles,
-    cores=workflow.resource_settings.cores or 1,
+    cores=cores_meant(workflow.resource_settings.cores, sys.argv[1:]),
 )
 code |= digests_of(
     plan.source(f"config/{name}.yaml") for name in ("published", "ceilings", "peers")

@@ -58,7 +58,8 @@ def check_packed(plan: Plan, command: Sequence[str]) -> None:
     stale = [name for name in plan.config.experiments if any(_stale(plan, name))]
     if stale:
         names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
-        sys.exit(f"--report: {names}: made for another configuration or code: `snakemake --cores all` makes it again")
+        why = "made for another configuration, code or number of cores"
+        sys.exit(f"--report: {names}: {why}: `snakemake --cores all --report ...` makes it again and packs it")
 
 
 def _stale(plan: Plan, experiment: str) -> Iterator[bool]:

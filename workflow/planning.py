@@ -286,6 +286,25 @@ def check_triggers(command: Sequence[str]) -> None:
         sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
 
 
+def cores_meant(given: int | None, command: Sequence[str]) -> int:
+    """The cores that a command line plans for: all of the machine where it names none.
+
+    given: what Snakemake makes of it, 1 for a dry run without, and None for --report.
+    """
+    from snakemake.utils import available_cpu_count
+
+    parser = argparse.ArgumentParser(add_help=False)
+    for names in (("-c", "--cores"), ("-j", "--jobs")):
+        parser.add_argument(*names, nargs="?", const="all")
+    for names in (("-n", "--dry-run", "--dryrun"), ("-t", "--touch")):
+        parser.add_argument(*names, action="store_true")
+    chosen = parser.parse_known_args(command)[0]
+    named = (chosen.cores or chosen.jobs) is not None
+    if given is None or (given == 1 and not named and (chosen.dry_run or chosen.touch)):
+        return available_cpu_count()
+    return given
+
+
 def _check_file(path: str, advice: str) -> None:
     try:
         check_run(Path(path))

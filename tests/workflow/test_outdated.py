@@ -106,7 +106,9 @@ def test_what_is_out_of_date_is_not_packed(run):
     check_packed(plan(settings={"name": "other"}, graphs=["grid"], variants=["conventional"]), packing)
     edited = plan(graphs=["grid"], variants=["conventional"], seed=9)
     for command in (["--report"], ["--report=archive.html"], packing):
-        with pytest.raises(SystemExit, match=r"^--report: tiny: made for another configuration or code: "):
+        with pytest.raises(
+            SystemExit, match=r"^--report: tiny: made for another configuration, code or number of cores: "
+        ):
             check_packed(edited, command)
     check_packed(edited, ["--cores", "1"])
     # One file of several, and one that is damaged.

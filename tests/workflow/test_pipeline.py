@@ -81,6 +81,20 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
     archived = project.snakemake("--report", "archive.html")
     assert archived.returncode == 0, archived.stderr
     assert '"name": "tiny.svg"' in (project.folder / "archive.html").read_text()
+    # Without --cores all of them are meant, of which there are two here, as in the run.
+    two = sorted(os.sched_getaffinity(0))[:2]
+    for words in (["--report", "archive.zip"], ["-n"]) if len(two) == 2 else ():
+        bare = subprocess.run(
+            [sys.executable, "-m", "snakemake", *words],
+            cwd=project.folder,
+            env=project.environment,
+            preexec_fn=lambda: os.sched_setaffinity(0, two),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert bare.returncode == 0, bare.stderr
+        assert words != ["-n"] or "Nothing to be done" in bare.stderr + bare.stdout
     # What is shown is made again where it was removed, and nothing is measured for it.
     shown = [results / "tiny/tables", results / "tiny/figures"]
     for folder in shown:

@@ -16,7 +16,7 @@ from saitan.workflow import modules
 from saitan.workflow.config import ConfigError
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.planning import check_named, check_triggers, plan_from
+from saitan.workflow.planning import check_named, check_triggers, cores_meant, plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
@@ -657,3 +657,25 @@ def test_snakemake_is_not_told_to_leave_changes_out(words, lacking):
         return check_triggers(words)
     with pytest.raises(SystemExit, match=f"^--rerun-triggers: without {lacking} numbers of other settings stay"):
         check_triggers(words)
+
+
+@pytest.mark.parametrize(
+    "given, command, meant",
+    [
+        (None, "--report archive.zip", "all"),
+        (1, "-n", "all"),
+        (1, "--dry-run tiny", "all"),
+        (1, "-t", "all"),
+        (1, "-nc1", 1),
+        (1, "-n -c 1", 1),
+        (1, "-n --cores=1", 1),
+        (1, "--jobs 1 -n", 1),
+        (1, "-j1", 1),
+        (7, "-n", 7),
+        (2, "--cores 2 --report archive.zip", 2),
+        (3, "--cores", 3),
+    ],
+)
+def test_a_command_line_without_cores_means_all_of_them(monkeypatch, given, command, meant):
+    monkeypatch.setattr("snakemake.utils.available_cpu_count", lambda: 60)
+    assert cores_meant(given, command.split()) == (60 if meant == "all" else meant)
