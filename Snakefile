@@ -1,5 +1,6 @@
 # saitan: fetch or generate graphs, compile kernels, measure, tabulate, draw, report. Targets: all (the default),
 # cubins, graphs, and every experiment of the configuration by its name.
+import atexit
 import shlex
 import sys
 from pathlib import Path
@@ -104,12 +105,14 @@ terminal.show(plan, workflow)
 if workflow.is_main_process:
     terminal.keep_report(plan)
     check_packed(plan, sys.argv[1:])
-    make_again(plan)
+    as_they_were = make_again(plan)
+    atexit.register(as_they_were.close)
 
 
 # Not by a rule: a job that depends on another one's output, though it be ancient, is not asked for changes of its own
 # when that one runs.
 onstart:
+    as_they_were.pop_all()
     plan.write_begun(code)
     for line in slurm.said_of(plan, workflow):
         print(line, file=sys.stderr, flush=True)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def read_graph(path: str | Path, format: str | None = None) -> Graph:
     """The graph of a file: DIMACS, PACE, SNAP or Matrix Market, plain or compressed; or of a folder of Parquet files.
 
-    format: "dimacs", "pace", "snap" or "matrix-market"; None to tell it from the file's name and first lines.
+    format: "dimacs", "pace", "snap" or "matrix-market"; None to tell it from the file's name and first lines. Edges are
+    both ways in PACE files, symmetric matrices, and SNAP files whose header begins with "# Undirected graph".
     Real weights are rounded to float32, which the metadata's "inexact" says. Raises GraphError naming file and line,
     FileNotFoundError.
     """

@@ -36,8 +36,11 @@ _NAMED = 3
 _LONGEST = 254
 
 
-def make_again(plan: Plan) -> None:
-    """Have Snakemake make again what is not what the plan wants, and what it does not see by itself."""
+def make_again(plan: Plan) -> contextlib.ExitStack:
+    """Have Snakemake make again what is not what the plan wants, and what it does not see by itself.
+
+    What is returned, closed, puts all back as it was: after a dry run, say, that planned for another number of cores.
+    """
     files = [file for file, identity, found in _claims(plan) if _mistaken(file, identity, found)]
     # A download may be that of another entry or content.
     graphs = [graph for graph in plan.graphs if set(plan.graph_files(graph)) & set(files)]
@@ -45,8 +48,10 @@ def make_again(plan: Plan) -> None:
     fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
     fetched = list(filter(unrecorded, fetched))
     files += _told_otherwise(plan)
+    as_they_were = contextlib.ExitStack()
     for file in [*files, *fetched]:
-        _forget(file)
+        _forget(file, as_they_were)
+    return as_they_were
 
 
 def check_packed(plan: Plan, command: Sequence[str]) -> None:
@@ -156,17 +161,29 @@ def unrecorded(file: str) -> bool:
     return Path(file).exists() and not _record(file).exists()
 
 
-def _forget(file: str) -> None:
+def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
     """Have Snakemake take a file for an older one than all it is made of, and for an incomplete one: what it is made of
-    may not be there yet, or there may be nothing that it could be older than.
+    may not be there yet, or there may be nothing that it could be older than. as_they_were: learns how to undo it.
     """
+    record, mark = _record(file), _record(file, INCOMPLETE)
     with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
+        before = Path(file).stat()
+        told = record.read_bytes() if record.exists() else None
+        as_they_were.callback(_restore, file, before, told, mark.exists())
         os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
         # With a record, newer data of the same checksum is none to Snakemake.
-        _record(file).unlink(missing_ok=True)
-        mark = _record(file, INCOMPLETE)
+        record.unlink(missing_ok=True)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.write_text('{"external_jobid": null}')
+
+
+def _restore(file: str, before: os.stat_result, told: bytes | None, marked: bool) -> None:
+    with contextlib.suppress(OSError):
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        if told is not None:
+            _record(file).write_bytes(told)
+        if not marked:
+            _record(file, INCOMPLETE).unlink(missing_ok=True)
 
 
 def _record(file: str, folder: Path = RECORDS) -> Path:

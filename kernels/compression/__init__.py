@@ -33,7 +33,7 @@ import numpy as np
 from saitan.calls import checked_function, described, plain_array
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
-from saitan.problem import Run, Solver, backend_for, check_parameters, known_variant
+from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
 
 if TYPE_CHECKING:
     from saitan.compression.data import Instance
@@ -107,13 +107,16 @@ def differs(reference: Any, answer: dict[str, np.ndarray]) -> None:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown, off or of floats only where the array has integers,
-    Unavailable where it cannot run here or not on this array.
+    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
+    this array, integers with a parameter for floats, say.
     """
     from saitan.compression.format import checked_bound
 
     chosen = known_variant(VARIANTS, variant)
     plain = check_parameters(variant, parameters, chosen.parameters)
+    loses = [name for name, kept in (("keep_bits", 52), ("bound", None)) if plain.get(name, kept) != kept]
+    if loses and instance.dtype.kind != "f":
+        raise Unavailable(f"{loses[0]} goes with floats: {instance.dtype} is kept to the bit")
     checked_bound(instance.dtype, plain.get("keep_bits", 52), plain.get("bound"))
     return chosen.load(backend, variant)(instance, **{name: plain[name] for name in parameters})
 

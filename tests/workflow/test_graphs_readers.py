@@ -107,6 +107,22 @@ def test_pace_is_undirected(write, arcs, suffix):
     assert graph.metadata["directed"] is False
 
 
+@pytest.mark.parametrize(
+    ("head", "directed"),
+    [
+        ("# Undirected graph: ../../data/output/dblp.ungraph.txt\n# DBLP\n# Nodes: 3 Edges: 3\n", False),
+        ("#undirected Graph\n", False),
+        ("# Directed graph (each unordered pair of nodes is saved once): roadNet-CA.txt\n", True),
+        ("# an undirected graph once\n# Undirected graphs\n", True),
+    ],
+)
+def test_a_snap_file_says_whether_a_line_is_both_ways(write, head, directed):
+    graph = read_graph_file(write(head + "0 1\n1 2\n2 2\n", "s.txt"), "snap")
+    arcs = [(0, 1), (1, 2), (2, 2)] if directed else [(0, 1), (1, 0), (1, 2), (2, 1), (2, 2)]
+    assert sorted(zip(graph.sources.tolist(), graph.targets.tolist(), strict=True)) == arcs
+    assert graph.metadata["directed"] is directed
+
+
 @given(arc_lists(), STYLES, st.booleans())
 def test_snap(write, arcs, style, counted):
     _, sources, targets, _ = arcs

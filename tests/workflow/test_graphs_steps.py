@@ -229,6 +229,12 @@ BOTH_WAYS = [(0, 1, 3), (0, 1, 5), (1, 0, 3), (1, 0, 5), (1, 2, 2), (1, 2, 4), (
 BOTH_WAYS += [(2, 1, 2), (2, 1, 4), (2, 1, 6), (2, 2, 1)]
 
 
+def test_a_file_of_both_ways_stays_as_it_is_where_it_is_to_be_symmetrised(tmp_path):
+    (tmp_path / "a.txt").write_text("# Undirected graph: a\n0 1\n1 2\n")
+    entry = ENTRY.validate_python({"title": "A", "file": "a.txt", "format": "snap", "symmetrise": True})
+    assert convert(entry, "a", tmp_path / "a.txt").m == 4
+
+
 @pytest.mark.parametrize(
     ("options", "arcs"),
     [

@@ -21,7 +21,7 @@ from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import Coordinates
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import write_queries, write_reference
-from saitan.workflow.outdated import INCOMPLETE, RECORDS, check_packed, make_again, unrecorded
+from saitan.workflow.outdated import INCOMPLETE, RECORDS, _record, check_packed, make_again, unrecorded
 from saitan.workflow.outline import outline_files
 from saitan.workflow.planning import make
 from saitan.workflow.points import digest
@@ -155,8 +155,24 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     assert again() == set()
     for file in files:
         recorded(file, identity)
-    make_again(run)
+    before = {file: (Path(file).stat().st_mtime_ns, record.read_bytes()) for file in files if (record := _record(file))}
+    as_they_were = make_again(run)
     assert again() == files
+    as_they_were.close()
+    assert again() == set()
+    assert before == {file: (Path(file).stat().st_mtime_ns, _record(file).read_bytes()) for file in files}
+    make_again(run).pop_all()
+    assert again() == files
+
+
+def test_a_mark_of_snakemake_s_own_stays_where_all_is_put_back(run):
+    [point] = run.points
+    write_samples(Path(point.samples), seconds(1.0), identity="another")
+    mark = _record(point.samples, INCOMPLETE)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text("{}")
+    make_again(run).close()
+    assert mark.exists()
 
 
 @pytest.mark.usefixtures("run")

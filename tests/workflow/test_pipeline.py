@@ -81,6 +81,13 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
     archived = project.snakemake("--report", "archive.html")
     assert archived.returncode == 0, archived.stderr
     assert '"name": "tiny.svg"' in (project.folder / "archive.html").read_text()
+    # A dry run with other cores would measure again, and changes nothing, not where Snakemake has no record either.
+    before = state(project)
+    records = project.folder / ".snakemake"
+    records.rename(project.folder / "aside")
+    assert project.planned("--cores", "1")["measure"] == 3 and state(project) == before
+    shutil.rmtree(records)
+    (project.folder / "aside").rename(records)
     # Without --cores all of them are meant, of which there are two here, as in the run.
     two = sorted(os.sched_getaffinity(0))[:2]
     for words in (["--report", "archive.zip"], ["-n"]) if len(two) == 2 else ():

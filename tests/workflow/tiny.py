@@ -63,9 +63,9 @@ class Project:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         return [line for line in lines if not line.startswith("Using workflow specific profile")]
 
-    def planned(self) -> dict[str, int]:
+    def planned(self, *arguments: str) -> dict[str, int]:
         """Rule -> number of jobs that a dry run would do."""
-        done = self.snakemake("-n")
+        done = self.snakemake("-n", *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         lines = done.stdout.splitlines() + done.stderr.splitlines()
         if any("Nothing to be done" in line for line in lines):

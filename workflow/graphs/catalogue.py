@@ -38,7 +38,7 @@ class _Graph(Model):
     title: Title
     models: str | None = Field(None, description="The paper's graph that this one stands for.")
     drop_loops: bool = False
-    symmetrise: bool = Field(False, description="Add every arc turned round.")
+    symmetrise: bool = Field(False, description="Add every arc turned round, where the file is directed.")
     merge_parallel: bool = Field(False, description="Of parallel arcs keep the least weight.")
     weights: Drawn | None = None
     largest_component: Literal["weak", "strong"] | None = None

@@ -40,7 +40,7 @@ def finish(graph: Graph, entry: Downloaded | Generated, name: str) -> Graph:
 
     if entry.drop_loops:
         graph = arcs.drop_loops(graph)
-    if entry.symmetrise:
+    if entry.symmetrise and graph.metadata["directed"]:
         graph = arcs.symmetrise(graph)
     if entry.merge_parallel:
         graph = arcs.merge_parallel(graph)

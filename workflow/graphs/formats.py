@@ -108,14 +108,15 @@ def _problem_line(path: Path, lines: Lines, pattern: bytes, expected: str) -> tu
 
 
 def _snap_header(path: Path, lines: Lines) -> Layout:
-    rows, counted_at = None, 1
+    rows, counted_at, undirected = None, 1, False
     for number, line in lines:
         if line.strip() and not line.lstrip().startswith(b"#"):
             lines.back()
             break
+        undirected |= bool(re.match(rb"\s*#\s*Undirected graph\b", line, re.IGNORECASE))
         if match := re.search(rb"Edges:\s*(\d[\d,]*)", line):
             rows, counted_at = int(match[1].replace(b",", b"")[:18]), number
-    return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#")
+    return Layout("FROM TO", ("vertex", "vertex"), 0, None, rows, counted_at, comment=b"#", undirected=undirected)
 
 
 def _matrix_market_header(path: Path, lines: Lines) -> Layout:
