@@ -1,7 +1,7 @@
 // `fast` for small products, in one launch: operands are read where they lie. Some blocks compute ROWS x WORDS words of
 // C each. Others do the rest of what the pre-pass of fast.cu does: they look for entries that are not allowed, for the
-// largest ones, and for chunks that are all infinite. So C is written even if the report refuses an operand, or asks for
-// the loop of floats of either sign.
+// largest ones, and for chunks that are all infinite. So C is written even if the report refuses an operand, or asks
+// for the loop of floats of either sign.
 
 #include "pack.cuh"
 
@@ -32,8 +32,8 @@ template <> __device__ inline unsigned without_minus_zero<float>(unsigned word) 
     return __float_as_uint(__uint_as_float(word) + 0.0f);
 }
 
-// What one thread reads of every chunk of an operand: WORDS words, four by four along terms in A and along lines in B, by
-// loads of four entries. Where strides or sizes are no multiples of that, it reads entry by entry, and neighbouring
+// What one thread reads of every chunk of an operand: WORDS words, four by four along terms in A and along lines in B,
+// by loads of four entries. Where strides or sizes are no multiples of that, it reads entry by entry, and neighbouring
 // threads neighbouring entries of either direction. Entries beyond an edge are infinite.
 template <class Number, bool LEFT> class Share {
     using Entry = typename Number::Entry;
@@ -121,7 +121,8 @@ public:
         unsigned words[WORDS];
 #pragma unroll
         for (int i = 0; i < WORDS; ++i) {
-            const unsigned raw = LEFT && HELD == 2 ? __byte_perm(held[i / HELD], 0, i % HELD ? 0x3232 : 0x1010) : held[i];
+            const unsigned raw =
+                LEFT && HELD == 2 ? __byte_perm(held[i / HELD], 0, i % HELD ? 0x3232 : 0x1010) : held[i];
             words[i] = mirrored ? Number::negated(raw) : without_minus_zero<Entry>(raw);
             finite |= words[i] != Number::INFINITE;
         }
@@ -195,8 +196,8 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
         const int chunk = (blockIdx.x - down * across) * WARPS + warp, of_a = (m + 31) / 32 * chunks;
         const bool left = chunk < of_a;
         if (chunk < of_a + (n + 31) / 32 * chunks)
-            look(left ? View<Number>(a) : View<Number>(b), left ? chunk : chunk - of_a, chunks, left ? m : n, k, &report->largest[!left], report,
-                 mirrored, skip);
+            look(left ? View<Number>(a) : View<Number>(b), left ? chunk : chunk - of_a, chunks, left ? m : n, k,
+                 &report->largest[!left], report, mirrored, skip);
         return;
     }
 
@@ -229,8 +230,9 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
         for (int i = 0; i < HIGH; ++i)
 #pragma unroll
             for (int j = 0; j < WIDE; ++j) any |= best[i][j];
-        const unsigned tell = __reduce_or_sync(
-            ~0u, (finite_a || !skip ? FINITE_A : 0) | (finite_b || !skip ? FINITE_B : 0) | (any ? NOT_ZERO << team : 0));
+        const unsigned tell = __reduce_or_sync(~0u, (finite_a || !skip ? FINITE_A : 0) |
+                                                        (finite_b || !skip ? FINITE_B : 0) |
+                                                        (any ? NOT_ZERO << team : 0));
         if (lane == 0) told[chunk % 2][warp] = tell;
         // One barrier a chunk: a stage is written again two chunks later, behind the barrier of the chunk between.
         __syncthreads();
@@ -251,9 +253,9 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
         const unsigned* const from_b = at_b + team * TERMS * PITCH_B + x;
 #pragma unroll
         for (int l = 0; l < TERMS; l += 4) {
-            unsigned a[HIGH][4];
+            unsigned terms[HIGH][4];
 #pragma unroll
-            for (int i = 0; i < HIGH; ++i) load<4>(a[i], from_a + i * 8 * PITCH_A + l);
+            for (int i = 0; i < HIGH; ++i) load<4>(terms[i], from_a + i * 8 * PITCH_A + l);
 #pragma unroll
             for (int t = 0; t < 4; t += 2) {
                 unsigned b0[WIDE], b1[WIDE];
@@ -265,9 +267,9 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
                     for (int j = 0; j < WIDE; ++j) {
                         unsigned& word = best[i][j];
                         if ((i + j) % 8 * THREES / 8 != ((i + j) % 8 + 1) * THREES / 8)
-                            word = Number::two_terms(word, a[i][t], b0[j], a[i][t + 1], b1[j], one);
+                            word = Number::two_terms(word, terms[i][t], b0[j], terms[i][t + 1], b1[j], one);
                         else
-                            word = Number::term(Number::term(word, a[i][t], b0[j]), a[i][t + 1], b1[j]);
+                            word = Number::term(Number::term(word, terms[i][t], b0[j]), terms[i][t + 1], b1[j]);
                     }
             }
         }
@@ -280,7 +282,8 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
     for (int i = 0; i < HIGH; ++i)
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-            results[((i * TEAMS + team) * 2 + half) * TEAM + member] = *reinterpret_cast<const uint4*>(&best[i][half * 4]);
+            results[((i * TEAMS + team) * 2 + half) * TEAM + member] =
+                *reinterpret_cast<const uint4*>(&best[i][half * 4]);
     __syncthreads();
     static_assert(TEAMS == HIGH, "a row a team");
     const Words<Number> words(c, m, n, pitch, mirrored);
@@ -295,7 +298,8 @@ __device__ __forceinline__ void product(typename Number::Entry* c, const View<Nu
             least[2] = Number::lesser(least[2], four.z);
             least[3] = Number::lesser(least[3], four.w);
         }
-        words.store(least, tile_row * SMALL_ROWS + y + team * 8, tile_column * SMALL_WORDS + half * (SMALL_WORDS / 2) + x);
+        words.store(least, tile_row * SMALL_ROWS + y + team * 8,
+                    tile_column * SMALL_WORDS + half * (SMALL_WORDS / 2) + x);
     }
 }
 

@@ -204,6 +204,8 @@ def test_what_just_fits_memory_is_read(write, monkeypatch):
         ),
         ("# none\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("1\n2 3\n", None, "the format cannot be told from its first lines: name one of dimacs"),
+        ("c x\np max 2 1\na 1 2 5\n", None, "line 2: 'p max 2 1' is of another problem than 'p sp VERTICES ARCS'"),
+        ("p SP 2 1\na 1 2 5\n", None, "line 1: 'p SP 2 1' comes where the header 'p sp VERTICES ARCS' should be"),
         ("c x\np aux sp co 3\nv 1 0 0\n", None, "it holds coordinates; a graph is in the file whose header is 'p sp "),
         ("1 a\n", None, "the format cannot be told from its first lines: name one of dimacs"),
         ("p sp 2 1\na 1 2 -3\n", None, "line 2: the weight -3 is negative: at least 0 is right"),

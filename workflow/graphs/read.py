@@ -7,13 +7,15 @@ from pathlib import Path
 
 from saitan.graph import Graph, GraphError
 from saitan.graph_input import shown
-from saitan.workflow.graphs.formats import FORMATS, Lines
+from saitan.workflow.graphs.formats import FORMATS, Lines, quoted
 from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
 
 _COMPRESSED = (".gz", ".xz", ".zst")
 # How METIS files are named. Their lines of neighbours pass for pairs of vertices where there are two in each.
 _METIS = (".metis", ".graph")
+# DIMACS problems that are no shortest paths, after "p".
+_OTHER_PROBLEMS = {b"max", b"min", b"asn", b"edge", b"col"}
 
 
 def read(path: Path, format: str | None = None) -> Graph:
@@ -57,7 +59,10 @@ def _format_of(path: Path) -> str:
         if words[:2] == [b"p", b"aux"]:
             raise Failure(f"{path}: it holds coordinates; a graph is in the file whose header is 'p sp VERTICES ARCS'")
         if words[0] == b"p":
-            return "dimacs" if words[1:2] == [b"sp"] else "pace"
+            problem = b"".join(words[1:2]).lower()
+            if problem in _OTHER_PROBLEMS:
+                raise Failure(f"{path}: line {number}: {quoted(line)} is of another problem than 'p sp VERTICES ARCS'")
+            return "dimacs" if problem == b"sp" else "pace"
         if len(words) == 2 and all(word.isdigit() for word in words):
             if {*path.suffixes[-2:]}.isdisjoint(_METIS):
                 return "snap"
