@@ -61,7 +61,8 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
             arguments.log.write_text(f"{BEGAN}\n")
             if not faulthandler.is_enabled():
                 # Compiled code that ends the process leaves a line too, that begins with CRASHED.
-                faulthandler.enable(arguments.log.open("a"))
+                # PyCUDA has Python warn of a file that is never closed.
+                faulthandler.enable(os.open(arguments.log, os.O_WRONLY | os.O_APPEND))
         if PLANNED in os.environ:
             from saitan.workflow.planned_code import hold_to_plan
 

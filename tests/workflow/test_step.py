@@ -167,6 +167,15 @@ def test_a_step_that_is_stopped_while_it_imports_says_nothing():
     assert step.returncode == -signal.SIGINT and "Traceback" not in said
 
 
+def test_a_step_prints_no_warning_of_its_own(tmp_path):
+    """As where PyCUDA has set Python to show all warnings."""
+    log = tmp_path / "step.log"
+    text = "import argparse; from saitan.workflow.step import run_step; run_step(print, argparse.ArgumentParser())"
+    command = [sys.executable, "-W", "always", "-c", text, "--log", str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == "" and log.read_text() == "began\ndone\n"
+
+
 def test_a_killed_step_leaves_a_log_without_an_end(tmp_path):
     process, log = started(tmp_path, "time.sleep(60)")
     process.kill()
