@@ -7,6 +7,8 @@ for the Snakefile.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import itertools
 import os
 import sys
@@ -287,22 +289,21 @@ def check_triggers(command: Sequence[str]) -> None:
 
 
 def cores_meant(given: int | None, command: Sequence[str]) -> int:
-    """The cores that a command line plans for: all of the machine where it names none.
+    """The cores that a command line plans for: those that a run by it would have, all of the machine by default.
 
-    given: what Snakemake makes of it, 1 for a dry run without, and None for --report.
+    given: what Snakemake makes of it: 1 for a dry run without --cores, None for --report and where jobs are submitted.
     """
+    if given not in (None, 1):
+        return given
+    from snakemake.cli import parse_args
     from snakemake.utils import available_cpu_count
 
-    parser = argparse.ArgumentParser(add_help=False)
-    for names in (("-c", "--cores"), ("-j", "--jobs")):
-        parser.add_argument(*names, nargs="?", const="all")
-    for names in (("-n", "--dry-run", "--dryrun"), ("-t", "--touch")):
-        parser.add_argument(*names, action="store_true")
-    chosen = parser.parse_known_args(command)[0]
-    named = (chosen.cores or chosen.jobs) is not None
-    if given is None or (given == 1 and not named and (chosen.dry_run or chosen.touch)):
-        return available_cpu_count()
-    return given
+    with contextlib.redirect_stderr(io.StringIO()):  # it names the profile once more
+        _, chosen = parse_args(list(command))
+    if chosen.executor not in (None, "local"):
+        return given or 1
+    named = [cores for cores in (chosen.cores, chosen.jobs) if isinstance(cores, int)]
+    return named[0] if named else available_cpu_count()
 
 
 def _check_file(path: str, advice: str) -> None:

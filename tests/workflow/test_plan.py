@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -659,23 +660,40 @@ def test_snakemake_is_not_told_to_leave_changes_out(words, lacking):
         check_triggers(words)
 
 
+NEEDS_SLURM = pytest.mark.skipif(
+    not find_spec("snakemake_executor_plugin_slurm"), reason="Snakemake's plugin for Slurm is not installed"
+)
+
+
 @pytest.mark.parametrize(
     "given, command, meant",
     [
         (None, "--report archive.zip", "all"),
+        (None, "--summary", "all"),
         (1, "-n", "all"),
-        (1, "--dry-run tiny", "all"),
+        (1, "-np", "all"),
+        (1, "-kn tiny", "all"),
+        (1, "--dry-run tiny --configfile c.yaml", "all"),
         (1, "-t", "all"),
         (1, "-nc1", 1),
         (1, "-n -c 1", 1),
-        (1, "-n --cores=1", 1),
+        (1, "--cores=1", 1),
         (1, "--jobs 1 -n", 1),
-        (1, "-j1", 1),
+        (1, "-npj5", 5),
+        (1, "-n --jobs 2", 2),
+        (1, "-n --workflow-profile mine", 3),
+        pytest.param(None, "--executor slurm --jobs 7", 1, marks=NEEDS_SLURM),
+        pytest.param(1, "-n --executor slurm --jobs 7", 1, marks=NEEDS_SLURM),
         (7, "-n", 7),
         (2, "--cores 2 --report archive.zip", 2),
-        (3, "--cores", 3),
     ],
 )
-def test_a_command_line_without_cores_means_all_of_them(monkeypatch, given, command, meant):
+def test_a_command_line_without_cores_means_all_of_them(monkeypatch, tmp_path, capsys, given, command, meant):
     monkeypatch.setattr("snakemake.utils.available_cpu_count", lambda: 60)
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text("{}")
+    Path("Snakefile").touch()
+    Path("mine").mkdir()
+    Path("mine/config.yaml").write_text("cores: 3\n")
     assert cores_meant(given, command.split()) == (60 if meant == "all" else meant)
+    assert capsys.readouterr() == ("", "")
