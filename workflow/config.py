@@ -229,6 +229,9 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
         raise ConfigError(f"{key}.keep_as: nothing is kept: name outputs under `keep`")
     if experiment.keep_as not in (known := [*ARRAYS, *forms]):
         raise ConfigError(f"{key}.keep_as: unknown form{suggest(experiment.keep_as, known)}")
+    together = any(number > 1 for number in experiment.ranks)
+    if experiment.keep and together and "answer" not in package.INSTANCE:
+        raise ConfigError(f"{key}.keep: {experiment.problem} keeps nothing on several ranks: leave `ranks` out")
     if experiment.keep_as in ARRAYS:
         return
     holds = forms[experiment.keep_as].outputs
@@ -240,7 +243,7 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     for name in forms[experiment.keep_as].inputs:
         if not getattr(experiment, f"{package.INPUTS[name].kind}s"):
             raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{name}s`")
-    if any(number > 1 for number in experiment.ranks):
+    if together:
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is written by one rank: leave `ranks` out")
 
 

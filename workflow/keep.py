@@ -73,9 +73,13 @@ def _keep(
         else:
             solver.run(query)
             solver.validate()
-            for block in solver.blocks():
-                for rows in _slabs(block.array):
-                    sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
+            _write_whole(solver, sink)
+
+
+def _write_whole(solver: Any, sink: AnswerWriter) -> None:
+    for block in solver.blocks():
+        for rows in _slabs(block.array):
+            sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
 
 
 def _keep_in_form(
@@ -95,9 +99,18 @@ def _keep_in_form(
 
 
 def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again."""
+    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again. Of an answer
+    that every rank has the whole of, the leader writes all.
+    """
     if not hasattr(solver, "slabs"):
         raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
+    if not solver.streamed:
+        solver.run(query)
+        solver.validate()
+        if ranks.leads:
+            with AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink:
+                _write_whole(solver, sink)
+        return
     [output] = arguments.outputs
     # Without what differs from call to call.
     same = {name: about[name] for name in ("identity", "query", "answer")}

@@ -12,8 +12,8 @@ STEP = 1 << 14
 
 
 def compare(a: np.ndarray, found: np.ndarray, kept: int, bound: float, components: int) -> Errors:
-    """Errors of `found` by Numba. kept: mantissa bits that bound the relative error by 2^-(kept + 1); -1 for no bound;
-    bound: of the absolute error, in its place where it is not 0.
+    """Errors of `found` by Numba. kept: mantissa bits that bound the relative error by 2^-(kept + 1); -1 for no bound,
+    but NaN stays NaN and infinity infinity; bound: of the absolute error, in its place where it is not 0.
 
     With all mantissa bits kept, and for integers, every bit must agree; zeros, denormals, infinities and NaNs agree to
     the bit in any case, but within an absolute bound denormals and 0 may be any number near, and -0 agrees to the bit.
@@ -43,7 +43,7 @@ def _compare_floats(a, b, bits_a, bits_b, kept, bound, exact, tiny, components, 
             # Where x and y differ by a factor of at most two, their difference has no rounding error.
             d = 0.0 if same else y - x
             if not same:
-                good = kept < 0
+                good = kept < 0 and ((np.isfinite(x) and np.isfinite(y)) or (np.isnan(x) and np.isnan(y)))
                 if bound > 0:
                     good = np.isfinite(x) and abs(d) <= bound and not (x == 0.0 and bits_a[i] != 0)
                 elif not exact and kept >= 0 and np.isfinite(x) and abs(x) >= tiny:

@@ -42,8 +42,9 @@ __device__ inline void write(const Found &mine, long long *places, double *sums)
     }
 }
 
-// kept: mantissa bits that bound the relative error by 2^-(kept + 1), -1 for no bound; exact: every bit must agree. bound:
-// of the absolute error, in the place of kept where it is not 0; -0 must agree to the bit then.
+// kept: mantissa bits that bound the relative error by 2^-(kept + 1), -1 for no bound, but NaN stays NaN and infinity
+// infinity; exact: every bit must agree. bound: of the absolute error, in the place of kept where it is not 0; -0 must
+// agree to the bit then.
 template <class Float, class Bits>
 __device__ inline void compare(long long *places, double *sums, const Float *a, const Float *b, long long count, int kept,
                                int exact, double tiny, int components, double bound) {
@@ -55,7 +56,7 @@ __device__ inline void compare(long long *places, double *sums, const Float *a, 
         const bool same = ((const Bits *)a)[i] == ((const Bits *)b)[i];
         // Where x and y differ by a factor of at most two, their difference has no rounding error.
         const double d = same ? 0 : y - x;
-        bool good = same || kept < 0;
+        bool good = same || (kept < 0 && ((isfinite(x) && isfinite(y)) || (isnan(x) && isnan(y))));
         if (bound > 0) {
             good |= isfinite(x) && fabs(d) <= bound && !(x == 0 && signbit(x));
         } else {

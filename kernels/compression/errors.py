@@ -28,10 +28,12 @@ class Errors:
     im: float
 
     def metrics(self, components: int) -> dict[str, float]:
-        """The error metrics; one whose sums overflow is left out.
+        """The error metrics; one whose sums overflow is left out, and all of them where values are wrong.
 
         Differences are summed rather than results subtracted: an infidelity of 1e-20 keeps its digits.
         """
+        if self.wrong:
+            return {}
         with np.errstate(all="ignore"):
             aa, dd, re, im = (np.float64(x) for x in (self.aa, self.dd, self.re, self.im))
             bb = aa + 2 * re + dd

@@ -112,9 +112,11 @@ METRICS = {
     "compress_bytes_s": Metric("bytes of the array over the time of compression", "B/s", better="more"),
     "decompress_bytes_s": Metric("bytes of the array over the time of decompression", "B/s", better="more"),
     "largest_relative_error": Metric(
-        "largest |found - value| / |value| of a value that is finite and not 0", better="less"
+        "largest |found - value| / |value| of a value that is finite and not 0; like the others not said where NaN or"
+        " infinity was lost",
+        better="less",
     ),
-    "largest_absolute_error": Metric("largest |found - value|", better="less"),
+    "largest_absolute_error": Metric("largest |found - value| of a finite value", better="less"),
     "relative_l2_error": Metric("|found - values| / |values|, Euclidean norms", better="less"),
     "norm_error": Metric("||found| / |values| - 1|, Euclidean norms", better="less"),
     "infidelity": Metric("1 - |<values, found>|^2 / (|values|^2 |found|^2), of state vectors", better="less"),

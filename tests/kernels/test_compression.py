@@ -253,6 +253,19 @@ def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
         judge(one, 52, 0.5, 52, 9)
     assert judge(clean, 0, 0.0, 52, 9).says == "every value, relative error at most 2^-1"
     assert judge(clean, -1, 0.0, 52, 9).says == "nothing: a fixed rate has no bound"
+    lost = "nothing: a fixed rate has no bound; 1 values that are not finite were lost"
+    assert judge(one, -1, 0.0, 52, 9).says == lost
+
+
+def test_without_a_bound_what_is_not_finite_is_to_stay_so():
+    a = np.array([1.0, np.nan, np.inf, -np.inf, 2.0, 0.0])
+    kept = np.array([1.5, -np.nan, np.inf, -np.inf, 3.0, 1.0])
+    assert compare(a, kept, -1, 0.0, 1).wrong == 0 and compare(a, kept, -1, 0.0, 1).metrics(1)
+    for place, value in ((0, np.nan), (1, 31.0), (1, np.inf), (2, -2.0), (2, -np.inf), (3, np.nan), (4, np.inf)):
+        found = kept.copy()
+        found[place] = value
+        errors = compare(a, found, -1, 0.0, 1)
+        assert (errors.wrong, errors.first, errors.metrics(1)) == (1, place, {})
 
 
 def test_values_that_are_not_written_are_seen():

@@ -507,6 +507,12 @@ MANY = {"variants": ["fast", "closeness"], "keep": ["levels"]}
             "keep: no total: .* reductions, not slabs",
         ),
         (TOTAL | {"instance": {"answer": "reductions"}}, None),
+        (TOTAL | {"instance": {"answer": "reductions"}, "ranks": [1, 2], "variants": ["fast"]}, None),
+        (
+            {"problem": "bfs", "variants": ["cluster"], "keep": ["levels"], "ranks": [1, 2]},
+            "keep: bfs keeps nothing on several ranks: leave `ranks` out",
+        ),
+        ({"problem": "bfs", "variants": ["cluster"], "keep": ["levels"], "ranks": [1]}, None),
         (CLOSENESS, "keep: no closeness: the answer has it where the instance's task is closeness, not search"),
         (CLOSENESS | {"instance": {"task": "closeness"}, "variants": ["closeness"]}, None),
         (

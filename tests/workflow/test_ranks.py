@@ -169,6 +169,19 @@ def test_ranks_keep_an_answer_in_slabs_and_finished_ones_stay(project):
         read_answer(answer)
 
 
+@pytest.mark.timeout(300)
+def test_ranks_keep_numbers_of_every_row_by_their_leader(project):
+    kept = {"title": "Kept", "problem": "apsp", "graphs": ["tiny-grid"], "variants": {"batched": {"tasks": 8}}}
+    kept |= {"instance": {"answer": "reductions"}, "ranks": [2], "keep": ["reached", "total"]}
+    project.configure({"kept": kept}, launcher=LAUNCHER)
+    place = "results/answers/apsp/cpu/tiny-grid/batched/answer~reductions,tasks~8,ranks~2/8-1/raw"
+    done = project.snakemake(f"{place}/total.parquet")
+    assert done.returncode == 0, done.stderr
+    distances = apsp.solve(read_graph(project.folder / "results/graphs/tiny-grid"), variant="scipy", backend="cpu")
+    assert np.array_equal(read_answer(project.folder / place / "total.parquet"), distances.sum(axis=1, dtype=np.uint64))
+    assert np.array_equal(read_answer(project.folder / place / "reached.parquet"), np.full(144, 144))
+
+
 @pytest.mark.parametrize(
     ("said", "line"),
     [
