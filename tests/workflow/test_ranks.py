@@ -175,7 +175,7 @@ def test_ranks_keep_numbers_of_every_row_by_their_leader(project):
     kept |= {"instance": {"answer": "reductions"}, "ranks": [2], "keep": ["reached", "total"]}
     project.configure({"kept": kept}, launcher=LAUNCHER)
     place = "results/answers/apsp/cpu/tiny-grid/batched/answer~reductions,tasks~8,ranks~2/8-1/raw"
-    done = project.snakemake(f"{place}/total.parquet")
+    done = project.snakemake(f"{place}/total.parquet", f"{place}/reached.parquet")
     assert done.returncode == 0, done.stderr
     distances = apsp.solve(read_graph(project.folder / "results/graphs/tiny-grid"), variant="scipy", backend="cpu")
     assert np.array_equal(read_answer(project.folder / place / "total.parquet"), distances.sum(axis=1, dtype=np.uint64))
