@@ -517,12 +517,18 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
 
 
 def test_an_answer_of_several_ranks_is_kept_with_its_identity():
-    kept = {"variants": ["cluster", "hybrid"], "ranks": [2], "keep": ["levels"]}
-    made = plan({**CLUSTER, **kept}, {"launcher": "mpirun"})
+    kept = {
+        "title": "Ranks",
+        "problem": "apsp",
+        "graphs": ["grid"],
+        "variants": ["batched"],
+        "instance": {"answer": "slabs"},
+    }
+    made = plan({**kept, "ranks": [1, 2], "keep": ["distances"]}, {"launcher": "mpirun"})
     for point in made.points:
-        told = json.loads(made.keep_settings(wildcards(f"{made.answers_of(point)}/levels.parquet")))
+        told = json.loads(made.keep_settings(wildcards(f"{made.answers_of(point)}/distances.parquet")))
         assert told["identity"] == made.answer_identity(point)
-    assert [point.ranks for point in made.points] == [2, None]
+    assert [point.ranks for point in made.points] == [1, 2]
 
 
 def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other(tmp_path, monkeypatch):
