@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from saitan.workflow.step import BEGAN, DONE, ERROR, STOPPED, say, say_to_log
+from saitan.workflow.step import BEGAN, DONE, ERROR, STOPPED, answer, say, say_to_log
 
 # Seconds that a launcher has to end its ranks before it is killed with them.
 TIMEOUT = 5
@@ -73,9 +73,7 @@ def launch(command: list[str], log: Path) -> int:
         say(log, f"{ERROR}{command[0]} cannot be started: {error.strerror}: `launcher` must name a program")
         return 1
     with running as made:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
-                signal.signal(number, lambda *_: _stop(made, log))
+        answer((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda: _stop(made, log))
         said, why = _watched(made)
     written = log.read_text(errors="replace").splitlines()
     if made.returncode == 0 and DONE in written:

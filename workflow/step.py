@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from saitan import ranks
 from saitan.cuda import NvccError
@@ -47,9 +47,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     What a user cannot mend (a defect of ours) prints its traceback before the line.
     """
     several = (getattr(arguments, "ranks", None) or 1) > 1
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # as under `nohup`
-            signal.signal(number, lambda *_: _stopped(None if several else arguments.log))
+    answer((signal.SIGTERM, signal.SIGHUP), lambda: _stopped(None if several else arguments.log))
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -83,6 +81,13 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except (Exception, SystemExit) as error:
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}", traceback.format_exc() + "\n")
+
+
+def answer(numbers: Iterable[signal.Signals], stop: Callable[[], Any]) -> None:
+    """Have signals call `stop`; not a SIGHUP that is ignored, as under `nohup`."""
+    for number in numbers:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: stop())
 
 
 def leave() -> None:

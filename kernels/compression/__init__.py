@@ -110,14 +110,14 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
     this array, integers with a parameter for floats, say.
     """
-    from saitan.compression.format import checked_bound
+    from saitan.compression.format import checked_bound, floats_only
 
     chosen = known_variant(VARIANTS, variant)
     plain = check_parameters(variant, parameters, chosen.parameters)
-    loses = [name for name, kept in (("keep_bits", 52), ("bound", None)) if plain.get(name, kept) != kept]
-    if loses and instance.dtype.kind != "f":
-        raise Unavailable(f"{loses[0]} goes with floats: {instance.dtype} is kept to the bit")
-    checked_bound(instance.dtype, plain.get("keep_bits", 52), plain.get("bound"))
+    loss = plain.get("keep_bits", 52), plain.get("bound")
+    if reason := floats_only(instance.dtype, *loss):
+        raise Unavailable(reason)
+    checked_bound(instance.dtype, *loss)
     return chosen.load(backend, variant)(instance, **{name: plain[name] for name in parameters})
 
 

@@ -127,12 +127,18 @@ class Head:
         return words.view(np.uint8)
 
 
+def floats_only(dtype: np.dtype, kept: int, bound: float | None) -> str | None:
+    """Why a type does not go with the mantissa bits kept, or a bound; None where it does."""
+    loses = "keep_bits" if kept != 52 else "bound" if bound is not None else None
+    return f"{loses} goes with floats: {dtype} is kept to the bit" if loses and dtype.kind != "f" else None
+
+
 def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
     """The bound, 0.0 for none. Raises ValueError where it is off, and where it or `kept`, the mantissa bits kept, does
     not go with the type.
     """
-    if kept != 52 and dtype.kind != "f":
-        raise ValueError(f"keep_bits goes with floats: {dtype} is kept to the bit")
+    if reason := floats_only(dtype, kept, None):
+        raise ValueError(reason)
     if bound is None:
         return 0.0
     try:
@@ -141,8 +147,8 @@ def checked_bound(dtype: np.dtype, kept: int, bound: float | None) -> float:
         number = math.inf
     if not 0 < number < math.inf:
         raise ValueError(f"bound must be greater than 0 and finite, not {shown(bound)}")
-    if dtype.kind != "f":
-        raise ValueError(f"bound goes with floats: {dtype} is kept to the bit")
+    if reason := floats_only(dtype, kept, bound):
+        raise ValueError(reason)
     return number
 
 
