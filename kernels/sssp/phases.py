@@ -106,14 +106,15 @@ class Thresholds:
 SELECTION = Thresholds(np.inf, np.inf)
 
 
-def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None) -> Phases:
+def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None, limit: float = np.inf) -> Phases:
     """Run phases until none updates a vertex; engine holds the source, marked and listed.
 
-    selecting: whether the first phase starts a thread per listed vertex; thresholds: when to switch, None for never.
+    selecting: whether the first phase starts a thread per listed vertex; thresholds: when to switch, None for never;
+    limit: seconds in phases after which no further one starts.
     """
     seen = Phases()
-    length, active, before = 1, True, None
-    while active:
+    length, active, before, spent = 1, True, None, 0.0
+    while active and spent <= limit:
         start = time.perf_counter()
         if selecting:
             started = length
@@ -125,6 +126,7 @@ def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None) -
             active = engine.update()
             threads, listed = 2 * engine.n, -1
         seconds = time.perf_counter() - start
+        spent += seconds
         seen.seconds.append(seconds)
         seen.selecting.append(selecting)
         seen.listed.append(listed)
@@ -145,15 +147,16 @@ def run_phases(engine: Engine, selecting: bool, thresholds: Thresholds | None) -
 def calibrate(conventional: np.ndarray, selection: np.ndarray) -> Thresholds:
     """Thresholds from the phase times of one source run both ways, seconds [phases] each.
 
-    Both runs have the same updated vertices phase by phase, so any thresholds can be replayed on the recorded times;
-    the thresholds of the fastest replay are returned. Up at infinity always selects, up at 0 selects in the first phase
-    only. At most 64 of the recorded times are tried as thresholds.
+    Both runs have the same updated vertices phase by phase, so any thresholds can be replayed on the recorded times, as
+    far as the shorter run goes. The thresholds of the fastest replay are returned; of equal ones those that never
+    switch. Up at infinity always selects, up at 0 selects in the first phase only. At most 64 of the recorded times are
+    tried as thresholds.
     """
     length = min(len(conventional), len(selection))
     conventional, selection = conventional[:length], selection[:length]
     times = np.unique(np.concatenate([conventional, selection]))
     candidates = times[np.linspace(0, len(times) - 1, min(len(times), 64)).astype(int)] if length else times
-    tried = [Thresholds(0.0, 0.0), SELECTION, *(Thresholds(up, up * DOWN_OF_UP) for up in candidates.tolist())]
+    tried = [SELECTION, Thresholds(0.0, 0.0), *(Thresholds(up, up * DOWN_OF_UP) for up in candidates.tolist())]
     return min(tried, key=lambda thresholds: _replay(thresholds, conventional, selection))
 
 
@@ -196,11 +199,11 @@ class PhaseVariant:
             self.engine.counting = False
         return {"updated": np.array(self.engine.changed, np.int64)}
 
-    def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None) -> Phases:
+    def _phases(self, source: int, selecting: bool, thresholds: Thresholds | None, limit: float = np.inf) -> Phases:
         def attempt() -> tuple[int, Phases | None]:
             try:
                 self.engine.start(source)
-                return 0, run_phases(self.engine, selecting, thresholds)
+                return 0, run_phases(self.engine, selecting, thresholds, limit)
             except Overflow:
                 return TOO_LONG, None
 
@@ -230,7 +233,9 @@ class Switching(PhaseVariant):
 
     def _calibrated(self) -> Thresholds:
         source = int(self.graph.degrees.argmax())
-        # The times of the second round are used; the first warms up.
+        # The times of the second round are used; the first warms up. The conventional run ends early where all its
+        # phases would take far longer than those of selection: n threads for each of n phases, on a path.
         for _ in range(2):
-            ways = [np.array(self._phases(source, selecting, None).seconds) for selecting in (False, True)]
-        return calibrate(*ways)
+            selection = self._phases(source, True, None).seconds
+            conventional = self._phases(source, False, None, limit=max(1.0, 4 * sum(selection))).seconds
+        return calibrate(np.array(conventional), np.array(selection))

@@ -102,6 +102,30 @@ def test_an_empty_list_ends_the_phases_without_an_update(clock):
     assert seen.listed == [2, 0] and seen.threads == [1 + 2, 2 + 0] and engine.lengths == [7]
 
 
+def test_no_phase_starts_after_the_limit(clock):
+    clock(1, 2, 3)
+    assert run_phases(Scripted([5, 5, 5, 5]), True, None, limit=3).seconds == [1, 2, 3]
+    clock(1, 2)
+    assert run_phases(Scripted([5, 5, 5, 5]), True, None, limit=2.5).seconds == [1, 2]
+
+
+@pytest.mark.parametrize(("each", "limit"), [(0.001, 1.0), (2.0, 40.0)])
+def test_calibration_ends_the_conventional_run_that_takes_far_longer(each, limit):
+    # Conventional phases of a path take n threads each: all n of them would be n^2 work where selection does n.
+    ran = []
+
+    class Timed(phases.Switching):
+        def __init__(self, graph):
+            self.graph = graph
+
+        def _phases(self, source, selecting, thresholds, limit=np.inf):
+            ran.append((selecting, limit))
+            return phases.Phases(seconds=[each] * 5 if selecting else [9 * each])
+
+    assert Timed(Graph.from_arcs(2, [0], [1]))._calibrated() is SELECTION
+    assert ran == [(True, np.inf), (False, limit)] * 2
+
+
 def test_the_counts_of_a_graph_drawn_by_hand():
     # 0 -> 1 (1), 0 -> 2 (4), 1 -> 2 (1), 2 -> 3 (1): phases update {1, 2}, {2, 3}, {3} and nothing.
     graph = Graph.from_arcs(4, [0, 0, 1, 2], [1, 2, 2, 3], np.array([1, 4, 1, 1], np.uint32))
