@@ -108,6 +108,7 @@ class Parameter:
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
     instead_of            another parameter, which is not given beside this one
+    within                another parameter, which is given beside this one and at least as great
     alike     where other values make another answer: those with which it is that of solvers without the parameter;
               None where it is the same with all
     """
@@ -121,6 +122,7 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     instead_of: str = ""
+    within: str = ""
     alike: tuple | None = None
 
     def wrong(self, value: Any) -> str | None:
@@ -408,7 +410,7 @@ def check_parameters(
     """All of `known` with the values given, as Python's numbers, or their defaults.
 
     data: "given" or "generated" for parameters of an instance. Raises ValueError naming the parameter that `owner` (a
-    variant, a problem) lacks, that is off, that is of other data, or that is given beside the one it is in place of.
+    variant, a problem) lacks, that is off, that is of other data, or that does not go with another one given.
     """
     for name, value in given.items():
         if name not in known:
@@ -421,6 +423,12 @@ def check_parameters(
             raise ValueError(f"{name} is of {known[name].data} data only, and here data is {data}: leave it out")
         if value is not None and given.get(other := known[name].instead_of) is not None:
             raise ValueError(f"{name} and {other} exclude each other")
+    for name, value in given.items():
+        if value is not None and (other := known[name].within):
+            if given.get(other) is None:
+                raise ValueError(f"{name} goes with {other}: give both")
+            if given[other] < value:
+                raise ValueError(f"{name} must be at most {other}, {shown(given[other])}, not {shown(value)}")
     return with_defaults({name: _plain(value) for name, value in given.items()}, known)
 
 

@@ -309,6 +309,8 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             raise ConfigError(f"{key}.{name}: {owner} has no parameter {name!r} ({has})")
         if (other := known[name].instead_of) in given:
             raise ConfigError(f"{key}.{name}: it is given instead of {other}: leave one of them out")
+        if (other := known[name].within) and other not in given:
+            raise ConfigError(f"{key}.{name}: it goes with {other}: give both")
         if not values:
             raise ConfigError(f"{key}.{name}: an empty list makes no point; give at least one value")
         for value in values:
@@ -317,6 +319,10 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
                 raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + : - only")
         _once(f"{key}.{name}", values)
+    for name, values in given.items():
+        if (other := known[name].within) and max(values) > min(given[other]):
+            least, most = min(given[other]), max(values)
+            raise ConfigError(f"{key}.{name}: must be at most {other}, which is {least}, not {most}")
 
 
 def _check_together(key: str, experiment: Experiment, package: Any) -> None:

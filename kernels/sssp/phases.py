@@ -171,10 +171,8 @@ def _replay(thresholds: Thresholds, conventional: np.ndarray, selection: np.ndar
 
 
 def thresholds_from(up: float | None, down: float | None) -> Thresholds | None:
-    """The thresholds a user pinned, in microseconds; None when they are to be calibrated. Raises ValueError."""
+    """The thresholds a user pinned, in microseconds; None when they are to be calibrated."""
     if up is None:
-        if down is not None:
-            raise ValueError("threshold_down is given without threshold_up")
         return None
     return Thresholds(up * 1e-6, (up * DOWN_OF_UP if down is None else down) * 1e-6)
 

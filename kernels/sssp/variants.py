@@ -52,7 +52,9 @@ VARIANTS = {
                 "phase time in us above which it starts a thread per vertex; calibrated if absent",
                 least=0,
             ),
-            "threshold_down": Parameter(float, None, "phase time in us below which it goes back to the list", least=0),
+            "threshold_down": Parameter(
+                float, None, "phase time in us below which it goes back to the list", least=0, within="threshold_up"
+            ),
         },
     ),
     "fast": Variant(

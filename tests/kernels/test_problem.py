@@ -245,6 +245,19 @@ def test_a_parameter_in_the_place_of_another_is_not_given_beside_its_default():
     assert check_parameters("fast", {"a": 4, "b": None}, known) == {"a": 4, "b": None}
 
 
+def test_a_parameter_within_another_is_given_beside_it_and_no_greater():
+    known = {"up": Parameter(float, None, "x"), "down": Parameter(float, None, "x", within="up")}
+    for given in ({"up": 3, "down": 3}, {"up": 3}, {"up": 3, "down": None}, {"down": None}):
+        assert check_parameters("fast", given, known) == {"up": None, "down": None} | given
+    for up in ({}, {"up": None}):
+        with pytest.raises(ValueError, match=r"^down goes with up: give both$"):
+            check_parameters("fast", {"down": 2} | up, known)
+    with pytest.raises(ValueError, match=r"^up must be a number, not 'x'$"):
+        check_parameters("fast", {"down": 2, "up": "x"}, known)
+    with pytest.raises(ValueError, match=r"^down must be at most up, 3, not 3\.5$"):
+        check_parameters("fast", {"down": 3.5, "up": 3}, known)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64])
 def test_numbers_of_numpy_are_compared_in_silence(kind):

@@ -218,7 +218,7 @@ def test_thresholds():
     assert thresholds_from(None, None) is None
     assert thresholds_from(350, 330).down == pytest.approx(330e-6)
     assert thresholds_from(350, None).down == pytest.approx(330e-6)
-    for up, down, message in ((None, 3, "without threshold_up"), (3, 4, "down <= up"), (-1, None, "0 <= down")):
+    for up, down, message in ((3, 4, "down <= up"), (-1, None, "0 <= down")):
         with pytest.raises(ValueError, match=message):
             thresholds_from(up, down)
     rule = Thresholds(350e-6, 330e-6)

@@ -209,6 +209,11 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: must be a number, not True"),
         ({"variants": {"adaptive": {"threshold_up": [1, 2, 1.0]}}}, ".threshold_up: 1.0 is there twice"),
         (
+            {"variants": {"adaptive": {"threshold_up": [300, 20], "threshold_down": [10, 20.5]}}},
+            ".variants.adaptive.threshold_down: must be at most threshold_up, which is 20, not 20.5",
+        ),
+        ({"variants": {"adaptive": {"threshold_down": 7}}}, ".threshold_down: it goes with threshold_up: give both"),
+        (
             {"variants": {"adaptive": {"threshold_up": [None]}}},
             ".variants.adaptive.threshold_up.0: input should be bool or int or float or str, not null",
         ),
