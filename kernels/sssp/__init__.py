@@ -12,7 +12,7 @@ Read the files in this order:
     variants.py      inputs, outputs, parameters, variants and metrics
     phases.py        paper S: the loop over phases, the same on both backends; cpu.py and cuda.py, phases.cu run it
     validate.py      the certificate that every answer has to pass; cuda_validate.py, validate.cu for the device
-    ending.py        how a query ends, and what is run again with 64 bits or more room
+    ending.py        how a query ends, and what is run again with 64 bits or more room; float_sums.py
     cpu_fast.py      delta-stepping with bucket fusion; cpu_buckets.py its buckets; cpu_near_far.py for small graphs
     cuda_fast.py     `fast` on the GPU: by two kernels, of which choice.py chooses; simplify.py merges parallel arcs
     chains.py        long chains and hanging trees, found by peeling.py and taken out of what `fast` searches;
@@ -79,8 +79,7 @@ class Result:
 
     distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where one of them does not fit); where
                   there is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
-    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path; where a
-                  sum overflowed float32 on the way, by the distances in 64 bits that `distances` are rounded from
+    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
     run           times and counts (saitan.solver.Run)
     """
 
@@ -187,6 +186,8 @@ def solve(
     weights or no vertices.
     """
     from saitan.sssp.ending import narrowed
+    from saitan.sssp.float_sums import added_again
+    from saitan.sssp.validate import tight_tree
 
     chosen = known_variant(VARIANTS, variant)
     graph = weighted_graph(checked_graph(graph))
@@ -196,8 +197,14 @@ def solve(
         checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs
     with closing(prepare(graph, variant, backend, **parameters)) as solver:
         run = solver.run(source)
-        distances = narrowed(solver.answer()["distances"], graph.weights.dtype)
-        return Result(distances, solver.predecessors() if predecessors else None, run)
+        answer = solver.answer()["distances"]
+        if answer.dtype == np.float64:
+            distances = added_again(graph, source, answer)
+            tree = tight_tree(graph, source, distances) if predecessors else None
+        else:
+            distances = narrowed(answer, graph.weights.dtype)
+            tree = solver.predecessors() if predecessors else None
+        return Result(distances, tree, run)
 
 
 def path(predecessors: np.ndarray, target: int) -> np.ndarray:

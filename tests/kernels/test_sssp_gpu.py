@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from test_sssp import graphs, updated_by_numpy
+from test_sssp_float_sums import TOO_LONG_ON_THE_WAY
 
 from saitan import sssp
 from saitan.graph import Graph
@@ -25,6 +26,7 @@ def random_graph(n, m, high, dtype, seed):
 @pytest.mark.parametrize("variant", GPU)
 @settings(max_examples=30)
 @given(case=graphs())
+@example(case=(TOO_LONG_ON_THE_WAY, 1))
 def test_equals_scipy(variant, case):
     graph, source = case
     result = sssp.solve(graph, source, variant, "cuda", predecessors=True)
