@@ -91,7 +91,7 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     errors = error.errors(include_url=False)
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     where = [str(part) for part in first["loc"]]
-    message = re.sub(r" after validation, not 0$", "", first["msg"].removeprefix("Value error, "))
+    message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
     types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from saitan.blocks import Digest, Rows, both
+from saitan.graph_input import shown
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
 from saitan.workflow.disturbance import Disturbance, Watch
@@ -216,13 +217,20 @@ def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
 
 def _wrong(run: Run, query: Any) -> str | None:
     """What no run can say of itself, as the end of a sentence; None where there is nothing of this kind."""
+    if not isinstance(run, Run):
+        return f"its run of query {query} is {shown(run)}: a Run is right"
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
         if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
-            return f"query {query} took {seconds} s ({what}): a finite number above 0 is right"
+            return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
     for name, value in run.counters.items():
         if not isinstance(value, Real) or math.isnan(value):
-            return f"its counter {name} is {value}: a number is right, or none where there is nothing to say"
+            return f"its counter {name} is {_said(value)}: a number is right, or none where there is nothing to say"
     return None
+
+
+def _said(value: Any) -> str:
+    """A number without its type; all else as code writes it: the text '3' is no number."""
+    return str(value) if isinstance(value, Real) else shown(value)
 
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def test_of_many_names_a_line_lists_some():
         ({}, "experiments: field required"),
         ({"experiments": {}}, "experiments: dictionary should have at least 1 item, not {}"),
         ({"experiments": None}, "experiments: input should be a valid dictionary, not null"),
-        ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary or instance of Experiment"),
+        ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary, not null"),
         ({"experiments": {"a": {"view": "graphs", "graphs": ["tiny"]}}}, "experiments.a.title: field required"),
         ({"experiments": {"a": {"titel": "A"}}}, "experiments.a.titel: unknown key 'titel'; did you mean 'title'?"),
         (

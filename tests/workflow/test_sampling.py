@@ -576,13 +576,15 @@ def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
         (Run(1.0, float("inf")), "scipy says that query 5 took inf s (total): a finite number above 0 is right"),
         (Run(0.0, 1.0), "scipy says that query 5 took 0.0 s (kernel): a finite number above 0 is right"),
         (Run(1.0, None), "scipy says that query 5 took None s (total): a finite number above 0 is right"),
+        (Run("3", 1.0), "scipy says that query 5 took '3' s (kernel): a finite number above 0 is right"),
+        (None, "scipy says that its run of query 5 is None: a Run is right"),
         (
             Run(1.0, 1.0, {"phases": 1, "delta": float("nan")}),
             "scipy says that its counter delta is nan: a number is right, or none where there is nothing to say",
         ),
         (
             Run(1.0, 1.0, {"phases": "3"}),
-            "scipy says that its counter phases is 3: a number is right, or none where there is nothing to say",
+            "scipy says that its counter phases is '3': a number is right, or none where there is nothing to say",
         ),
     ],
 )
