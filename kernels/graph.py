@@ -42,6 +42,8 @@ class Graph:
 
     Arrays of other types are converted if that keeps every value, by position. Weights become uint32 from integers and
     float32 from real numbers. Arrays that are right already are not copied, and every public call checks them again.
+    `degrees`, `sources` and `mean_weight` are kept once asked for: after a write into the arrays, copy.copy(graph) has
+    those of what is there now.
     Raises GraphError, which says what is wrong, when the arrays do not fit together.
     """
 
@@ -109,7 +111,7 @@ class Graph:
 
     @cached_property
     def sources(self) -> np.ndarray:
-        """Tail of every arc, int32 [m]; kept with the graph once asked for."""
+        """Tail of every arc, int32 [m]."""
         return csr.tails(self.offsets)
 
     @cached_property

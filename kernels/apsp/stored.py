@@ -97,12 +97,14 @@ class Matrix:
     nbytes         of the file
     about          what its writer said of it
 
+    One that is pickled, or copied, is opened again where it arrives: the file must be there.
     Raises ValueError for a file that is none of this format or was not written to its end; Invalid, which names the
     row's source and the block, for one that is damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._absolute = self.path.absolute()  # which another folder of work does not change
         if self.path.is_dir():
             raise self._foreign()
         with self.path.open("rb") as file:
@@ -228,6 +230,12 @@ class Matrix:
     def _closed(self) -> ValueError:
         return ValueError(f"{self.path}: the matrix is closed")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, and what is unpickled, is the file opened again: a process maps it for itself."""
+        if self._arrays is None:
+            raise self._closed()
+        return _opened_again, (self._absolute, self._bytes[-TRAILER.itemsize :].tobytes())
+
     def close(self) -> None:
         """Unmap the file, when reads by other threads have ended. The matrix cannot be read afterwards."""
         self._bytes = self.words = self._arrays = None
@@ -239,3 +247,11 @@ class Matrix:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _opened_again(path: Path, trailer: bytes) -> Matrix:
+    matrix = Matrix(path)
+    if matrix._bytes[-TRAILER.itemsize :].tobytes() != trailer:
+        matrix.close()
+        raise Invalid(f"{path}: another matrix is there now than the one that was opened")
+    return matrix

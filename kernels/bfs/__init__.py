@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """What `solve` returns.
 
@@ -84,7 +84,7 @@ class Result:
     run: Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ManyResult:
     """What `solve_many` returns.
 

@@ -73,13 +73,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """What `solve` returns.
 
     distances     [n] of the weights' dtype, uint32 or float32 (uint64 or float64 where one of them does not fit); where
                   there is no path, the dtype's maximum or infinity, which `unreachable(dtype)` is
-    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path
+    predecessors  int32 [n]: the vertex before on a shortest path, -1 for the source and where there is no path; of
+                  other people's solvers by their sums in float64, which `distances` of float32 are rounded from
     run           times and counts (saitan.solver.Run)
     """
 

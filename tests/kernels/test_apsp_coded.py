@@ -1,8 +1,10 @@
 """The coded matrix of distances: order, blocks, files, what is corrupt and what was not written to its end."""
 
 import contextlib
+import copy
 import errno
 import json
+import pickle
 import re
 import signal
 import subprocess
@@ -266,6 +268,27 @@ def test_the_footer_is_what_the_description_says(tmp_path):
     footer = json.loads(content[begin : begin + size])
     assert footer["n"] == 30 and footer["dtype"] == "<u4" and footer["width"] == footer["group"] == 16
     assert list(footer["sections"]) == ["vertices", "rows", "ends", "starts"] and footer["about"]["checked"]
+
+
+def test_a_matrix_is_opened_again_where_it_is_unpickled(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(grid(5, 4), "m.coded")
+    matrix = apsp.open("m.coded")
+    parcel = pickle.dumps(matrix)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for again in pickle.loads(parcel), copy.deepcopy(matrix):
+        assert again.path == tmp_path / "m.coded"
+        np.testing.assert_array_equal(again[:], matrix[:])
+        again.close()
+    assert matrix[0, 19] > 0
+
+    written(grid(4, 5), tmp_path / "m.coded")
+    with pytest.raises(Invalid, match=f"^{re.escape(str(tmp_path))}/m.coded: another matrix is there now than the one"):
+        pickle.loads(parcel)
+    matrix.close()
+    with pytest.raises(ValueError, match=r"m\.coded: the matrix is closed$"):
+        pickle.dumps(matrix)
 
 
 def test_a_matrix_that_another_thread_reads_can_be_closed(tmp_path):

@@ -413,3 +413,14 @@ def test_what_was_derived_from_a_graph_before_it_was_written_to_is_derived_anew(
             assert sssp.solve(graph, 0, variant, "cpu").distances.tolist() == [0, 5, 6], variant
     assert bfs.solve(graph, 0, "fast", "cpu").levels.tolist() == [0, 1, 1]
     assert bfs.solve_many(graph, [0], "cpu").levels.tolist() == [[0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "solve", [lambda: sssp.solve(GRAPH, 0), lambda: bfs.solve(GRAPH, 0), lambda: bfs.solve_many(GRAPH, [0])]
+)
+def test_results_are_the_same_only_where_they_are_one(solve):
+    """Not by their arrays, of which == makes no truth value."""
+    one, other = solve(), solve()
+    assert one != other
+    assert one in {one}
+    assert one not in [other]

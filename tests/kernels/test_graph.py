@@ -272,6 +272,15 @@ def test_arrays_that_are_right_are_not_copied():
         assert getattr(again, name) is getattr(graph, name)
 
 
+def test_a_copy_keeps_nothing_of_before_a_write():
+    graph = Graph.from_arcs(3, [0, 1], [1, 2], [5, 7])
+    assert (graph.mean_weight, graph.degrees.tolist(), graph.sources.tolist()) == (6, [1, 1, 0], [0, 1])
+    graph.weights[:] = 100
+    graph.offsets[:] = [0, 0, 1, 2]
+    again = copy.copy(graph)
+    assert (again.mean_weight, again.degrees.tolist(), again.sources.tolist()) == (100, [0, 1, 1], [1, 2])
+
+
 def test_a_copy_has_metadata_of_its_own():
     graph = Graph.from_arcs(2, [0], [1], metadata={"name": "a"})
     other = copy.copy(graph)
