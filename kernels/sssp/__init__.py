@@ -154,6 +154,7 @@ def unreachable(dtype: np.typing.DTypeLike):
 def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
+    It answers for the graph as it is now: after a write into the graph's arrays another one is wanted.
     Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
     this graph.
     """
