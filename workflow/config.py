@@ -85,12 +85,15 @@ def _kept_outputs(config: Config) -> list[str]:
     return [f"{name}.{output}" for name, experiment in config.experiments.items() for output in experiment.keep]
 
 
-def explain(error: ValidationError, schema: dict[str, Any]) -> str:
-    """The first of pydantic's complaints as one line: the key, what is wrong, what would be right (by the schema)."""
+def explain(error: ValidationError, schema: dict[str, Any], content: Any = None) -> str:
+    """The first of pydantic's complaints as one line: the key, what is wrong, what would be right (by the schema).
+
+    content: what was read, if keys may be below a choice of models, whose names pydantic has among the keys
+    """
     # An unknown key is often why another one is missing: say it first.
     errors = error.errors(include_url=False)
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
-    where = [str(part) for part in first["loc"]]
+    where = list(first["loc"])
     message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
     types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
@@ -99,9 +102,11 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
         message = f"input should be {' or '.join(types)}"
     if where and where[-1] == "[key]":
         where = where[:-2]
+    where = [str(part) for part in (where if content is None else _written(where, content, first["type"]))]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
-        return f"{key}: unknown key{suggest(where[-1], _known_keys(schema, where[:-1]))}"
+        known = [name for name in _known_keys(schema, where[:-1]) if name != where[-1]]
+        return f"{key}: unknown key{suggest(where[-1], known)}"
     # What is no JSON is shown as a whole file.
     silent = first["type"] in ("missing", "value_error", "json_invalid")
     shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
@@ -109,19 +114,37 @@ def explain(error: ValidationError, schema: dict[str, Any]) -> str:
     return f"{place}{message[0].lower()}{message[1:]}{shown}"
 
 
+def _written(where: list[str | int], content: Any, kind: str) -> list[str | int]:
+    """The keys of a place that are there, and the last one where that is what is missing."""
+    kept = []
+    for place, part in enumerate(where, 1):
+        there = isinstance(part, int) or not isinstance(content, dict) or part in content
+        if there and isinstance(content, dict | list):
+            content = content[part]
+        if there or (kind == "missing" and place == len(where)):
+            kept.append(part)
+    return kept
+
+
 def _known_keys(schema: dict[str, Any], path: list[str]) -> list[str]:
-    """The keys allowed at `path`, followed through the JSON schema."""
-    node: dict[str, Any] = schema
-    for part in path:
-        patterns = list(node.get("patternProperties", {}).values())
-        node = node.get("properties", {}).get(part) or node.get("additionalProperties") or (patterns or [{}])[0]
-        options = [node, *node.get("anyOf", [])]
-        node = next(
-            (o for o in options if {"$ref", "properties", "additionalProperties", "patternProperties"} & set(o)), {}
-        )
+    """The keys allowed at `path`, followed through the JSON schema; of a choice of models those of each."""
+
+    def choices(node: Any) -> list[dict[str, Any]]:
+        if not isinstance(node, dict):
+            return []
         if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    return list(node.get("properties", {}))
+            return choices(schema["$defs"][node["$ref"].rsplit("/", 1)[1]])
+        several = [*node.get("anyOf", []), *node.get("oneOf", [])]
+        return [found for option in several for found in choices(option)] if several else [node]
+
+    def below(node: dict[str, Any], part: str) -> Any:
+        patterns = list(node.get("patternProperties", {}).values())
+        return node.get("properties", {}).get(part) or node.get("additionalProperties") or (patterns or [{}])[0]
+
+    nodes = choices(schema)
+    for part in path:
+        nodes = [found for node in nodes for found in choices(below(node, part))]
+    return list(dict.fromkeys(key for node in nodes for key in node.get("properties", {})))
 
 
 # Names that a line lists at most.

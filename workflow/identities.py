@@ -37,7 +37,7 @@ _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("points", "sources", "checksums", "graphs.catalogue", "graphs.read")),
 }
 # What takes no part in making a graph, and in generating one.
-_NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
+_NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saitan.importers", "saitan.memory"}
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 

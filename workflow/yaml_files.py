@@ -129,7 +129,7 @@ def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -
     except ValidationError as error:
         first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
         line = _line_of(path, first["loc"])
-        raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema())}") from None
+        raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema(), content)}") from None
 
 
 def _line_of(path: Path, keys: Sequence[str | int]) -> int:

@@ -3,7 +3,7 @@
 Torus, path, star, binary tree, comb, ladder, three-dimensional grid; random graphs of a given degree, by preferential
 attachment (Barabási and Albert 1999, drawn as by Batagelj and Brandes 2005), small worlds (Watts and Strogatz 1998),
 geometric, bipartite; hosts of a web with chains behind them, many small components, one vertex with half of all arcs.
-Undirected but for `web` and `hub`. `weights` names one of `draw.KINDS`; undirected edges weigh the same both ways.
+Undirected but for `web` and `hub`. `weights` names one of `ranges.KINDS`; undirected edges weigh the same both ways.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from saitan.generators import draw
-from saitan.graph import MAX_VERTICES, Graph
+from saitan.graph import Graph
 
 
 def torus(width: int, height: int, weights: str, seed: int) -> Graph:
     """The grid of width x height vertices (3 at least each way) whose ends are joined: vertex y * width + x."""
-    draw.require("width", width, 3, MAX_VERTICES // 3)
-    draw.require("height", height, 3, MAX_VERTICES // width)
     vertex = np.arange(width * height, dtype=np.int32).reshape(height, width)
     tails = np.concatenate([vertex.ravel()] * 2)
     heads = np.concatenate([np.roll(vertex, -1, axis).ravel() for axis in (1, 0)])
@@ -26,29 +24,24 @@ def torus(width: int, height: int, weights: str, seed: int) -> Graph:
 
 def path(vertices: int, weights: str, seed: int) -> Graph:
     """0 - 1 - ... - n - 1: the largest diameter there is."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
     vertex = np.arange(vertices, dtype=np.int32)
     return _undirected(vertices, vertex[:-1], vertex[1:], weights, np.random.default_rng(seed))
 
 
 def star(vertices: int, weights: str, seed: int) -> Graph:
     """Vertex 0 joined to every other."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
     heads = np.arange(1, vertices, dtype=np.int32)
     return _undirected(vertices, np.zeros_like(heads), heads, weights, np.random.default_rng(seed))
 
 
 def tree(vertices: int, weights: str, seed: int) -> Graph:
     """The binary tree: vertex v > 0 hangs on (v - 1) // 2."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
     heads = np.arange(1, vertices, dtype=np.int32)
     return _undirected(vertices, (heads - 1) // 2, heads, weights, np.random.default_rng(seed))
 
 
 def comb(teeth: int, length: int, weights: str, seed: int) -> Graph:
     """A path of `teeth` vertices, behind each of which hangs a path of `length` more: v hangs on v - teeth."""
-    draw.require("teeth", teeth, 1, MAX_VERTICES)
-    draw.require("length", length, 0, MAX_VERTICES // teeth - 1)
     vertex = np.arange(teeth * (length + 1), dtype=np.int32)
     tails = np.concatenate([vertex[: teeth - 1], vertex[:-teeth]])
     heads = np.concatenate([vertex[1:teeth], vertex[teeth:]])
@@ -57,7 +50,6 @@ def comb(teeth: int, length: int, weights: str, seed: int) -> Graph:
 
 def ladder(rungs: int, weights: str, seed: int) -> Graph:
     """Two paths of `rungs` vertices, v beside v + rungs."""
-    draw.require("rungs", rungs, 1, MAX_VERTICES // 2)
     vertex = np.arange(2 * rungs, dtype=np.int32).reshape(2, rungs)
     tails = np.concatenate([vertex[:, :-1].ravel(), vertex[0]])
     heads = np.concatenate([vertex[:, 1:].ravel(), vertex[1]])
@@ -66,9 +58,6 @@ def ladder(rungs: int, weights: str, seed: int) -> Graph:
 
 def grid3d(width: int, height: int, depth: int, weights: str, seed: int) -> Graph:
     """Vertex (z * height + y) * width + x joined to its neighbours in the three directions."""
-    draw.require("width", width, 1, MAX_VERTICES)
-    draw.require("height", height, 1, MAX_VERTICES // width)
-    draw.require("depth", depth, 1, MAX_VERTICES // (width * height))
     vertex = np.arange(width * height * depth, dtype=np.int32).reshape(depth, height, width)
     pairs = [(vertex[:, :, :-1], vertex[:, :, 1:]), (vertex[:, :-1], vertex[:, 1:]), (vertex[:-1], vertex[1:])]
     tails, heads = (np.concatenate([pair[side].ravel() for pair in pairs]) for side in (0, 1))
@@ -77,8 +66,6 @@ def grid3d(width: int, height: int, depth: int, weights: str, seed: int) -> Grap
 
 def regular(vertices: int, degree: int, weights: str, seed: int) -> Graph:
     """degree / 2 random Hamiltonian cycles: connected, every vertex of the (even) degree; edges may be parallel."""
-    draw.require("vertices", vertices, 3, MAX_VERTICES)
-    _require_even(degree, vertices - 1)
     generator = np.random.default_rng(seed)
     tails = [generator.permutation(np.arange(vertices, dtype=np.int32)) for _ in range(degree // 2)]
     heads = [np.roll(cycle, -1) for cycle in tails]
@@ -90,8 +77,6 @@ def preferential(vertices: int, edges: int, weights: str, seed: int) -> Graph:
 
     Connected; self-loops and parallel edges are kept.
     """
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
-    draw.require("edges", edges, 1, 2**20)
     generator = np.random.default_rng(seed)
     edge = np.arange(vertices * edges)
     # The ends of all edges in a list: entry 2e is the vertex that brings edge e, entry 2e + 1 repeats an entry before
@@ -104,10 +89,6 @@ def preferential(vertices: int, edges: int, weights: str, seed: int) -> Graph:
 
 def small_world(vertices: int, degree: int, rewired: float, weights: str, seed: int) -> Graph:
     """A ring of vertices joined to `degree` (even) neighbours; each edge ends elsewhere with probability `rewired`."""
-    draw.require("vertices", vertices, 3, MAX_VERTICES)
-    _require_even(degree, vertices - 1)
-    if not 0 <= rewired <= 1:
-        raise ValueError(f"rewired must be 0 to 1, not {rewired}")
     generator = np.random.default_rng(seed)
     tails = np.tile(np.arange(vertices), degree // 2)
     step = np.repeat(np.arange(1, degree // 2 + 1), vertices)
@@ -123,9 +104,6 @@ def web(vertices: int, host: int, tail: int, weights: str, seed: int) -> Graph:
     early ones more often, and is linked by it. A tenth of the vertices, the last, are chains of `tail` pages that begin
     at random pages and that no arc leaves.
     """
-    draw.require("vertices", vertices, 2, MAX_VERTICES)
-    draw.require("host", host, 1, vertices)
-    draw.require("tail", tail, 1, vertices)
     generator = np.random.default_rng(seed)
     pages = vertices - vertices // 10
     page = np.arange(pages)
@@ -150,9 +128,6 @@ def geometric(vertices: int, degree: float, weights: str, seed: int) -> Graph:
     """
     from scipy.spatial import cKDTree
 
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
-    if not 0 <= degree <= vertices:
-        raise ValueError(f"degree must be 0 to {vertices}, not {degree}")
     generator = np.random.default_rng(seed)
     points = generator.random((vertices, 2))
     pairs = cKDTree(points).query_pairs((degree / (np.pi * vertices)) ** 0.5, output_type="ndarray")
@@ -162,9 +137,6 @@ def geometric(vertices: int, degree: float, weights: str, seed: int) -> Graph:
 
 def bipartite(left: int, right: int, edges: int, weights: str, seed: int) -> Graph:
     """Random edges between the first `left` vertices and the `right` others; edges may be parallel."""
-    draw.require("left", left, 1, MAX_VERTICES - 1)
-    draw.require("right", right, 1, MAX_VERTICES - left)
-    draw.require("edges", edges, 0, 2**40)
     generator = np.random.default_rng(seed)
     tails = generator.integers(0, left, edges, np.int32)
     heads = generator.integers(left, left + right, edges, np.int32)
@@ -173,8 +145,6 @@ def bipartite(left: int, right: int, edges: int, weights: str, seed: int) -> Gra
 
 def islands(vertices: int, size: int, weights: str, seed: int) -> Graph:
     """Components of `size` vertices each (the last may have fewer): random trees of consecutive numbers."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
-    draw.require("size", size, 1, vertices)
     generator = np.random.default_rng(seed)
     vertex = np.arange(vertices)
     rank = vertex % size
@@ -184,18 +154,10 @@ def islands(vertices: int, size: int, weights: str, seed: int) -> Graph:
 
 def hub(vertices: int, arcs: int, weights: str, seed: int) -> Graph:
     """Directed: half of the arcs (rounded down) leave vertex 0, the others any vertex; all end at random."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
-    draw.require("arcs", arcs, 0, 2**40)
     generator = np.random.default_rng(seed)
     tails = generator.integers(0, vertices, arcs, np.int32)
     tails[: arcs // 2] = 0
     return _directed(vertices, tails, generator.integers(0, vertices, arcs, np.int32), weights, generator)
-
-
-def _require_even(degree: int, most: int) -> None:
-    draw.require("degree", degree, 2, most)
-    if degree % 2:
-        raise ValueError(f"degree must be even, not {degree}")
 
 
 def _directed(n: int, tails: np.ndarray, heads: np.ndarray, weights: str, generator: np.random.Generator) -> Graph:

@@ -27,16 +27,12 @@ def kronecker(
 
     Self-loops (two equal arcs) and parallel edges are kept, as the benchmark's edge list has them. Weights: uint32,
     uniform in weight_low .. weight_high, equal both ways; none when neither is given. Every edge is a function of the
-    seed and its number, whatever the number of threads. Raises ValueError for parameters out of range.
+    seed and its number, whatever the number of threads.
     """
-    draw.require("scale", scale, 1, 30)
-    draw.require("edge_factor", edge_factor, 1, 2**10)
-    draw.require_pair(weight_low, weight_high)
     edges = edge_factor << scale
     sources, targets = ends(scale, seed, edge_factor, 0, edges)
     weights = None
     if weight_low is not None:
-        draw.require_weights(weight_low, weight_high)
         weights = np.empty(2 * edges, np.uint32)
         _fill_weights(weights, draw.key(seed, 3), np.uint64(weight_low), np.uint64(weight_high - weight_low + 1))
     return Graph.from_arcs(1 << scale, sources, targets, weights, metadata={"directed": False})

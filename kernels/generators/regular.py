@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from saitan.generators import draw
-from saitan.graph import MAX_VERTICES, Graph
+from saitan.graph import Graph
 
 
 def ring(vertices: int, seed: int, weight_low: int = 1, weight_high: int = 1) -> Graph:
     """The directed cycle 0, 1, ..., n - 1, 0. Weights: uint32, uniform in weight_low .. weight_high."""
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
     targets = np.roll(np.arange(vertices, dtype=np.int32), -1)
     weights = draw.weights(np.random.default_rng(seed), vertices, weight_low, weight_high)
     return Graph(np.arange(vertices + 1, dtype=np.int64), targets, weights, metadata={"directed": True})
@@ -18,7 +17,6 @@ def ring(vertices: int, seed: int, weight_low: int = 1, weight_high: int = 1) ->
 
 def complete(vertices: int, seed: int, weight_low: int = 1, weight_high: int = 1) -> Graph:
     """An arc from every vertex to every other. Weights: uint32, uniform, drawn for each arc on its own."""
-    draw.require("vertices", vertices, 1, 2**20)
     degree = vertices - 1
     column = np.arange(degree, dtype=np.int32)
     targets = (column + (column >= np.arange(vertices, dtype=np.int32)[:, None])).ravel().astype(np.int32)
@@ -32,8 +30,6 @@ def grid(width: int, height: int, weight_low: int, weight_high: int, seed: int) 
 
     Weights: uint32, uniform in weight_low .. weight_high, equal both ways. Coordinates: (x, y).
     """
-    draw.require("width", width, 1, MAX_VERTICES)
-    draw.require("height", height, 1, MAX_VERTICES // width)
     vertex = np.arange(width * height, dtype=np.int32).reshape(height, width)
     tails = np.concatenate([vertex[:, :-1].ravel(), vertex[:-1].ravel()])
     heads = np.concatenate([vertex[:, 1:].ravel(), vertex[1:].ravel()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from saitan.generators import draw
-from saitan.graph import MAX_VERTICES, Graph
+from saitan.graph import Graph
 
 
 def rmat(
@@ -22,13 +22,8 @@ def rmat(
 
     A number of vertices that is no power of two is reached by drawing again what falls outside. Self-loops and
     parallel arcs are kept. Weights: uint32, uniform in weight_low .. weight_high; none when neither is given.
-    Raises ValueError for parameters out of range, also where of 1,000 arcs less than one falls inside.
+    Raises ValueError where of 1,000 arcs less than one falls inside.
     """
-    draw.require("vertices", vertices, 1, MAX_VERTICES)
-    draw.require("arcs", arcs, 0, 2**40)
-    # The first vertex lies at the end of the descent by a alone: without a, few or no arcs may fall inside.
-    if not (a > 0 and b >= 0 and c >= 0 and a + b + c <= 1):
-        raise ValueError(f"a, b, c must be shares (a positive) of at most 1 in sum, not {a}, {b}, {c}")
     generator = np.random.default_rng(seed)
     levels = (vertices - 1).bit_length()
     sources, targets = np.empty(arcs, np.int32), np.empty(arcs, np.int32)

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.generators import draw, lattice
-from saitan.graph import MAX_VERTICES, Graph
+from saitan.generators import lattice
+from saitan.graph import Graph
 
 # Log-uniform weights between these bounds have the mean and the deviation of Table 1: with r = HIGH / LOW the mean is
 # HIGH / ln r (for large r) and the mean square HIGH^2 / (2 ln r), so ln r = 2 (1 + (184,384 / 83,666)^2) = 11.71.
@@ -57,7 +57,6 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
     its weights are the lower ones of the map (8 to 5,812, mean 501, at the paper's size).
     Returns weights uint32, coordinates (x, y) in grid steps. Raises ValueError for counts that make no such map.
     """
-    draw.require("vertices", vertices, 100, MAX_VERTICES)
     generator = np.random.default_rng(seed)
     width = int(np.ceil(np.sqrt(vertices)))
     vertex = np.arange(vertices, dtype=np.int32)
@@ -76,7 +75,7 @@ def road_rail(vertices: int, arcs: int, seed: int, main_only: bool = False) -> G
     rails = int(RAILS * vertices)
     spare = order[~kept[order]]
     least, most = 2 * (len(order) - len(spare) + rails), 2 * (len(order) + rails)
-    if arcs % 2 or not least <= arcs <= most:
+    if not least <= arcs <= most:
         raise ValueError(f"arcs must be even and {least} to {most} for {vertices} vertices, not {arcs}")
     kept[spare[: (arcs - least) // 2]] = True
 

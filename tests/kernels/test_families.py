@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import pdist, squareform
 
-from saitan.generators import GENERATORS, draw
+from saitan.generators import GENERATORS, ranges
 
 SMALL = {
     "torus": {"width": 5, "height": 4},
@@ -209,7 +209,7 @@ def test_paths_are_as_long_as_they_say():
         assert hops.max() == longest, name
 
 
-@pytest.mark.parametrize("kind", draw.KINDS)
+@pytest.mark.parametrize("kind", ranges.KINDS)
 def test_kinds_of_weights(kind):
     weights = made("path", kind, vertices=200_001).weights[::2].astype(np.float64)
     dtype = made("path", kind).weights.dtype

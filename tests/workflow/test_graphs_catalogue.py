@@ -68,6 +68,7 @@ def test_where_a_file_comes_from():
         ({**FILE, "largest_component": True}, "largest_component"),
         ({**MADE, "generator": "comet"}, "unknown generator 'comet' .there are: random, rmat"),
         ({**MADE, "parameters": {"vertices": 4}}, "generator ring: parameter 'seed' is missing"),
+        ({**MADE, "parameters": {"vertices": 0, "seed": 1}}, "generator ring: vertices must be 1 to 2147483647, not 0"),
         ({**MADE, "parameters": {"vertices": 4, "seed": 1, "size": 2}}, "generator ring: unknown parameter 'size'"),
         ({**MADE, "synthetic": "yes"}, "synthetic.*Extra inputs"),
     ],
@@ -102,10 +103,22 @@ def test_a_published_file_may_be_named_again_without_its_checksum(tmp_path):
         ("a: [\n", "line 2: "),
         (
             "\n\na:\n  title: A\n  generator: ring\n  parameters:\n    vertices: 4\n    seed: -1\n",
-            "line 3: a.generated: ",
+            "line 3: a: generator ring: seed must be at least 0, not -1",
         ),
-        ("a:\n  title: A\n  file: a.gr\n  format: gml\n", "line 4: a.downloaded.format: input should be 'dimacs'"),
-        ("a:\n  title: A\n  file: a.gr\n  formt: pace\n", "line 4: a.downloaded.formt: unknown key 'formt'"),
+        ("a:\n  title: A\n  file: a.gr\n  format: gml\n", "line 4: a.format: input should be 'dimacs'"),
+        (
+            "a:\n  title: A\n  file: a.gr\n  formt: pace\n",
+            "line 4: a.formt: unknown key 'formt'; did you mean 'format'?",
+        ),
+        (
+            "generated:\n  title: A\n  genrator: ring\n",
+            "line 3: generated.genrator: unknown key 'genrator'; did you mean",
+        ),
+        ("a:\n  title: A\n  parameters: {seed: 1}\n", "line 1: a.generator: field required"),
+        (
+            "a:\n  title: A\n  generator: ring\n  parameters:\n    seed: [1]\n",
+            "line 5: a.parameters.seed: input should be bool or int or float or str, not [1]",
+        ),
         (
             "a: {title: A, file: x.gr, format: pace}\nb: {title: B, file: x.gr, format: pace, url: http://h/x.gr}\n",
             "a and b both name the file x.gr, but differ in url or sha256",

@@ -364,6 +364,7 @@ def test_generate_says_what_memory_there_was_where_more_is_taken_than_forecast(t
 
 
 def test_generate_names_what_the_generator_cannot_use():
-    entry = ENTRY.validate_python({"title": "A", "generator": "ring", "parameters": {"vertices": 0, "seed": 1}})
-    with pytest.raises(Failure, match="a: generator ring: vertices must be 1 to 2147483647, not 0"):
+    parameters = {"vertices": 400, "arcs": 4000, "seed": 1}
+    entry = ENTRY.validate_python({"title": "A", "generator": "street_map", "parameters": parameters})
+    with pytest.raises(Failure, match=r"a: generator street_map: arcs must be even and 798 to [0-9]+ for 400 vertices"):
         generate(entry, "a")

@@ -297,6 +297,7 @@ def test_cores_are_part_of_a_cpu_point():
         ("workflow.graphs.streams", {"road"}),
         ("generators.regular", {"grid", "ring"}),
         ("generators.lattice", set()),
+        ("generators.ranges", set()),
         ("workflow.step", set()),
         ("files", set()),
     ],

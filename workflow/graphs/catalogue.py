@@ -88,7 +88,7 @@ class Generated(_Graph):
 
 def _kind(value: Any) -> str:
     if isinstance(value, dict):
-        return "generated" if "generator" in value else "downloaded"
+        return "generated" if {"generator", "parameters"} & set(value) else "downloaded"
     return "generated" if isinstance(value, Generated) else "downloaded"
 
 
