@@ -25,6 +25,8 @@ from saitan.workflow.step import Failure, progress
 CONFIDENCE = 0.95
 # Preparations, or answers to one query, in all of which something was compiled: another would be no different.
 COMPILING = 20
+# By what share the host's clock may be slower than the device's.
+CLOCKS = 0.01
 
 
 @dataclass
@@ -222,6 +224,8 @@ def _wrong(run: Run, query: Any) -> str | None:
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
         if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
+    if run.kernel > run.total * (1 + CLOCKS):
+        return f"query {query} took {run.kernel} s (kernel) of {run.total} s in all: at most all of it is right"
     for name, value in run.counters.items():
         if not isinstance(value, Real) or math.isnan(value):
             return f"its counter {name} is {_said(value)}: a number is right, or none where there is nothing to say"

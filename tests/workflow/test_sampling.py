@@ -576,6 +576,7 @@ def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
         (Run(1.0, float("inf")), "scipy says that query 5 took inf s (total): a finite number above 0 is right"),
         (Run(0.0, 1.0), "scipy says that query 5 took 0.0 s (kernel): a finite number above 0 is right"),
         (Run(1.0, None), "scipy says that query 5 took None s (total): a finite number above 0 is right"),
+        (Run(5.0, 3.0), "scipy says that query 5 took 5.0 s (kernel) of 3.0 s in all: at most all of it is right"),
         (Run("3", 1.0), "scipy says that query 5 took '3' s (kernel): a finite number above 0 is right"),
         (None, "scipy says that its run of query 5 is None: a Run is right"),
         (
