@@ -187,6 +187,8 @@ class PhaseVariant:
     engine: Engine
     selecting = False
     thresholds: Thresholds | None = None
+    # Seconds that calibration took, where there was one.
+    calibrated: float | None = None
 
     def count(self, source: int) -> dict[str, np.ndarray]:
         """updated int64 [phases]: vertices whose cost fell. It does not depend on the way that a phase ran."""
@@ -217,6 +219,8 @@ class PhaseVariant:
         if self.thresholds is not None:
             counters["threshold_up_us"] = self.thresholds.up * 1e6
             counters["threshold_down_us"] = self.thresholds.down * 1e6
+        if self.calibrated is not None:
+            counters["prepare_s"] = self.calibrated
         return counters
 
 
@@ -230,10 +234,13 @@ class Switching(PhaseVariant):
         self.thresholds = thresholds_from(threshold_up, threshold_down) or self._calibrated()
 
     def _calibrated(self) -> Thresholds:
+        begin = time.perf_counter()
         source = int(self.graph.degrees.argmax())
         # The times of the second round are used; the first warms up. The conventional run ends early where all its
         # phases would take far longer than those of selection: n threads for each of n phases, on a path.
         for _ in range(2):
             selection = self._phases(source, True, None).seconds
             conventional = self._phases(source, False, None, limit=max(1.0, 4 * sum(selection))).seconds
-        return calibrate(np.array(conventional), np.array(selection))
+        found = calibrate(np.array(conventional), np.array(selection))
+        self.calibrated = time.perf_counter() - begin
+        return found

@@ -122,6 +122,6 @@ METRICS = {
     "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
     "searched": Metric("vertices that are searched, where chains and hanging trees were taken out"),
-    "prepare_s": Metric("seconds that the contraction took, before any query", "s"),
+    "prepare_s": Metric("seconds of contraction or calibration, before any query", "s"),
     "distance_bits": Metric("bits of a distance: 64 where 32 overflowed"),
 }

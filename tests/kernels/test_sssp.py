@@ -238,6 +238,14 @@ def test_calibration_takes_the_cheaper_way():
     assert mixed.selects_next(True, 1.0) and not mixed.selects_next(True, 30.0)
 
 
+def test_what_calibration_takes_is_counted_as_preparation():
+    graph = Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32))
+    counters = sssp.solve(graph, 0, "adaptive", backend="cpu").run.counters
+    assert counters["prepare_s"] > 0 and {"threshold_up_us", "threshold_down_us"} <= set(counters)
+    for variant, parameters in (("adaptive", {"threshold_up": 350.0}), ("selection", {})):
+        assert "prepare_s" not in sssp.solve(graph, 0, variant, backend="cpu", **parameters).run.counters
+
+
 def test_bad_calls_say_what_would_be_right():
     graph = Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32))
     with pytest.raises(ValueError, match=r"unknown variant 'dijkstra' .*conventional"):
