@@ -137,6 +137,13 @@ def checked_vertex(name: str, value: Any, n: int) -> int:
     return vertex
 
 
+def checked_instance(value: Any, kind: type, how: str) -> Any:
+    """What a problem's `instance` made. Raises ValueError that says what to call (how) for anything else."""
+    if not isinstance(value, kind):
+        raise ValueError(f"an instance is expected, not {type(value).__name__}: call {how}")
+    return value
+
+
 def checked_flag(name: str, value: Any) -> bool:
     """True or False. Raises ValueError naming the argument for anything else, which `if` would take."""
     if not isinstance(value, bool | np.bool_):

@@ -49,7 +49,7 @@ from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
 from saitan.errors import Invalid, Unavailable
 from saitan.graph_input import shown
-from saitan.solver import Checked, Checker, Reference, Run, Solver, ending
+from saitan.solver import Checked, Checker, Reference, Run, Solver
 
 __all__ = [
     "BACKENDS",
@@ -326,17 +326,18 @@ class Variant:
         return f"runs on {known} ranks, not {number}"
 
     def load(self, backend: str, name: str = "the variant") -> Callable[..., Solver]:
-        """The Solver class for a backend. Raises Unavailable when there is none or its package is missing.
+        """The Solver class for a backend. Raises ValueError for a backend that there is not, Unavailable when the
+        variant has none or its package is missing.
 
         name: the variant's, for that message.
         """
-        path = getattr(self, backend)
+        path = getattr(self, checked_name("backend", backend, BACKENDS))
         if path is None:
             has = ", ".join(self.backends())
             raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
-        return ending(_named(path))
+        return _named(path)
 
 
 def _importable(module: str) -> bool:

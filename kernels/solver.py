@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NoReturn, Protocol
+from functools import cache, wraps
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,6 +60,9 @@ class Reference:
 class Solver(Protocol):
     """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked.
 
+    The calls of one that `prepare` made raise ValueError for a query that the instance does not have, before there is
+    an answer where they tell of it, and after `close`.
+
     memory    bytes that the variant holds on the device (on the CPU: in arrays of its own), without those that only
               `validate` reads
     transfer  seconds that uploading them took (0 on the CPU)
@@ -91,32 +94,86 @@ class Solver(Protocol):
         """All blocks joined (`Blockwise` of saitan.blocks does it)."""
 
     def close(self) -> None:
-        """Free what was allocated. The other calls of a solver that `prepare` made raise ValueError afterwards."""
+        """Free what was allocated."""
 
 
-@cache
-def ending(solver: type) -> type:
-    """The class with a `close` after which the calls of Solver raise ValueError; itself where it has no `close`.
+def prepared(solver: type, check: Callable[[Any], Any] | None, *arguments: Any, **parameters: Any) -> Solver:
+    """A solver made by its class, whose calls raise ValueError where compiled code would read what is not there.
 
-    On a device they would read and write memory that others may have by then.
+    check: gives a query as `run` takes it, or raises ValueError; None where a query says nothing. There is no answer
+    before a run, after one that failed, and once the solver is closed: others may have its memory on a device by then.
     """
-    if not hasattr(solver, "close"):
-        return solver
-
-    def close(self: Any) -> None:
-        super(made, self).close()
-        for name in ("run", "validate", "checker", "blocks", "count", "answer"):
-            if hasattr(solver, name):
-                setattr(self, name, _refuse)
-
-    made = type(
-        solver.__name__, (solver,), {"close": close, "__module__": solver.__module__, "__doc__": solver.__doc__}
-    )
+    made = _guarded(solver)(*arguments, **parameters)
+    made._check_query = check
     return made
 
 
-def _refuse(*_: Any, **__: Any) -> NoReturn:
-    raise ValueError("this solver is closed: prepare another one")
+_ASK, _TELL = ("checker", "count"), ("validate", "blocks", "answer")
+_NEW, _FAILED, _CLOSED = (
+    "this solver has answered nothing yet: call run first",
+    "the last run of this solver failed: there is no answer",
+    "this solver is closed: prepare another one",
+)
+
+
+@cache
+def _guarded(solver: type) -> type:
+    """The class for `prepared`. `_check_query` is its `check`; `_lacks` says why there is no answer, "" where one is.
+
+    A class and not a function of each solver, which would refer to it and keep its arrays until garbage is collected.
+    """
+    own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW}
+    own |= {name: _asking(getattr(solver, name)) for name in _ASK if hasattr(solver, name)}
+    own |= {name: _telling(getattr(solver, name)) for name in _TELL if hasattr(solver, name)}
+    own |= {"run": _running(solver.run), "close": _closing(solver.close)}
+    return type(solver.__name__, (solver,), own)
+
+
+def _checked(solver: Any, query: Any) -> Any:
+    if solver._lacks == _CLOSED:
+        raise ValueError(_CLOSED)
+    return solver._check_query(query) if solver._check_query else query
+
+
+def _asking(call: Callable) -> Callable:
+    @wraps(call)
+    def asking(self: Any, query: Any) -> Any:
+        return call(self, _checked(self, query))
+
+    return asking
+
+
+def _running(call: Callable) -> Callable:
+    @wraps(call)
+    def running(self: Any, query: Any, *sink: Any) -> Run:
+        query = _checked(self, query)
+        self._lacks = ""  # a run may read its own answer
+        try:
+            return call(self, query, *sink)
+        except BaseException:
+            self._lacks = _FAILED
+            raise
+
+    return running
+
+
+def _telling(call: Callable) -> Callable:
+    @wraps(call)
+    def telling(self: Any, *arguments: Any, **named: Any) -> Any:
+        if self._lacks:
+            raise ValueError(self._lacks)
+        return call(self, *arguments, **named)
+
+    return telling
+
+
+def _closing(call: Callable) -> Callable:
+    @wraps(call)
+    def closing(self: Any) -> None:
+        call(self)
+        self._lacks = _CLOSED
+
+    return closing
 
 
 class Checker(Protocol):

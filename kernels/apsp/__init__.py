@@ -42,10 +42,10 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
-from saitan.calls import checked_flag, checked_function, checked_graph, described, weighted_graph
-from saitan.problem import Run, Sink, Solver, Unavailable, backend_for, check_parameters, known_variant
+from saitan.calls import checked_flag, checked_function, checked_graph, checked_instance, described, weighted_graph
+from saitan.problem import Run, Sink, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.ranks import current
-from saitan.solver import ending
+from saitan.solver import prepared
 
 if TYPE_CHECKING:
     import os
@@ -121,22 +121,27 @@ def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
+    A query is [first source, number of sources]. Raises ValueError for what `instance` did not make, a backend other
+    than these two, and a variant or parameter that is unknown or off; Unavailable where it cannot run here or not on
     this instance.
     """
+    from saitan.apsp.instances import Instance
+
     chosen = known_variant(VARIANTS, variant)
+    checked_instance(instance, Instance, 'apsp.instance({"graph": graph})')
     if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
-    make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
+    solver, given = chosen.load(backend, variant), check_parameters(variant, parameters, chosen.parameters)
     if instance.graph is not None:
         instance = replace(instance, graph=checked_graph(instance.graph))
     if instance.answer == "matrix":
-        return make(instance)
+        return prepared(solver, instance.range_of, instance, **given)
     if instance.graph is None:
         raise Unavailable(f"a matrix answers `answer: matrix` only, not {instance.answer}")
     from saitan.apsp.streaming import Reductions, Slabs
 
-    return ending({"slabs": Slabs, "reductions": Reductions}[instance.answer])(instance, backend, make)
+    streaming = {"slabs": Slabs, "reductions": Reductions}[instance.answer]
+    return prepared(streaming, instance.range_of, instance, backend, partial(solver, **given))
 
 
 def _known(graph: Graph | None) -> dict[str, str]:
@@ -169,6 +174,12 @@ def solve(
         return narrowed(solver.answer()["distances"], graph.weights.dtype)
 
 
+def _answering(answer: str) -> dict[str, Variant]:
+    """The variants that give such an answer, by name."""
+    return {name: variant for name, variant in VARIANTS.items() if answer in variant.instance.get("answer", (answer,))}
+
+
+@described(_answering("slabs"))
 def slabs(
     graph: Graph,
     sink: Sink,
@@ -194,6 +205,7 @@ def slabs(
             return solver.run(query, ring)
 
 
+@described(_answering("reductions"))
 def reductions(
     graph: Graph, sources: range | None = None, variant: str = "fast", backend: str = "auto", **parameters: Any
 ) -> dict[str, np.ndarray]:
@@ -215,6 +227,7 @@ def reductions(
         return answer | {"eccentricity": narrowed(answer["eccentricity"], graph.weights.dtype)}
 
 
+@described(_answering("slabs"))
 def compress(
     graph: Graph,
     path: str | os.PathLike[str],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
 import numpy as np
 
 from saitan.calls import weighted_graph
 from saitan.graph import Graph
+from saitan.graph_input import shown
 from saitan.problem import Unavailable
 
 # Arcs are numbered by 32 bits on the device.
@@ -55,7 +57,12 @@ class Instance:
 
     def range_of(self, query: list[int]) -> tuple[int, int]:
         """First source and number of sources. Raises ValueError for a range that the instance does not have."""
-        first, count = query
+        try:
+            if isinstance(query, range) or any(isinstance(number, bool) for number in query):
+                raise TypeError
+            first, count = map(operator.index, query)
+        except (TypeError, ValueError):
+            raise ValueError(f"a query is [first source, number of sources], not {shown(query)}") from None
         if not (0 < count <= self.sources and 0 <= first <= self.n - count):
             raise ValueError(
                 f"{count:,} sources from {first:,} on: there are {self.n:,} vertices, and this solver was "

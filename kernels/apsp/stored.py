@@ -128,6 +128,11 @@ class Matrix:
         self._arrays = self.words, self.starts, self.rows, self.ends
         self._n, self._number = self.shape[0], self.dtype.type if self.dtype.kind == "u" else self._of_bits
 
+    def __repr__(self) -> str:
+        return (
+            f"Matrix({str(self.path)!r}: {self.shape[0]:,} x {self.shape[1]:,} of {self.dtype}, {self.nbytes:,} bytes)"
+        )
+
     def _foreign(self) -> ValueError:
         return ValueError(f"{self.path}: no coded matrix of saitan, or one that was not written to its end")
 

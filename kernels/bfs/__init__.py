@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TI
 from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described
 from saitan.graph_input import shown
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
+from saitan.solver import prepared
 
 if TYPE_CHECKING:
     from saitan.arc_parts import ArcParts
@@ -188,11 +190,11 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 
 
 def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is as of `queries`.
 
     asked: a graph, or what `instance` made of it; for a variant on several ranks it may be one in parts.
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
-    this graph.
+    Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
+    or off; Unavailable where it cannot run here or not on this graph.
     """
     chosen = known_variant(VARIANTS, variant)
     given = check_parameters(variant, parameters, chosen.parameters)
@@ -200,7 +202,10 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
     if reason := chosen.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
     graph = checked_graph(_graph(asked), chosen.parts)
-    return chosen.load(backend, variant)(instance({"graph": graph}, task=task), **given)
+    check = None if task == "closeness" else partial(check_root, graph)
+    if chosen.parts:
+        check = partial(checked_vertex, "root", n=graph.n)  # its ranks look for arcs of the root together
+    return prepared(chosen.load(backend, variant), check, instance({"graph": graph}, task=task), **given)
 
 
 def _answering(task: str) -> dict[str, Variant]:

@@ -22,7 +22,6 @@ from saitan.bfs.partition import Partition
 from saitan.bfs.search import Found, Rule, search
 from saitan.blocks import Block as Answer
 from saitan.blocks import Blockwise
-from saitan.calls import checked_vertex
 from saitan.exchange import Exchange, Spent
 from saitan.graph import Graph
 from saitan.problem import Checked, Run
@@ -194,7 +193,6 @@ class ClusterSolver(Blockwise):
 
     def run(self, root: int) -> Run:
         """Answer one root, on all ranks; phases has direction, frontier, inspected, seconds, and what took them."""
-        root = checked_vertex("root", root, self.source.n)
         self._check_root(root)
         self.levels.get_ready()
         self.world.wait()

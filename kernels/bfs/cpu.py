@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numba import get_num_threads
 
-from saitan.bfs import check_root, cpu_step
+from saitan.bfs import cpu_step
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import check
 from saitan.blocks import Blockwise, chosen
@@ -115,7 +115,6 @@ class Hybrid(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds."""
-        root = check_root(self.graph, root)
         begin = time.perf_counter()
         trace = search(self._levels, self.rule, root)
         seconds = time.perf_counter() - begin

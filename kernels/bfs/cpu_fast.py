@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from saitan.bfs import check_root, cpu_levels
+from saitan.bfs import cpu_levels
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.cpu_levels import Levels
 from saitan.bfs.layout import LONGEST_ROW, Layout, small_world
@@ -91,7 +91,6 @@ class Fast(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected where it went by levels."""
-        root = check_root(self.graph, root)
         seconds, counters, phases = self._engine.run(root)
         self.root, counters["construction_s"] = root, self.construction
         return self.edges.run(self.levels, Run(seconds, seconds, counters, phases))

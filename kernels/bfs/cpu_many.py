@@ -14,7 +14,6 @@ import numpy as np
 from numba import get_num_threads, prange
 
 from saitan.atomics import atomic_or
-from saitan.bfs import check_root
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.hops import hang
 from saitan.bfs.layout import Layout
@@ -302,7 +301,6 @@ class FastMany(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer the root and the others."""
-        root = check_root(self.graph, root)
         return self.run_all(drawn_roots(self._usable, root, self.many.searches))
 
     def run_all(self, roots: np.ndarray) -> Run:

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from saitan.bfs import check_root
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.hops import hang, in_hops
 from saitan.bfs.search import reverse
@@ -32,7 +31,7 @@ class Phast(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root."""
-        self.root = root = check_root(self.graph, root)
+        self.root = root
         begin = time.perf_counter()
         swept = self._sweep.run(root)
         self.levels = self._sweep.distances.view(np.int32)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 import pycuda.driver as driver
 
-from saitan.bfs import check_root
 from saitan.bfs.cuda_step import RECORD, DeviceStep, Rows, blocks, launch, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import CHECKED, NONE, explain
@@ -155,7 +154,6 @@ class Hybrid(CudaSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds (of the host, the readback within)."""
-        root = check_root(self.graph, root)
         begin = time.perf_counter()
         with self.laps:
             trace = search(self._levels, self.rule, root)

@@ -11,7 +11,6 @@ import time
 import numpy as np
 import pycuda.driver as driver
 
-from saitan.bfs import check_root
 from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Hops
@@ -189,7 +188,6 @@ class Fast(CudaSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; phases has direction, frontier, inspected, seconds where the grid did."""
-        root = check_root(self.graph, root)
         begin = time.perf_counter()
         seconds, counters, phases = self.engine.run(root, self._gated)
         self.root, self.levels, self.parents = root, self.engine.levels, self.engine.parents

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 import numpy as np
 import pycuda.driver as driver
 
-from saitan.bfs import check_root
 from saitan.bfs.arrange import DeviceLayout, arrange, padded
 from saitan.bfs.cuda import Checker, described
 from saitan.bfs.cuda_fast import ALPHA, BETA, LEVEL, PIECE, THREADS, TIMEOUT_MS, TIMEOUT_US_A_VERTEX, TRACED
@@ -286,7 +285,6 @@ class FastGpus(Blockwise):
 
     def run(self, root: int) -> Run:
         """Answer one root, on all ranks; phases has direction, frontier, inspected, seconds."""
-        root = check_root(self.graph, root)
         begin = time.perf_counter()
         position = self.search.spread.position(int(self.search.place[root]))
         seen, seconds = self.search.run(position, self._gated)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 import pycuda.driver as driver
 
-from saitan.bfs import check_root
 from saitan.bfs.arrange import LONGEST, arrange, hub_pieces
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Tree
@@ -212,7 +211,6 @@ class FastMany(CudaSolver):
 
     def run(self, root: int) -> Run:
         """Answer the root and the others."""
-        root = check_root(self.graph, root)
         return self.run_all(drawn_roots(self._usable, root, self.many.searches))
 
     def run_all(self, roots: np.ndarray) -> Run:

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from saitan.bfs import check_root
 from saitan.bfs.cuda import Checker, CudaSolver, described
 from saitan.bfs.cuda_hops import Tree
 from saitan.bfs.cuda_step import Rows
@@ -56,7 +55,7 @@ class Phast(CudaSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root."""
-        self.root = root = check_root(self.graph, root)
+        self.root = root
         begin = time.perf_counter()
         self._sweep.after = lambda: self._tree.hang(root, pointer(self._sweep.distances))
         swept = self._sweep.run(root)

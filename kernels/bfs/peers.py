@@ -9,7 +9,7 @@ import numpy as np
 from numba import prange
 from scipy.sparse import csgraph, csr_array
 
-from saitan.bfs import check_root, cpu_many
+from saitan.bfs import cpu_many
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.many import Asked, closeness
 from saitan.bfs.validate import check_closeness
@@ -66,7 +66,6 @@ class Scipy(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root."""
-        root = check_root(self.graph, root)
         start = time.perf_counter()
         order, before = csgraph.breadth_first_order(self.matrix, root, directed=True, return_predecessors=True)
         seconds = time.perf_counter() - start
@@ -109,7 +108,6 @@ class Networkit(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; the largest double, its mark for unreached, becomes -1 outside the time."""
-        root = check_root(self.graph, root)
         start = time.perf_counter()
         solver = self.solver(self.peer, root, storePaths=False)
         solver.run()
@@ -199,7 +197,6 @@ class Cugraph(CpuSolver):
 
     def run(self, root: int) -> Run:
         """Answer one root; the type's maximum, its mark for unreached, becomes -1 outside the time."""
-        root = check_root(self.graph, root)
         roots = self.cupy.asarray(np.array([root], self.index))
         self.device.synchronize()
         start = time.perf_counter()

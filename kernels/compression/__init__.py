@@ -30,10 +30,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saitan.calls import checked_function, described, plain_array
+from saitan.calls import checked_function, checked_instance, described, plain_array
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
 from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
+from saitan.solver import prepared
 
 if TYPE_CHECKING:
     from saitan.compression.data import Instance
@@ -107,18 +108,22 @@ def differs(reference: Any, answer: dict[str, np.ndarray]) -> None:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
-    this array, integers with a parameter for floats, say.
+    Raises ValueError for what `instance` did not make, a backend other than these two, and a variant or parameter that
+    is unknown or off; Unavailable where it cannot run here or not on this array, integers with a parameter for floats,
+    say.
     """
+    from saitan.compression.data import Instance
     from saitan.compression.format import checked_bound, floats_only
 
     chosen = known_variant(VARIANTS, variant)
+    checked_instance(instance, Instance, 'compression.instance({"values": array})')
     plain = check_parameters(variant, parameters, chosen.parameters)
     loss = plain.get("keep_bits", 52), plain.get("bound")
     if reason := floats_only(instance.dtype, *loss):
         raise Unavailable(reason)
     checked_bound(instance.dtype, *loss)
-    return chosen.load(backend, variant)(instance, **{name: plain[name] for name in parameters})
+    given = {name: plain[name] for name in parameters}
+    return prepared(chosen.load(backend, variant), None, instance, **given)
 
 
 @described(VARIANTS)

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from saitan.calls import (
     weighted_graph,
 )
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
+from saitan.solver import prepared
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
 if TYPE_CHECKING:
@@ -152,16 +154,17 @@ def unreachable(dtype: np.typing.DTypeLike):
 
 
 def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is a source.
 
     It answers for the graph as it is now: after a write into the graph's arrays another one is wanted.
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here or not on
-    this graph.
+    Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
+    or off; Unavailable where it cannot run here or not on this graph.
     """
     chosen = known_variant(VARIANTS, variant)
     plain = check_parameters(variant, parameters, chosen.parameters)
     given = {name: plain[name] for name in parameters}
-    return chosen.load(backend, variant)(instance({"graph": checked_graph(graph)}), **given)
+    graph = instance({"graph": checked_graph(graph)})
+    return prepared(chosen.load(backend, variant), partial(checked_vertex, "source", n=graph.n), graph, **given)
 
 
 @described(VARIANTS)

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_flag, checked_vertex, described
+from saitan.calls import checked_flag, checked_instance, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
+from saitan.solver import prepared
 from saitan.tropical.semiring import INFINITE, infinity
 from saitan.tropical.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 
@@ -112,10 +113,15 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    Raises ValueError for a variant or parameter that is unknown or off, Unavailable where it cannot run here.
+    Raises ValueError for what `instance` did not make, a backend other than these two, and a variant or parameter that
+    is unknown or off; Unavailable where it cannot run here.
     """
+    from saitan.tropical.instances import Instance
+
     chosen = known_variant(VARIANTS, variant)
-    return chosen.load(backend, variant)(instance, **check_parameters(variant, parameters, chosen.parameters))
+    checked_instance(instance, Instance, 'tropical.instance({"graph": graph}), or tropical.solve(a, b)')
+    given = check_parameters(variant, parameters, chosen.parameters)
+    return prepared(chosen.load(backend, variant), None, instance, **given)
 
 
 @described(VARIANTS)

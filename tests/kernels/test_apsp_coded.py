@@ -136,6 +136,8 @@ def test_indices(tmp_path):
     written(graph, tmp_path / "m")
     matrix = apsp.solve(graph, None, "iterated", "cpu")
     with apsp.open(tmp_path / "m") as m:
+        size = (tmp_path / "m").stat().st_size
+        assert repr(m) == f"Matrix({str(tmp_path / 'm')!r}: 40 x 40 of uint32, {size:,} bytes)"
         assert len(m) == 40 and m[-1, -2] == matrix[-1, -2] and np.array_equal(m[3, 4:9], matrix[3, 4:9])
         assert np.array_equal(m[3:9, 4], matrix[3:9, 4]) and m[5:5].shape == (0, 40)
         assert isinstance(m[np.int64(3), 2], np.uint32) and m[np.array(3), np.array(-1)] == matrix[3, -1]

@@ -250,6 +250,21 @@ def test_the_help_lists_every_variant_and_parameter():
             assert f"        {key}: {parameter.type.__name__}{default}: {parameter.says}\n" in text
 
 
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (apsp.solve, "matrix"),
+        (apsp.slabs, "slabs"),
+        (apsp.compress, "slabs"),
+        (apsp.reductions, "reductions"),
+    ],
+)
+def test_the_help_of_a_part_of_apsp_lists_the_variants_that_give_it(call, answer):
+    for name, variant in apsp.VARIANTS.items():
+        fits = variant.unfit("cpu", {"answer": answer}) is None
+        assert (f"    {name} ({', '.join(variant.backends())}): {variant.summary}\n" in call.__doc__) == fits
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.float32])
 def test_every_variant_answers_in_the_same_type(dtype):
     graph = Graph.from_arcs(4, [0, 1, 0], [1, 2, 2], np.array([3, 4, 9]).astype(dtype))

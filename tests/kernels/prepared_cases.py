@@ -1,0 +1,93 @@
+"""Solvers of all variants of all problems, prepared on something small."""
+
+import pytest
+
+from saitan.generators import GENERATORS
+from saitan.problem import names, problem
+
+SMALL = {"tropical": {"n": 40}, "compression": {"qubits": 8}}
+
+
+def cases(backend="cpu"):
+    """(problem, variant, parameters of its instance) of every task that a variant has on a backend."""
+    for name in names():
+        package = problem(name)
+        tasks = next(((key, p.choices) for key, p in package.INSTANCE.items() if key in ("task", "answer")), None)
+        for variant, declared in package.VARIANTS.items():
+            for task in [{tasks[0]: choice} for choice in tasks[1]] if tasks else [{}]:
+                instance = SMALL.get(name, {}) | task
+                if getattr(declared, backend) and not declared.unfit(backend, instance):
+                    yield pytest.param(name, variant, instance, id="-".join([name, variant, *task.values()]))
+
+
+def prepared(name, variant, instance, backend="cpu"):
+    """The problem's package, a solver, and a query. Skips what is not installed."""
+    package = problem(name)
+    if reason := package.VARIANTS[variant].missing():
+        pytest.skip(reason)
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    inputs = {key: grid for key, declared in package.INPUTS.items() if declared.kind == "graph" and name != "tropical"}
+    made = package.instance(inputs, **instance)
+    return package, package.prepare(made, variant, backend), package.queries(made, 1, 1)[0]
+
+
+# What the query of a problem is not, and what is said of it; the graph has 143 vertices.
+NO_VERTEX = {
+    143: "{} 143 is not in [0, 143)",
+    -1: "{} -1 is not in [0, 143)",
+    2**70: f"{{}} {2**70} is not in [0, 143)",
+    None: "{} must be the whole number of a vertex, not None",
+    "0": "{} must be the whole number of a vertex, not '0'",
+    1.5: "{} must be the whole number of a vertex, not 1.5",
+    True: "{} must be the whole number of a vertex, not True",
+}
+NO_RANGE = [99, [0], [0, 1, 2], range(2), range(3), (0, 1.5), (0, True), None, "01"]
+OUTSIDE = [(0, 0), (0, 144), (143, 1), (-1, 2)]
+
+
+def refused(name, instance):
+    """Wrong queries, and what is said of each."""
+    if name == "sssp":
+        return [(query, says.format("source")) for query, says in NO_VERTEX.items()]
+    if name == "bfs" and instance["task"] != "closeness":
+        return [(query, says.format("root")) for query, says in NO_VERTEX.items()]
+    if name == "apsp":
+        says = "a query is [first source, number of sources], not {!r}"
+        wrong = [(query, says.format(query)) for query in NO_RANGE]
+        return wrong + [(query, f"{query[1]:,} sources from {query[0]:,} on: there are 143 ") for query in OUTSIDE]
+    return []
+
+
+def refuses_what_is_not_there(name, variant, instance, backend):
+    """Fail where a solver takes a query that there is not, or tells of an answer that there is not."""
+    _, solver, query = prepared(name, variant, instance, backend)
+    streamed = getattr(solver, "streamed", False)
+    sink = [lambda block: None] if streamed else []
+    tells = [call for call in ("validate", "blocks", "answer") if hasattr(solver, call)]
+    assert streamed == (not tells)
+
+    def nothing(says):
+        for call in tells:
+            with pytest.raises(ValueError, match=f"^{says}$"):
+                getattr(solver, call)()
+
+    try:
+        nothing("this solver has answered nothing yet: call run first")
+        for wrong, says in refused(name, instance):
+            for call in [call for call in ("run", "checker", "count") if hasattr(solver, call)]:
+                with pytest.raises(ValueError) as error:
+                    getattr(solver, call)(wrong, *(sink if call == "run" else []))
+                assert str(error.value).startswith(says)
+        nothing("this solver has answered nothing yet: call run first")
+        solver.run(query, *sink)
+        before = None if streamed else solver.answer()
+        for wrong, _ in refused(name, instance)[:1]:
+            with pytest.raises(ValueError):
+                solver.run(wrong, *sink)
+        if not streamed:
+            # The answer before is still there.
+            assert solver.validate().says
+            after = solver.answer()
+            assert all((before[output] == after[output]).all() for output in before)
+    finally:
+        solver.close()

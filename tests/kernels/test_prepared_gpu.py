@@ -1,0 +1,11 @@
+"""test_prepared on a GPU."""
+
+import pytest
+from prepared_cases import cases, refuses_what_is_not_there
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize(("name", "variant", "instance"), list(cases("cuda")))
+def test_a_query_or_an_answer_that_is_not_there(name, variant, instance):
+    refuses_what_is_not_there(name, variant, instance, "cuda")
