@@ -46,7 +46,7 @@ class DeviceRows(Blockwise):
         self.dtype = instance.dtype
         self.certificate = DeviceCertificate(self.graph)
         self._slab = None
-        self.first = self.row = self.count = 0
+        self.first = self.row = self.sources = 0
 
     def address(self, row: int) -> int:
         """Where a row of the matrix begins on the device."""
@@ -54,7 +54,7 @@ class DeviceRows(Blockwise):
 
     def validate(self) -> Checked:
         """The certificate, on the device. Raises Invalid."""
-        self.certificate.check_device(self.first, self.address(self.row), self.count, self.dtype)
+        self.certificate.check_device(self.first, self.address(self.row), self.sources, self.dtype)
         return CERTIFIED
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
@@ -64,7 +64,7 @@ class DeviceRows(Blockwise):
         if self._slab is None or self._slab.dtype != self.dtype:
             self._slab = driver.pagelocked_empty((min(most, self.rows), n), self.dtype)
         if rows is None:
-            spans = [(low, min(len(self._slab), self.count - low)) for low in range(0, self.count, len(self._slab))]
+            spans = [(low, min(len(self._slab), self.sources - low)) for low in range(0, self.sources, len(self._slab))]
         else:
             spans = [(int(row), 1) for row in rows]
         for low, count in spans:
@@ -170,7 +170,7 @@ class CudaSolver(DeviceRows):
             return counted() if callable(counted) else counted
 
         counted = widening(attempt, self.dtype)
-        self.first, self.count = first, count
+        self.first, self.sources = first, count
         seconds = sum(self.laps.seconds())
         counted |= counters(self.instance, count, seconds, self.dtype, self.work_bytes)
         bytes_written = count * self.graph.n * self.dtype.itemsize
@@ -184,7 +184,7 @@ class CudaSolver(DeviceRows):
 
     def slab(self):
         """The rows of the last answer, a GPUArray [sources, n]."""
-        return self.matrix[self.row : self.row + self.count]
+        return self.matrix[self.row : self.row + self.sources]
 
     def close(self) -> None:
         self.buffers.free()

@@ -99,7 +99,7 @@ class Dense(DeviceRows):
         Raises Unavailable where a path of a graph may be too long for the matrix's type, SumOverflow where one of a
         matrix is.
         """
-        self.first, self.count = self.instance.range_of(query)
+        self.first, self.sources = self.instance.range_of(query)
         self.row = self.first
         begin = time.perf_counter()
         try:
@@ -113,7 +113,7 @@ class Dense(DeviceRows):
         for _ in self.blocks():
             pass
         total = time.perf_counter() - begin
-        counted |= counters(self.instance, self.count, seconds, self.dtype, self.memory - self.matrix.nbytes)
+        counted |= counters(self.instance, self.sources, seconds, self.dtype, self.memory - self.matrix.nbytes)
         if counted.get("arcs_row"):
             return Run(seconds, total, counted)
         counted["tops"] = 2 * self.n**3 / seconds / 1e12

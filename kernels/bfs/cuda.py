@@ -100,7 +100,7 @@ class Checker:
 class CudaSolver(Blockwise):
     """What all GPU variants share: the last answer on the device, its check, its way to the host.
 
-    A subclass makes self.buffers and self.checker, and sets self.root, self.levels, self.parents (GPUArrays) in `run`.
+    A subclass makes self.buffers and self.rules, and sets self.root, self.levels, self.parents (GPUArrays) in `run`.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -114,7 +114,7 @@ class CudaSolver(Blockwise):
 
     def validate(self) -> Checked:
         """Graph500's rules, on the device. Raises Invalid."""
-        return self.checker(self.root, self.levels, self.parents)
+        return self.rules(self.root, self.levels, self.parents)
 
     def deliver(self) -> np.ndarray:
         """Copy levels and parents into page-locked memory that the next answer reuses; returns the levels."""
@@ -128,7 +128,7 @@ class CudaSolver(Blockwise):
 
     def close(self) -> None:
         self.buffers.free()
-        self.checker.close()
+        self.rules.close()
 
 
 def described(graph: Graph) -> str:
@@ -149,7 +149,7 @@ class Hybrid(CudaSolver):
         self.buffers = Buffers(DeviceLevels.forecast(graph, backward), described(graph))
         self._levels = DeviceLevels(graph, backward, self.buffers)
         self.transfer = self.buffers.upload_time
-        self.checker = Checker(graph, self._levels.matrix.forward)
+        self.rules = Checker(graph, self._levels.matrix.forward)
         self.rule = Rule(graph.n, graph.m, alpha, beta, self.fixed)
 
     def run(self, root: int) -> Run:

@@ -162,7 +162,7 @@ class Fast(CudaSolver):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._gated = Laps(gated=True)
-        self.checker = Checker(graph)
+        self.rules = Checker(graph)
         roads = not small_world(graph) and int(graph.degrees.max()) <= LONGEST_ROW
         one_block = roads and Road.spare(graph) >= 8 * LEAST_QUEUED
         self.buffers = Buffers(Grid.forecast(graph.n, graph.m) + roads * Hops.forecast(graph), described(graph))
@@ -173,7 +173,7 @@ class Fast(CudaSolver):
             self.construction = time.perf_counter() - begin
             layout = DeviceLayout.uploaded(made, self.buffers)
         else:
-            layout, self.construction = arrange(graph, self.checker.rows, self.buffers)
+            layout, self.construction = arrange(graph, self.rules.rows, self.buffers)
         self.engines = [Grid(graph, layout, self.buffers)]
         if roads:
             # In the graph's order the layout's rows are the graph's.
@@ -181,7 +181,7 @@ class Fast(CudaSolver):
         if one_block:
             self.engines.append(Road(graph, rows, self.buffers))
         self.engine = self._fastest()
-        self.transfer = self.checker.transfer + self.buffers.upload_time
+        self.transfer = self.rules.transfer + self.buffers.upload_time
 
     def _fastest(self) -> Grid | Hops | Road:
         return fastest(self.graph, self.engines, lambda engine, root: engine.run(root, self._gated)[0])

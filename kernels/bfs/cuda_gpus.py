@@ -270,9 +270,9 @@ class FastGpus(Blockwise):
         graph = self.graph
         directed = graph.metadata.get("directed", True)
         # The leading rank checks, and needs the graph's rows for it; the others need them for the layout only.
-        self.checker = Checker(graph) if self.ranks.leads else None
+        self.rules = Checker(graph) if self.ranks.leads else None
         meanwhile = Buffers(Rows.forecast(graph), described(graph))
-        rows = self.checker.rows if self.checker else Rows.upload(graph, meanwhile)
+        rows = self.rules.rows if self.rules else Rows.upload(graph, meanwhile)
         layout, _ = arrange(graph, rows, meanwhile)
         self.buffers = Buffers(Search.forecast(graph, directed, self.ranks.size), described(graph))
         self.search = Search(graph, layout, Spread(graph.n, layout.k, self.ranks.size), self.buffers)
@@ -329,10 +329,10 @@ class FastGpus(Blockwise):
     def validate(self) -> Checked:
         """Graph500's rules, on the leading rank's device. Raises Invalid, on every rank the same."""
         answer, wrong, checked = self._gathered(), None, None
-        if self.checker:
+        if self.rules:
             meanwhile = Buffers(8 * self.graph.n, described(self.graph))
             try:
-                checked = self.checker(self.root, *(meanwhile.upload(values) for values in answer))
+                checked = self.rules(self.root, *(meanwhile.upload(values) for values in answer))
             except Invalid as error:
                 wrong = str(error)
             meanwhile.free()
@@ -348,5 +348,5 @@ class FastGpus(Blockwise):
     def close(self) -> None:
         self.search.shared.free()
         self.buffers.free()
-        if self.checker:
-            self.checker.close()
+        if self.rules:
+            self.rules.close()

@@ -192,16 +192,16 @@ class FastMany(CudaSolver):
     def __init__(self, asked: Asked, *, searches: int = 256, parents: bool = False) -> None:
         graph = asked.graph
         super().__init__(graph)
-        self.checker = Checker(graph)
-        self.many = Many(graph, self.checker.rows, searches, parents)
+        self.rules = Checker(graph)
+        self.many = Many(graph, self.rules.rows, searches, parents)
         self.all_parents, self._usable = self.many.parents, usable_roots(self.many.vertices)
-        self.transfer = self.checker.transfer + self.many.buffers.upload_time
+        self.transfer = self.rules.transfer + self.many.buffers.upload_time
         self._gated = Laps(gated=True)
         # For the check alone: one search at a time as int32, and the arcs into a vertex of the graph.
         backward = reverse(graph)
         there = backward is graph
         self.buffers = Buffers(8 * graph.n + (0 if there else Rows.forecast(backward)), described(graph))
-        self._tree = Tree(self.checker.rows if there else Rows.upload(backward, self.buffers), self.buffers)
+        self._tree = Tree(self.rules.rows if there else Rows.upload(backward, self.buffers), self.buffers)
         self.levels = self.buffers.empty(graph.n, np.int32)
         self._roots = np.empty(0, np.int64)
 
@@ -242,7 +242,7 @@ class FastMany(CudaSolver):
         """Graph500's rules for every search; parents that were not asked for are derived from the levels."""
         for search, root in enumerate(self._roots.tolist()):
             self._take(search)
-            self.checker(root, self.levels, self.parents)
+            self.rules(root, self.levels, self.parents)
         return CHECKED
 
     def close(self) -> None:

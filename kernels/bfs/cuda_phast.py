@@ -47,7 +47,7 @@ class Phast(CudaSolver):
         rows = Rows.upload(backward, self.buffers)
         self._tree = Tree(rows, self.buffers)
         self.transfer = self.buffers.upload_time + self._sweep.transfer
-        self.checker = Checker(graph, rows if backward is graph else None)
+        self.rules = Checker(graph, rows if backward is graph else None)
 
     @property
     def memory(self) -> int:
