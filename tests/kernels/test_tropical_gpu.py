@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_tropical import one_entry_decides_a_tile, pairs, sums_at_infinity_are_reported
 
 from saitan import tropical
-from saitan.cuda import unusable
+from saitan.cuda import device, unusable
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import INFINITE, mirrored
 from saitan.tropical.validate import product_rows
@@ -192,6 +192,7 @@ def test_chunks_of_small_products_that_are_infinite_are_counted():
 def test_matmul_of_device_arrays_of_any_strides(dtype, way):
     from pycuda.gpuarray import to_gpu
 
+    device()
     rng = np.random.default_rng(4)
     a, b = (rng.integers(0, 9999, shape).astype(dtype) for shape in ((2, 1, 70, 90), (3, 90, 131)))
     a[0, 0, :5], b[1, :, 3] = INFINITE[dtype], INFINITE[dtype]
@@ -250,6 +251,7 @@ def test_accumulating_in_floats_of_either_sign(semiring, shape):
     """Of few tiles and many terms the sum is cut into parts, which atomic minima merge."""
     from pycuda.gpuarray import to_gpu
 
+    device()
     m, k, n = shape
     rng = np.random.default_rng(k)
     a, b = (mirrored(rng.random(size, np.float32), semiring) for size in ((m, k), (k, n)))
@@ -277,6 +279,7 @@ def test_accumulating_in_floats_of_either_sign(semiring, shape):
 def test_what_is_accumulated_in_is_looked_at(dtype, entry, message, place):
     from pycuda.gpuarray import to_gpu
 
+    device()
     a, b = to_gpu(np.ones((2, 70, 9), dtype)), to_gpu(np.ones((9, 131), dtype))
     before = np.ones((2, 70, 131), dtype)
     before[place] = entry
@@ -291,6 +294,7 @@ def test_what_is_accumulated_in_is_looked_at(dtype, entry, message, place):
 def test_device_arrays_of_another_byte_order_are_refused():
     from pycuda.gpuarray import to_gpu
 
+    device()
     held = to_gpu(np.ones((4, 4), np.float32))
 
     class Swapped:
@@ -303,6 +307,7 @@ def test_device_arrays_of_another_byte_order_are_refused():
 def test_empty_products_on_the_device_are_infinite():
     from pycuda.gpuarray import to_gpu
 
+    device()
     c = tropical.matmul(np.ones((3, 0), np.float32), np.ones((0, 4), np.float32), backend="cuda")
     np.testing.assert_array_equal(c, np.full((3, 4), np.inf, np.float32))
     out = to_gpu(np.ones((3, 4), np.int32))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_tropical_validate import instances, spoil, spoilings
 
 from saitan import tropical
-from saitan.cuda import unusable
+from saitan.cuda import device, unusable
 from saitan.problem import Invalid
 from saitan.tropical import cuda_validate
 from saitan.tropical.cuda_validate import Check, Kernels
@@ -74,6 +74,7 @@ def test_slabs_of_a_product_that_does_not_fit(instance, size, spoiling):
 def test_the_comparison_is_that_of_numpy(count, seed, bounds):
     from pycuda.gpuarray import to_gpu
 
+    device()
     rng = np.random.default_rng(seed)
     special = np.float32([0, -0.0, 1e-45, np.inf, -np.inf, np.nan, 3e38, 1, -1])
     right = rng.choice(special[:4], count) if rng.random() < 0.3 else rng.random(count, np.float32)
