@@ -1,6 +1,7 @@
 # saitan: fetch or generate graphs, compile kernels, measure, tabulate, draw, report. Targets: all (the default),
 # cubins, graphs, and every experiment of the configuration by its name.
 import atexit
+import os
 import shlex
 import sys
 from pathlib import Path

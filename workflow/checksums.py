@@ -20,6 +20,13 @@ def last_planned(name: str) -> str | None:
     return _read().get(name, {}).get("sha256")
 
 
+def forget(name: str) -> None:
+    """The file of a name comes from elsewhere now."""
+    known = _read()
+    if known.pop(name, None):
+        _write(known)
+
+
 def checksum_of(name: str, path: Path, take: Callable[[Path], str]) -> str:
     """What `take` gives for a file, which is kept under a name."""
     known = _read()

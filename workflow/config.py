@@ -173,6 +173,7 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
             )
     for field in ("graphs", "arrays", "keep", "ranks", "quantities"):
         _once(f"{key}.{field}", getattr(experiment, field))
+    _check_read(key, experiment)
     try:
         own = Measure.model_validate({"max_rounds": measure.max_rounds, **experiment.measure})
         # In the types of the run's: 1.0 is 1.
@@ -208,6 +209,24 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         if quantity not in (known := [*QUANTITIES, *package.METRICS]):
             raise ConfigError(f"{key}.quantities: unknown quantity{suggest(quantity, known)}")
     _check_columns(key, experiment, package)
+
+
+# What only some views show, and what is said of the measuring alone.
+_SHOWN_BY = {
+    **dict.fromkeys(("quantities", "baseline"), ("summary", "rivals")),
+    **dict.fromkeys(("column", "small"), ("phases", "phase_cdf")),
+}
+_MEASURING = ("queries", "seed", "measure", "keep_as")
+
+
+def _check_read(key: str, experiment: Experiment) -> None:
+    """Nothing is named that the view does not read."""
+    view = experiment.view
+    for name in (known for known in Experiment.model_fields if known in experiment.model_fields_set):
+        if view not in (views := _SHOWN_BY.get(name, (view,))):
+            raise ConfigError(f"{key}.{name}: it is of the views {' and '.join(views)}, not of {view}: leave it out")
+        if name in _MEASURING and not experiment.variants:
+            raise ConfigError(f"{key}.{name}: nothing is measured without `variants`: leave it out")
 
 
 def _check_declared(name: str, package: Any) -> None:

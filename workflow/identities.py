@@ -101,11 +101,13 @@ class Identities:
         return digest([form_name, *self._solved(point, _KEEPING, form.writes if form else None)])
 
     def samples_identity(self, point: Point) -> str:
-        """By all that the answer depends on, and how it is measured; `cores` of the CPU are a part of that."""
+        """By all that the answer depends on, and how it is measured; `cores` of the CPU are a part of that, and what
+        starts ranks, which may bind them to some.
+        """
         experiment = self.config.experiments[point.experiment]
         measure = self.config.measure.model_copy(update=dict(experiment.measure)).model_dump()
         cores = self.machine.cores if point.backend == "cpu" else 0
-        together = (point.ranks, experiment.cores_per_rank) if point.ranks else None
+        together = (point.ranks, experiment.cores_per_rank, self.launcher_of(point)) if point.ranks else None
         return digest([measure, experiment.traced, cores, together, *self._solved(point, _MEASURING)])
 
     def _solved(self, point: Point, steps: Iterable[str], by: str | None = None) -> list[Any]:

@@ -44,7 +44,9 @@ def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tu
     try:
         return package, package.instance(inputs, **settings["instance"])
     except ValueError as error:
-        raise Failure(f"instance {settings['instance']} of {settings['problem']}: {error}") from None
+        data = arguments.array or arguments.graph
+        of = settings["problem"] if data is None else f"{settings['problem']}, of {data}"
+        raise Failure(f"instance {settings['instance']} of {of}: {error}") from None
 
 
 def read_array(path: Path) -> np.ndarray:

@@ -47,7 +47,7 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
     fetched = [file for graph in graphs if not _of_this_file(plan, graph) for file in plan.downloads_of(graph)]
     fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
     fetched = list(filter(unrecorded, fetched))
-    files += _told_otherwise(plan)
+    files += [*_told_otherwise(plan), *_untold(plan)]
     as_they_were = contextlib.ExitStack()
     for file in [*files, *fetched]:
         _forget(file, as_they_were)
@@ -118,6 +118,13 @@ def _told_otherwise(plan: Plan) -> list[str]:
     if all(record.exists() for record in records) and digest(told) not in _text(str(records[0])):
         return []
     return [file for file, text in told.items() if Path(file).exists() and _text(file) != text]
+
+
+def _untold(plan: Plan) -> list[str]:
+    """What was made of plans that are gone, like Snakemake's record of it: nothing says what they told."""
+    made = [plan.report, *(f"{plan.run}/tables/{name}.figure.parquet" for name in plan.config.experiments)]
+    untold = [file for told, file in zip(plan.outlines, made, strict=True) if not Path(told).exists()]
+    return list(filter(unrecorded, untold))
 
 
 def _compiled_from(told: Path) -> str | None:

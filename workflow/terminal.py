@@ -182,12 +182,13 @@ def _without_jobs(record: logging.LogRecord) -> bool:
 
 
 class _Stops(logging.Handler):
-    """Notes whether the user ended the run."""
+    """Notes whether the user ended the run: by Ctrl-C, or by SIGTERM, after which running jobs may finish."""
 
     stopped = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.stopped |= "on user request" in record.getMessage()
+        said = record.getMessage()
+        self.stopped |= "on user request" in said or said.startswith("Will exit after finishing")
 
 
 class Ending:

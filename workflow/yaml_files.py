@@ -93,12 +93,39 @@ def read_yaml(path: Path) -> Any:
         # LibYAML takes tabs that Snakemake does not.
         if not _may_nest_deeply(text) and "\t" not in text:
             with contextlib.suppress(yaml.YAMLError):
-                return yaml.load(text, Loader=_FastLoader)
-        return yaml.load(text, Loader=_Loader)
+                return _finite(yaml.load(text, Loader=_FastLoader), text)
+        return _finite(yaml.load(text, Loader=_Loader), text)
     except yaml.YAMLError as error:
         raise Failure(f"{path}: {_said(text, error)}") from error
     except RecursionError as error:
         raise Failure(f"{path}: it is nested too deeply to be read") from error
+
+
+def _finite(content: Any, text: str) -> Any:
+    """The content. Raises YAMLError, with its line, where what an anchor names holds its own alias."""
+    if _holding_itself(content, set(), set()) is not None:
+        node = _holding_itself(yaml.compose(text, Loader=_Loader), set(), set())
+        problem = "an alias (*) stands within what it names, which begins here"
+        raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+    return content
+
+
+def _holding_itself(one: Any, above: set[int], done: set[int]) -> Any:
+    """A mapping or list, or a node of one, that is among what it holds; None where there is none.
+
+    above: of what holds it, done: of what was looked into, the id's.
+    """
+    if id(one) in above:
+        return one
+    parts = one.value if isinstance(one, yaml.CollectionNode) else one
+    parts = list(parts.values()) if isinstance(parts, dict) else parts
+    if not isinstance(parts, list | tuple) or id(one) in done:
+        return None
+    above.add(id(one))
+    found = next((held for part in parts if (held := _holding_itself(part, above, done)) is not None), None)
+    above.discard(id(one))
+    done.add(id(one))
+    return found
 
 
 def check_run(path: Path) -> None:

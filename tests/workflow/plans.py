@@ -48,6 +48,8 @@ GPU = Machine(None, "sm_90", True)
 
 def plan(experiment=EXPERIMENT, settings=None, absent=None, machine=WITHOUT, **changes):
     described = {**copy.deepcopy(experiment), **changes}
+    for name in () if described.get("variants") else ("queries", "seed"):
+        described.pop(name, None)
     return planned({"tiny": described}, settings, absent, machine)
 
 

@@ -40,6 +40,10 @@ GENERAL = {
 }
 
 
+# Views of graphs measure nothing.
+WITHOUT = {"view": "graphs", "variants": {}}
+
+
 def said(raw):
     with pytest.raises(ConfigError) as caught:
         load(raw, GRAPHS, ["field"])
@@ -295,6 +299,18 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
             ".figure: y_title names 2 panels, and y",
         ),
         ({"cores_per_rank": 2}, ": cores_per_rank needs `ranks`"),
+        ({"column": "updated"}, ".column: it is of the views phases and phase_cdf, not of summary: leave it out"),
+        (
+            {"view": "rivals", "baseline": "adaptive", "small": 3},
+            ".small: it is of the views phases and phase_cdf, ",
+        ),
+        ({"view": "phase_cdf", "quantities": ["time"]}, ".quantities: it is of the views summary and rivals, not of "),
+        ({"view": "phases", "baseline": "adaptive"}, ".baseline: it is of the views summary and rivals, not of phases"),
+        (WITHOUT | {"quantities": ["time"]}, ".quantities: it is of the views summary and rivals, not of graphs"),
+        (WITHOUT | {"queries": 8}, ".queries: nothing is measured without `variants`: leave it out"),
+        (WITHOUT | {"seed": 1}, ".seed: nothing is measured without `variants`: leave it out"),
+        (WITHOUT | {"measure": {"warmup": 1}}, ".measure: nothing is measured without `variants`: leave it out"),
+        (WITHOUT | {"keep_as": "raw"}, ".keep_as: nothing is measured without `variants`: leave it out"),
         ({"view": "graphs", "variants": {}, "instance": {"n": 3}}, ": instance needs `variants`"),
         ({"view": "graphs", "variants": {}, "keep": ["distances"]}, ": keep needs `variants`"),
         ({"view": "weights", "variants": {}, "ranks": [2]}, ": ranks needs `variants`"),

@@ -95,6 +95,7 @@ def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
         ("s3://bucket", "mirror: s3://bucket: s3:// is not understood"),
         ("://x", "mirror: ://x: :// is not understood"),
         ("https://", "mirror: https:// names no host"),
+        ("https://a b/c", "mirror: https://a b/c names no host"),
         ("no/such/folder", "mirror: no/such/folder is no folder and no address (http://... or https://...)"),
         (
             "x" * 300,

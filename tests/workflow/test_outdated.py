@@ -277,8 +277,28 @@ def test_where_an_experiment_is_new_what_steps_were_told_is_told_again(run):
     assert again() == set(), "Snakemake sees that by itself"
     Path(told).unlink()
     place(RECORDS, told).unlink()
+    recorded(TABLES[1], run.table_identity("tiny"))
     make_again(run)
     assert again() == {whole}
+
+
+def test_what_was_made_of_a_plan_that_is_gone_is_made_again_where_no_record_tells_of_it(run):
+    whole, told = Path("results/run/plan.json"), Path("results/run/plan/tiny.json")
+    Path(run.report).write_text("made of another title")
+    made = {whole: run.report, told: TABLES[1]}
+    for gone, file in made.items():
+        gone.rename("aside")
+        recorded(file, run.table_identity("tiny"))
+        make_again(run)
+        assert again() == set()
+        place(RECORDS, file).unlink()
+        make_again(run).close()
+        assert again() == set()
+        make_again(run).pop_all()
+        assert again() == {file}
+        place(INCOMPLETE, file).unlink()
+        os.utime(file)
+        Path("aside").rename(gone)
 
 
 @pytest.fixture

@@ -102,6 +102,16 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
         )
         assert bare.returncode == 0, bare.stderr
         assert words != ["-n"] or "Nothing to be done" in bare.stderr + bare.stdout
+    # What the report alone shows, put back with its former time too.
+    for shown in ("config/peers.yaml", "workflow/report_template/page.css"):
+        shown = project.folder / shown
+        before = shown.read_bytes()
+        shown.write_bytes(before + b"\n")
+        os.utime(shown, (0, 0))
+        assert project.planned() == {"all": 1, "report": 1}
+        shown.write_bytes(before)
+        os.utime(shown, (0, 0))
+        assert project.planned() == {}
     # What is shown is made again where it was removed, and nothing is measured for it.
     shown = [results / "tiny/tables", results / "tiny/figures"]
     for folder in shown:
@@ -331,7 +341,8 @@ def test_every_run_has_a_folder_of_its_own(project):
     assert 'href="one/report.html"' in index and 'href="two/report.html"' in index
 
     # A Snakefile called from elsewhere works there; an experiment is a target, which makes its own figures and no more.
-    degrees = changed(view="graphs", variants={}, figure={"mark": "step", "x": "degree", "y": "share"})
+    figure = {"mark": "step", "x": "degree", "y": "share"}
+    degrees = {"title": "Degrees", "view": "graphs", "graphs": ["tiny-grid"], "figure": figure}
     project.configure({"tiny": degrees, "other": changed(graphs=["tiny-ring"])}, name="one")
     elsewhere = project.folder.parent / "elsewhere"
     (elsewhere / "saitan").mkdir(parents=True, exist_ok=True)
@@ -366,7 +377,7 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
         },
     }
     (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump(entries))
-    degrees = changed(view="graphs", variants={}, graphs=["published"])
+    degrees = {"title": "Degrees", "view": "graphs", "graphs": ["published"]}
     project.configure({"tiny": changed(graphs=["mine"]), "degrees": degrees}, mirror=str(mirror))
     assert project.snakemake().returncode == 0
     before = state(project)
@@ -385,6 +396,27 @@ def test_a_users_own_file_is_an_input(project, tmp_path_factory):
     done = project.snakemake()
     assert done.returncode == 0 and "Nothing to be done" in done.stdout + done.stderr, done.stderr
     assert len(state(project)) == 1 and "0 points" not in done.stderr
+
+
+def test_another_mirror_may_bring_another_file(project, tmp_path_factory):
+    folder, served = tmp_path_factory.mktemp("folder"), tmp_path_factory.mktemp("served")
+    (folder / "own.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 5\n")
+    (served / "own.gr").write_text("p sp 3 4\na 1 2 5\na 2 1 5\na 2 3 7\na 3 2 7\n")
+    entry = {"title": "Own", "file": "own.gr", "format": "dimacs"}
+    (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump({"own": entry}))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=served))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for mirror, vertices in ((str(folder), 2), (f"http://127.0.0.1:{server.server_port}", 3), (str(folder), 2)):
+            project.configure({"tiny": changed(graphs=["own"])}, mirror=mirror)
+            for _ in range(2):
+                done = project.snakemake()
+                assert done.returncode == 0, done.stderr
+            assert "Nothing to be done" in done.stdout + done.stderr
+            assert read_graph(project.folder / "results/graphs/own").n == vertices
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_code_edited_while_a_run_goes_makes_nothing_of_it(project):

@@ -508,6 +508,10 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
     assert made.launch(points[8], Resources) == f"python -m saitan.workflow.launch {launcher} -n 8"
     assert made.launch(points[1], Resources) == made.launch(points[None], Resources) == ""
     assert json.loads(made.measure_settings(points[8]))["ranks"] == 8
+    # What starts ranks may bind them to cores.
+    bound = plan(CLUSTER, {"launcher": "mpirun --bind-to core"}, machine=replace(WITHOUT, cores=16))
+    same = {point.ranks for point in bound.points if point.identity == points[point.ranks].identity}
+    assert same == {1, None}
     # Cores that are asked for are told, and are part of what the numbers depend on.
     told = plan({**CLUSTER, "cores_per_rank": 3}, settings, machine=replace(WITHOUT, cores=16))
     asked = {point.ranks: point for point in told.points}
@@ -629,13 +633,13 @@ def test_a_column_that_nothing_traces_is_said_before_it_is_measured(changes, lin
 
 
 def test_a_variant_that_traces_on_another_backend_is_left_out():
-    described = {"problem": "bfs", "variants": ["fast", "hybrid"], "view": "phases", "column": "frontier"}
-    made = plan(machine=GPU, **BOTH, **described)
+    described = {"problem": "bfs", "variants": ["fast", "hybrid"]}
+    made = plan(machine=GPU, **BOTH, **described, view="phases", column="frontier")
     assert {(point.variant, point.backend) for point in made.points} == {
         *(("hybrid", "cpu"), ("hybrid", "cuda"), ("fast", "cuda"))
     }
     assert made.skipped == [Skipped("fast on cpu in tiny", "fast traces no phases on cpu")]
-    assert len(plan(machine=GPU, **BOTH, **described | {"view": "summary"}).points) == 8
+    assert len(plan(machine=GPU, **BOTH, **described).points) == 8
 
 
 def test_a_target_that_no_experiment_asks_for_is_one_line():

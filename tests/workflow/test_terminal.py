@@ -15,6 +15,7 @@ from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
+from saitan.workflow.step import DONE
 from saitan.workflow.terminal import Ending, Progress, keep_report, show, stopped_early
 
 
@@ -189,6 +190,27 @@ def test_a_failed_run_of_graphs_alone_writes_its_report_again(tmp_path, monkeypa
     Ending(made).failed()
     assert "of an earlier run" not in (tmp_path / made.report).read_text()
     assert f"report: {made.report}" in capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("said", "became"),
+    [
+        ("Will exit after finishing currently running jobs (scheduler).", "stopped"),
+        ("Terminating processes on user request, this might take some time.", "stopped"),
+        ("Shutting down, this might take some time.", "failed"),
+    ],
+)
+def test_a_finished_job_whose_result_a_signal_took_was_stopped(tmp_path, monkeypatch, capsys, said, became):
+    made = plan(graphs=["grid"], variants=["conventional"])
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    ending = Ending(made)
+    log = tmp_path / "results/logs/generate/grid.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(f"{DONE}\n")
+    ending._listener.emit(logging.makeLogRecord({"msg": said}))
+    ending.failed()
+    assert any(line.startswith(f"{became}: generate grid: ") for line in capsys.readouterr().err.splitlines())
 
 
 def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):

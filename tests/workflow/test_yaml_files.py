@@ -71,6 +71,27 @@ def test_the_file_of_a_run_holds_keys(tmp_path):
         check_run(path)
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("experiments: &a\n  e1: *a\n", 1),
+        ("a: 1\nb: &r\n  - 2\n  - c: {d: *r}\n", 2),
+        ("a: &once [1]\nb: [*once, *once]\nc: &d {e: [*once, *d]}\n", 3),
+        ("a: &b\n\t\n  c: *b\n", None),
+    ],
+)
+def test_an_alias_within_what_it_names_is_one_line(tmp_path, content, line):
+    path = tmp_path / "a.yaml"
+    path.write_text(content)
+    with pytest.raises(Failure) as failure:
+        check_run(path)
+    if line:
+        begins = "an alias (*) stands within what it names, which begins here"
+        assert str(failure.value) == f"{path}: line {line}: {begins}"
+    path.write_text("a: &once {x: [1]}\nb: [*once, *once, {c: *once}]\n")
+    check_run(path)
+
+
 def test_a_text_that_does_not_match_is_refused_in_words():
     kind = TypeAdapter(worded("[a-z]{1,3}", "a name of one to three small letters"))
     assert kind.validate_python("abc") == "abc"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from saitan.workflow.arrays import Array
-from saitan.workflow.checksums import checksum_of, last_planned
+from saitan.workflow.checksums import checksum_of, forget, last_planned
 from saitan.workflow.config_model import Config
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, graph_folder, keyed_sources
 from saitan.workflow.graphs.reach import local_copies, made_before
@@ -22,8 +22,9 @@ def contents(
 ) -> dict[str, str]:
     """Key of a file of a mirror's folder (keyed_sources) -> SHA-256 of its decompressed content.
 
-    Without the folder it is that of the file which the converted graph, or the array, was made of. A file that did not
-    change since the last plan is not read again.
+    Without the folder it is that of the file which the converted graph, or the array, was made of; with an address for
+    a mirror, which may give another one, it is not known. A file that did not change since the last plan is not read
+    again.
     """
     found = {}
     for name in dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays)):
@@ -33,6 +34,8 @@ def contents(
                 continue
             if copies := local_copies(source, config.mirror):
                 found[key] = checksum_of(source.filename, Path(copies[0]), checksum)
+            elif config.mirror is not None and "://" in config.mirror:
+                forget(source.filename)
             elif (planned := last_planned(source.filename)) and made_before(name, entry):
                 told = planned
                 if name in entries:

@@ -5,6 +5,7 @@ What was made before is used while its file is out of reach.
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -52,7 +53,7 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
             raise ConfigError(
                 f"mirror: {mirror}: {scheme}:// is not understood: a folder, http:// or https:// is right"
             )
-        if not rest.strip("/"):
+        if not rest.strip("/") or re.search(r"\s", rest.partition("/")[0]):
             raise ConfigError(f"mirror: {mirror} names no host")
     if folder is not None and (reason := _lacking(folder, stat.S_ISDIR)) is not None:
         why = f": {reason}" if reason else ""

@@ -81,32 +81,33 @@ rule vega:
         "python -m saitan.workflow.vega --output {output:q} --log {log:q}"
 
 
+templates = [
+    plan.source(f"workflow/report_template/{file}")
+    for file in ("page.html", "page.css", "page.js", "index.html")
+]
+quoted = [plan.source(f"config/{name}.yaml") for name in ("peers", "ceilings")]
+
+
 rule report:
     input:
         vega=VEGA,
-        peers=plan.source("config/peers.yaml"),
-        ceilings=plan.source("config/ceilings.yaml"),
+        quoted=quoted,
         plan=f"{plan.run}/plan.json",
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
         resources=plan.resources,
         graphs=[file for graph in plan.graphs for file in plan.graph_files(graph)],
         answers=plan.kept,
-        templates=collect(
-            plan.source("workflow/report_template/{file}"),
-            file=["page.html", "page.css", "page.js", "index.html"],
-        ),
+        templates=templates,
     output:
         page=plan.report,
         summary=plan.summary,
     log:
         f"{plan.run}/logs/report.log",
     params:
-        # Another file may be older than the page.
-        shown=lambda wc, input: text_digest(
-            [input.peers, input.ceilings, *input.templates]
-        ),
+        # Another file may be older than the page. Of a function of the inputs, Snakemake keeps no record.
+        shown=text_digest(filter(os.path.exists, [*quoted, *templates])),
         code=steps_code(),
         index=INDEX,
     shell:
-        "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.peers:q}"
+        "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.quoted[0]:q}"
         " --output {output.page:q} --index {params.index:q} --log {log:q} > {output.summary:q}"
