@@ -15,7 +15,7 @@ from saitan.graph import Graph
 from saitan.graph_input import shown
 
 if TYPE_CHECKING:
-    from saitan.problem import Parameter, Variant
+    from saitan.problem import Input, Parameter, Variant
 
 
 def described(variants: Mapping[str, Variant]) -> Callable[[Callable], Callable]:
@@ -49,6 +49,10 @@ def checked_graph(graph: Any, parts: bool = False) -> Any:
         return replace(graph)
     if parts and hasattr(graph, "arcs"):
         return graph
+    raise ValueError(f"a saitan.graph.Graph is expected, not {_how_to_make_one(graph)}")
+
+
+def _how_to_make_one(graph: Any) -> str:
     kind = type(graph)
     if hasattr(graph, "tocsr"):
         how = "call Graph.from_scipy(matrix)"
@@ -58,7 +62,22 @@ def checked_graph(graph: Any, parts: bool = False) -> Any:
         how = "call Graph.from_pandas(frame)"
     else:
         how = "make one by Graph.from_arcs or Graph.from_scipy"
-    raise ValueError(f"a saitan.graph.Graph is expected, not {kind.__name__}: {how}")
+    return f"{kind.__name__}: {how}"
+
+
+def checked_inputs(problem: str, inputs: Mapping[str, Any], known: Mapping[str, Input]) -> None:
+    """Raise ValueError for inputs of an instance that its problem does not have, lacks, or that are of another kind."""
+    for name, value in inputs.items():
+        if name not in known:
+            raise ValueError(f"{problem} has no input {name!r} (it has: {', '.join(known)})")
+        if value is None:
+            raise ValueError(f"{name} is None: give one, or leave it out where it is optional")
+        if known[name].kind == "graph" and not isinstance(value, Graph) and not hasattr(value, "arcs"):
+            raise ValueError(f"{name}: a saitan.graph.Graph is expected, not {_how_to_make_one(value)}")
+    if not inputs and not any(declared.optional for declared in known.values()):
+        raise ValueError(f"{problem} needs an input: {' or '.join(known)}")
+    if len(inputs) > 1:
+        raise ValueError(f"{problem} takes one input, not {' and '.join(inputs)}")
 
 
 # Fewer arcs are compared sooner than the sum over them is compiled.
@@ -135,6 +154,16 @@ def checked_vertex(name: str, value: Any, n: int) -> int:
     if not 0 <= vertex < n:
         raise ValueError(f"{name} {vertex} is not in [0, {n:,})")
     return vertex
+
+
+def checked_count(name: str, value: Any) -> int:
+    """A whole number of at least 0 as an int. Raises ValueError naming the argument."""
+    try:
+        if isinstance(value, bool) or (number := operator.index(value)) < 0:
+            raise TypeError
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number of at least 0, not {shown(value)}") from None
+    return number
 
 
 def checked_instance(value: Any, kind: type, how: str) -> Any:

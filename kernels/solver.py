@@ -88,7 +88,10 @@ class Solver(Protocol):
         """The last answer as host arrays, all of it or the given rows (ascending); memory may be reused on the way."""
 
     def count(self, query: Any) -> dict[str, np.ndarray]:
-        """Counts per phase that would disturb a timed run, from a run of their own (optional)."""
+        """Counts per phase that would disturb a timed run, from a run of their own (optional).
+
+        The last answer is gone afterwards.
+        """
 
     def answer(self) -> dict[str, np.ndarray]:
         """All blocks joined (`Blockwise` of saitan.blocks does it)."""
@@ -97,20 +100,21 @@ class Solver(Protocol):
         """Free what was allocated."""
 
 
-def prepared(solver: type, check: Callable[[Any], Any] | None, *arguments: Any, **parameters: Any) -> Solver:
+def prepared(solver: type, check: Callable[[Any], Any], *arguments: Any, **parameters: Any) -> Solver:
     """A solver made by its class, whose calls raise ValueError where compiled code would read what is not there.
 
-    check: gives a query as `run` takes it, or raises ValueError; None where a query says nothing. There is no answer
-    before a run, after one that failed, and once the solver is closed: others may have its memory on a device by then.
+    check: gives a query as `run` takes it, or raises ValueError. There is no answer before a run, after one that failed
+    or a count, which may have run over it, and once the solver is closed: others may have its memory by then.
     """
     made = _guarded(solver)(*arguments, **parameters)
     made._check_query = check
     return made
 
 
-_ASK, _TELL = ("checker", "count"), ("validate", "blocks", "answer")
-_NEW, _FAILED, _CLOSED = (
+_TELL = ("validate", "answer", "predecessors")
+_NEW, _COUNTED, _FAILED, _CLOSED = (
     "this solver has answered nothing yet: call run first",
+    "this solver has counted since its last run: call run again",
     "the last run of this solver failed: there is no answer",
     "this solver is closed: prepare another one",
 )
@@ -123,16 +127,21 @@ def _guarded(solver: type) -> type:
     A class and not a function of each solver, which would refer to it and keep its arrays until garbage is collected.
     """
     own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW}
-    own |= {name: _asking(getattr(solver, name)) for name in _ASK if hasattr(solver, name)}
-    own |= {name: _telling(getattr(solver, name)) for name in _TELL if hasattr(solver, name)}
-    own |= {"run": _running(solver.run), "close": _closing(solver.close)}
+    wrapped = dict.fromkeys(_TELL, _telling) | {"blocks": _blocks, "checker": _asking, "count": _counting}
+    wrapped |= {"run": _running, "close": _closing}
+    own |= {name: wrap(getattr(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
     return type(solver.__name__, (solver,), own)
 
 
 def _checked(solver: Any, query: Any) -> Any:
     if solver._lacks == _CLOSED:
         raise ValueError(_CLOSED)
-    return solver._check_query(query) if solver._check_query else query
+    return solver._check_query(query)
+
+
+def _check_answered(solver: Any) -> None:
+    if solver._lacks:
+        raise ValueError(solver._lacks)
 
 
 def _asking(call: Callable) -> Callable:
@@ -141,6 +150,18 @@ def _asking(call: Callable) -> Callable:
         return call(self, _checked(self, query))
 
     return asking
+
+
+def _counting(call: Callable) -> Callable:
+    @wraps(call)
+    def counting(self: Any, query: Any) -> Any:
+        query = _checked(self, query)
+        try:
+            return call(self, query)
+        finally:
+            self._lacks = _COUNTED
+
+    return counting
 
 
 def _running(call: Callable) -> Callable:
@@ -159,12 +180,24 @@ def _running(call: Callable) -> Callable:
 
 def _telling(call: Callable) -> Callable:
     @wraps(call)
-    def telling(self: Any, *arguments: Any, **named: Any) -> Any:
-        if self._lacks:
-            raise ValueError(self._lacks)
-        return call(self, *arguments, **named)
+    def telling(self: Any, *arguments: Any) -> Any:
+        _check_answered(self)
+        return call(self, *arguments)
 
     return telling
+
+
+def _blocks(call: Callable) -> Callable:
+    @wraps(call)
+    def blocks(self: Any, rows: Any = None) -> Iterator[Block]:
+        _check_answered(self)
+        if rows is not None:
+            rows = np.asarray(rows) if np.size(rows) else np.empty(0, np.int64)
+            if rows.ndim != 1 or rows.dtype.kind not in "iu" or (np.diff(rows, prepend=-1) <= 0).any():
+                raise ValueError("rows must be ascending numbers of rows")
+        return call(self, rows)
+
+    return blocks
 
 
 def _closing(call: Callable) -> Callable:

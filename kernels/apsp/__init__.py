@@ -42,7 +42,15 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
-from saitan.calls import checked_flag, checked_function, checked_graph, checked_instance, described, weighted_graph
+from saitan.calls import (
+    checked_flag,
+    checked_function,
+    checked_graph,
+    checked_inputs,
+    checked_instance,
+    described,
+    weighted_graph,
+)
 from saitan.problem import Run, Sink, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 from saitan.solver import prepared
@@ -93,12 +101,13 @@ def _check_sources(sources: int, n: int, name: str) -> None:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """A graph or a matrix, or a random matrix, and how many leading vertices are sources; parameters as in INSTANCE.
 
-    Raises ValueError for a parameter that is off, more sources than vertices, or a matrix that cannot be closed,
-    Unavailable for a graph without weights or vertices, or where memory does not hold the matrix.
+    Raises ValueError for an input or parameter that is off, more sources than vertices, or a matrix that cannot be
+    closed; Unavailable for a graph without weights or vertices, or where memory does not hold the matrix.
     """
     from saitan.apsp.dense import checked_square, random_digraph
     from saitan.apsp.instances import Instance
 
+    checked_inputs("apsp", inputs, INPUTS)
     chosen = check_instance("given" if inputs else "generated", **parameters)
     sources, answer = chosen.pop("sources"), chosen.pop("answer")
     graph, matrix = inputs.get("graph"), inputs.get("matrix")
@@ -121,7 +130,8 @@ def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
 
-    A query is [first source, number of sources]. Raises ValueError for what `instance` did not make, a backend other
+    A query is [first source, number of sources]. The solver answers for the graph or matrix as it is now: after a write
+    into its arrays another one is wanted. Raises ValueError for what `instance` did not make, a backend other
     than these two, and a variant or parameter that is unknown or off; Unavailable where it cannot run here or not on
     this instance.
     """

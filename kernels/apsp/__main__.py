@@ -21,6 +21,7 @@ def main() -> None:
     compress = actions.add_parser("compress", help="write the coded file of a graph's matrix")
     compress.add_argument("graph", type=Path)
     compress.add_argument("file", type=Path)
+    compress.add_argument("--format", help="of the graph's file, as of `saitan.read_graph`; told from it when absent")
     compress.add_argument("--variant", default="fast")
     compress.add_argument("--backend", default="auto", choices=("auto", "cpu", "cuda"))
     compress.add_argument(
@@ -45,7 +46,7 @@ def _compress(arguments: argparse.Namespace) -> None:
     parts = (arguments.graph, *arguments.graph.glob("*.parquet"))
     if arguments.file.exists() and any(arguments.file.samefile(part) for part in parts):
         raise ValueError(f"{arguments.file} is the graph itself: name another file for its matrix")
-    graph = saitan.read_graph(arguments.graph)
+    graph = saitan.read_graph(arguments.graph, arguments.format)
     told = apsp.compress(graph, arguments.file, arguments.variant, arguments.backend, not arguments.unchecked)
     checked = "not checked" if arguments.unchecked else "every entry checked"
     say(f"{told['entries']:,} entries in {told['bytes']:,} bytes, {told['ratio']:.4g}:1, {checked}")

@@ -79,7 +79,7 @@ class Slabs:
         self.instance, self.rows = instance, rows or slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows))
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
-        self._settled = self.solver.longest < _most(self.solver.dtype)
+        self._fits, self._settled = self.solver.longest < _most(self.solver.dtype), set[tuple[int, int]]()
 
     @property
     def memory(self) -> int:
@@ -112,10 +112,10 @@ class Slabs:
 
     def settle(self, query: list[int]) -> np.dtype:
         """The type of the distances: one that does not fit widens those of all slabs, so it is looked for before."""
-        if not self._settled:
+        if not self._fits and (which := self.instance.range_of(query)) not in self._settled:
             for _, part in self._parts(query):
                 self.solver.produce(part)
-            self._settled = True
+            self._settled.add(which)
         return np.dtype(self.solver.dtype)
 
     def slabs(self, count: int) -> dict[int, int]:

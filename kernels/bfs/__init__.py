@@ -39,7 +39,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
-from saitan.calls import checked_both_ways, checked_graph, checked_vertex, described
+from saitan.calls import (
+    checked_both_ways,
+    checked_count,
+    checked_graph,
+    checked_inputs,
+    checked_vertex,
+    described,
+)
 from saitan.graph_input import shown
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.solver import prepared
@@ -103,8 +110,9 @@ class ManyResult:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Graph | Asked:
     """The graph itself for searches from one root, Asked of it for other tasks; parameters as in INSTANCE.
 
-    Raises ValueError for a parameter that is off, Unavailable for a graph without vertices.
+    Raises ValueError for what is no graph or a parameter that is off, Unavailable for a graph without vertices.
     """
+    checked_inputs("bfs", inputs, INPUTS)
     graph, task = inputs["graph"], check_parameters("bfs", parameters, INSTANCE)["task"]
     if graph.n == 0:
         raise Unavailable(f"graph {graph.name} has no vertices")
@@ -127,8 +135,9 @@ def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
     """`count` distinct roots that have an arc to another vertex, or all of them where there are fewer.
 
     Of many searches at once a query is one of the roots, with which the others are drawn. Closeness is one query, which
-    says nothing. Raises Unavailable where there is no such root.
+    says nothing. Raises ValueError for a count or seed that is none, Unavailable where there is no such root.
     """
+    count, seed = checked_count("count", count), checked_count("seed", seed)
     if _task(instance) == "closeness":
         return [0]
     from saitan.bfs.search import loops
@@ -153,7 +162,7 @@ def check_root(graph: Graph, root: Any) -> int:
 def reference(instance: Graph | Asked, query: int) -> Reference | None:
     """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices.
 
-    None for a graph of more arcs than SciPy takes.
+    None for a graph of more arcs than SciPy takes. Raises ValueError for a root that reaches nothing or is no vertex.
     """
     from saitan.bfs.peers import SCIPY_ARCS, scipy_closeness, scipy_levels
 
@@ -162,7 +171,7 @@ def reference(instance: Graph | Asked, query: int) -> Reference | None:
     if graph.m > SCIPY_ARCS:
         return None
     if _task(instance) != "closeness":
-        return Reference(by, {"levels": scipy_levels(graph, query)})
+        return Reference(by, {"levels": scipy_levels(graph, check_root(graph, query))})
     rows = np.unique(np.linspace(0, graph.n - 1, min(graph.n, 8)).astype(np.int64))
     return Reference(by, {"closeness": scipy_closeness(graph, rows)}, rows)
 
@@ -192,7 +201,8 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is as of `queries`.
 
-    asked: a graph, or what `instance` made of it; for a variant on several ranks it may be one in parts.
+    asked: a graph, or what `instance` made of it; for a variant on several ranks it may be one in parts. The solver
+    answers for the graph as it is now: after a write into its arrays another one is wanted.
     Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
     or off; Unavailable where it cannot run here or not on this graph.
     """
@@ -202,7 +212,7 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
     if reason := chosen.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
     graph = checked_graph(_graph(asked), chosen.parts)
-    check = None if task == "closeness" else partial(check_root, graph)
+    check = partial(checked_count, "query") if task == "closeness" else partial(check_root, graph)
     if chosen.parts:
         check = partial(checked_vertex, "root", n=graph.n)  # its ranks look for arcs of the root together
     return prepared(chosen.load(backend, variant), check, instance({"graph": graph}, task=task), **given)

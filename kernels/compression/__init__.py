@@ -25,12 +25,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saitan.calls import checked_function, checked_instance, described, plain_array
+from saitan.calls import checked_count, checked_function, checked_inputs, checked_instance, described, plain_array
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
 from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
@@ -82,12 +83,15 @@ def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The array of an experiment, parameters as in INSTANCE.
 
-    Raises ValueError for a parameter that is off, and for an array of another type than those that can be compressed,
-    naming them. What is generated is filled in where a solver needs it, on a GPU without the host's memory.
+    Raises ValueError for a parameter that is off, for masked entries, and for an array of another type than those that
+    can be compressed, naming them. What is generated is filled in where a solver needs it, on a GPU without the host's
+    memory.
     """
     from saitan.compression.data import make
 
-    return make(inputs.get("values"), **check_instance("given" if inputs else "generated", **parameters))
+    checked_inputs("compression", inputs, INPUTS)
+    values = plain_array(inputs["values"], "values") if inputs else None
+    return make(values, **check_instance("given" if inputs else "generated", **parameters))
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
@@ -106,8 +110,9 @@ def differs(reference: Any, answer: dict[str, np.ndarray]) -> None:
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. The only query is 0.
 
+    It answers for the array as it is now: after a write into it another one is wanted.
     Raises ValueError for what `instance` did not make, a backend other than these two, and a variant or parameter that
     is unknown or off; Unavailable where it cannot run here or not on this array, integers with a parameter for floats,
     say.
@@ -123,7 +128,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         raise Unavailable(reason)
     checked_bound(instance.dtype, *loss)
     given = {name: plain[name] for name in parameters}
-    return prepared(chosen.load(backend, variant), None, instance, **given)
+    return prepared(chosen.load(backend, variant), partial(checked_count, "query"), instance, **given)
 
 
 @described(VARIANTS)

@@ -110,8 +110,8 @@ def make(
     """
     if values is not None:
         check_type(values.dtype)
-        if doubles and values.dtype == np.float32:
-            values = values.astype(np.float64)
+        if doubles and values.dtype in (np.float32, np.complex64):
+            values = values.astype(np.float64 if values.dtype == np.float32 else np.complex128)
         if copies > 1:
             values = np.concatenate([np.atleast_1d(values)] * copies)
         components = 2 if values.dtype.kind == "c" else 1

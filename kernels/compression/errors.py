@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# A square loses at most 2^-1075 to underflow: a larger sum of up to 2^34 squares has more than 40 bits.
+LEAST = 2.0**-1000
+
 
 @dataclass(frozen=True)
 class Errors:
@@ -28,23 +31,26 @@ class Errors:
     im: float
 
     def metrics(self, components: int) -> dict[str, float]:
-        """The error metrics; one whose sums overflow is left out, and all of them where values are wrong.
+        """The error metrics; one whose sums overflow or lose digits is left out, and all where values are wrong.
 
         Differences are summed rather than results subtracted: an infidelity of 1e-20 keeps its digits.
         """
         if self.wrong:
             return {}
         with np.errstate(all="ignore"):
-            aa, dd, re, im = (np.float64(x) for x in (self.aa, self.dd, self.re, self.im))
-            bb = aa + 2 * re + dd
-            found = {
-                "largest_relative_error": self.relative,
-                "largest_absolute_error": self.absolute,
-                "relative_l2_error": np.sqrt(dd / aa) if dd else 0.0,
-                "norm_error": abs(np.expm1(np.log1p((2 * re + dd) / aa) / 2)) if dd else 0.0,
+            dd, re, im = (np.float64(x) / self.aa for x in (self.dd, self.re, self.im))
+            found = {"largest_relative_error": self.relative, "largest_absolute_error": self.absolute}
+            of_sums = {
+                "relative_l2_error": np.sqrt(dd),
+                "norm_error": abs(np.expm1(np.log1p(2 * re + dd) / 2)),
+                "infidelity": np.maximum(0.0, (dd - re**2 - im**2) / (1 + 2 * re + dd)),
             }
-            if components == 2:
-                found["infidelity"] = max(0.0, (dd * aa - re**2 - im**2) / (aa * bb)) if dd else 0.0
+            if components != 2:
+                del of_sums["infidelity"]
+            if not self.absolute:
+                found |= dict.fromkeys(of_sums, 0.0)
+            elif min(self.aa, self.dd) > LEAST:
+                found |= of_sums
         return {name: float(value) for name, value in found.items() if math.isfinite(value)}
 
 

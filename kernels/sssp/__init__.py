@@ -40,8 +40,10 @@ import numpy as np
 
 from saitan.calls import (
     checked_both_ways,
+    checked_count,
     checked_flag,
     checked_graph,
+    checked_inputs,
     checked_vertex,
     described,
     plain_array,
@@ -92,12 +94,18 @@ class Result:
 
 
 def instance(inputs: Mapping[str, Any]) -> Graph:
-    """The graph itself. Raises Unavailable for one without weights or vertices."""
+    """The graph itself. Raises ValueError for what is none, Unavailable for one without weights or vertices."""
+    checked_inputs("sssp", inputs, INPUTS)
     return weighted_graph(inputs["graph"])
 
 
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
-    """`count` sources, drawn from the largest strongly connected component: all of them reach the same vertices."""
+    """`count` sources, drawn from the largest strongly connected component: all of them reach the same vertices.
+
+    Raises ValueError for a count or seed that is none, Unavailable for a graph without weights or vertices.
+    """
+    count, seed = checked_count("count", count), checked_count("seed", seed)
+    weighted_graph(graph)
     # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
     connection = "strong" if graph.metadata.get("directed", True) else "weak"
     labels = graph.components(connection)
@@ -107,9 +115,13 @@ def queries(graph: Graph, count: int, seed: int) -> list[int]:
 
 
 def reference(graph: Graph, source: int) -> Reference:
-    """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs."""
+    """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs.
+
+    Raises ValueError for a source that is no vertex.
+    """
     from saitan.sssp.peers import dijkstra, hops
 
+    source = checked_vertex("source", source, graph.n)
     distances, predecessors = dijkstra(graph, source)
     return Reference("SciPy's Dijkstra", {"distances": distances, "hops": np.array([hops(predecessors)])})
 

@@ -26,6 +26,7 @@ import numpy as np
 from numba import get_num_threads
 
 from saitan.graph import Graph
+from saitan.memory import check_room
 from saitan.problem import Unavailable
 from saitan.sssp import unreachable
 from saitan.sssp.contraction import DENSE, FAR, GOES, OPEN, STAYS, all_pairs, decide, prioritise, take_out
@@ -175,6 +176,8 @@ def _contract(graph: Graph, core: int) -> Hierarchy:
             f"{graph.name} cannot be contracted: {len(names):,} of {graph.n:,} vertices are left with "
             f"{len(rest.heads) // len(names):,} neighbours each, its table takes {CORE:,} with {DENSE} (use fast)"
         )
+    # Beside it, a copy of what is not FAR, and it once more in the distances' type.
+    check_room(3 * FAR.itemsize * len(names) ** 2, f"a table of the {len(names):,} vertices left uncontracted")
     table = np.full((len(names), len(names)), FAR)
     all_pairs(rest, table)
     return _numbered(graph.n, names, taken, table, shortcuts, rest.symmetric, begin)

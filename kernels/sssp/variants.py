@@ -83,7 +83,7 @@ VARIANTS = {
         cuda="saitan.sssp.cuda_phast:Phast",
         cubins=("phast", "validate"),
         graph=("integer",),
-        parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1)},
+        parameters={"core": Parameter(int, None, "vertices left uncontracted; chosen if absent", least=1, most=16384)},
         architecture="sm_80",
     ),
     "scipy": Variant(

@@ -27,11 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_flag, checked_instance, checked_vertex, described
+from saitan.calls import checked_count, checked_flag, checked_inputs, checked_instance, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
 from saitan.solver import prepared
 from saitan.tropical.semiring import INFINITE, infinity
@@ -82,11 +83,12 @@ def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The matrices of an experiment: random ones, or with a graph the leading block of its weights times itself.
 
-    Raises ValueError naming the parameter (of INSTANCE) that is off, or a weight that the type cannot hold; Unavailable
-    where memory does not hold them.
+    Raises ValueError naming the input or parameter (of INSTANCE) that is off, or a weight that the type cannot hold;
+    Unavailable where memory does not hold them.
     """
     from saitan.tropical.instances import make
 
+    checked_inputs("tropical", inputs, INPUTS)
     return make(inputs.get("graph"), **check_instance("given" if inputs else "generated", **parameters))
 
 
@@ -111,8 +113,9 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
-    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device.
+    """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is as of `queries`.
 
+    It answers for the matrices as they are now: after a write into them another one is wanted.
     Raises ValueError for what `instance` did not make, a backend other than these two, and a variant or parameter that
     is unknown or off; Unavailable where it cannot run here.
     """
@@ -121,7 +124,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     chosen = known_variant(VARIANTS, variant)
     checked_instance(instance, Instance, 'tropical.instance({"graph": graph}), or tropical.solve(a, b)')
     given = check_parameters(variant, parameters, chosen.parameters)
-    return prepared(chosen.load(backend, variant), None, instance, **given)
+    return prepared(chosen.load(backend, variant), partial(checked_count, "query"), instance, **given)
 
 
 @described(VARIANTS)

@@ -1,7 +1,9 @@
 """Solvers of all variants of all problems, prepared on something small."""
 
+import numpy as np
 import pytest
 
+from saitan.blocks import joined
 from saitan.generators import GENERATORS
 from saitan.problem import names, problem
 
@@ -55,7 +57,7 @@ def refused(name, instance):
         says = "a query is [first source, number of sources], not {!r}"
         wrong = [(query, says.format(query)) for query in NO_RANGE]
         return wrong + [(query, f"{query[1]:,} sources from {query[0]:,} on: there are 143 ") for query in OUTSIDE]
-    return []
+    return [("x", "query must be a whole number of at least 0, not 'x'"), (-1, "query must be a whole number")]
 
 
 def refuses_what_is_not_there(name, variant, instance, backend):
@@ -63,7 +65,7 @@ def refuses_what_is_not_there(name, variant, instance, backend):
     _, solver, query = prepared(name, variant, instance, backend)
     streamed = getattr(solver, "streamed", False)
     sink = [lambda block: None] if streamed else []
-    tells = [call for call in ("validate", "blocks", "answer") if hasattr(solver, call)]
+    tells = [call for call in ("validate", "blocks", "answer", "predecessors") if hasattr(solver, call)]
     assert streamed == (not tells)
 
     def nothing(says):
@@ -89,5 +91,16 @@ def refuses_what_is_not_there(name, variant, instance, backend):
             assert solver.validate().says
             after = solver.answer()
             assert all((before[output] == after[output]).all() for output in before)
+            for rows in ([True, False], [-1], [1, 0], [0, 0], [[0]], [0.5], ["0"]):
+                with pytest.raises(ValueError, match=r"^rows must be ascending numbers of rows$"):
+                    solver.blocks(np.array(rows))
+            assert joined(solver.blocks(np.array([0], np.uint8))).keys() == before.keys()
+            assert joined(solver.blocks([])) == {}
+        if hasattr(type(solver), "count"):
+            # What was counted may be of another query.
+            solver.count(query)
+            nothing("this solver has counted since its last run: call run again")
+            solver.run(query)
+            assert solver.validate().says
     finally:
         solver.close()

@@ -29,6 +29,11 @@ def test_compress_info_get(graph, tmp_path):
     done = called("compress", graph, file, "--backend", "cpu")
     assert done.returncode == 0 and "16 entries in" in done.stdout and "every entry checked" in done.stdout, done.stderr
     assert "4 x 4 uint32" in called("info", file).stdout
+    plain = tmp_path / "graph.txt"
+    plain.write_text(graph.read_text())
+    assert called("compress", plain, tmp_path / "n", "--backend", "cpu", "--format", "dimacs").returncode == 0
+    assert (tmp_path / "n").stat().st_size > 0
+    assert "pace" in called("compress", plain, tmp_path / "n", "--format", "dimac").stderr
     assert called("get", file, 0, 2).stdout == "12\n"
     told = " ".join(called("get", "--help").stdout.split())
     assert told.count("number of a vertex, from 0 on: one less than in DIMACS") == 2

@@ -295,6 +295,24 @@ def test_errors_are_those_of_numpy():
         assert counters[name] == pytest.approx(value, rel=1e-9, abs=1e-14), name
 
 
+@pytest.mark.parametrize("scale", [2.0**-560, 2.0**-1000, 2.0**300, 2.0**1000])
+def test_errors_whose_squares_no_double_holds_are_left_out_or_right(scale):
+    rng = np.random.default_rng(6)
+    z = rng.normal(size=3000) + 1j * rng.normal(size=3000)
+    for loss in ({"keep_bits": 7}, {"bound": 1.0 * scale}):
+        counters = [
+            round_trip(z * by, "fast", "cpu", **({**loss, "bound": by} if "bound" in loss else loss))[2]
+            for by in (1.0, scale)
+        ]
+        sums = {"relative_l2_error", "norm_error", "infidelity"}
+        known = sums & counters[1].keys()
+        assert known == (sums if scale == 2.0**300 else set())
+        for name in known:
+            assert counters[1][name] == pytest.approx(counters[0][name], rel=1e-9), name
+        assert counters[1]["largest_absolute_error"] > 0
+    assert not any(round_trip(z * scale, "fast", "cpu")[2][name] for name in sums)
+
+
 def test_errors_of_nothing_are_none():
     nothing = compare(np.empty(0), np.empty(0), 52, 0.0, 2)
     assert nothing == Errors(0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from prepared_cases import cases, prepared, refuses_what_is_not_there
 
-from saitan.problem import Block, names, problem
+from saitan import apsp
+from saitan.blocks import both
+from saitan.generators import GENERATORS
+from saitan.graph import Graph
+from saitan.problem import Block, Unavailable, names, problem
 
 
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
@@ -54,10 +58,98 @@ def test_prepare_names_the_backends_there_are(name, backend):
     assert str(error.value) == f"unknown backend {backend!r} (there are: cpu, cuda)"
 
 
-def prepared_graph():
-    from saitan.generators import GENERATORS
+def prepared_graph(width=3):
+    return GENERATORS["grid"](width=width, height=3, weight_low=1, weight_high=9, seed=1)
 
-    return GENERATORS["grid"](width=3, height=3, weight_low=1, weight_high=9, seed=1)
+
+ARRAY = np.ones((3, 3), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "says"),
+    [
+        ("sssp", {}, "sssp needs an input: graph"),
+        ("bfs", {}, "bfs needs an input: graph"),
+        ("sssp", {"grpah": 1}, "sssp has no input 'grpah' (it has: graph)"),
+        ("apsp", {"grpah": 1}, "apsp has no input 'grpah' (it has: graph, matrix)"),
+        ("tropical", {"grpah": 1}, "tropical has no input 'grpah' (it has: graph)"),
+        ("compression", {"array": ARRAY}, "compression has no input 'array' (it has: values)"),
+        ("apsp", {"graph": None}, "graph is None: give one, or leave it out where it is optional"),
+        ("tropical", {"graph": None}, "graph is None: give one, or leave it out where it is optional"),
+        ("compression", {"values": None}, "values is None: give one, or leave it out where it is optional"),
+        ("apsp", {"graph": "graph", "matrix": ARRAY}, "apsp takes one input, not graph and matrix"),
+        *(
+            (name, {"graph": 5}, "graph: a saitan.graph.Graph is expected, not int: make one by Graph.from_arcs or ")
+            for name in ("sssp", "bfs", "apsp", "tropical")
+        ),
+        ("compression", {"values": np.ma.array([1.0, 2.0], mask=[0, 1])}, "values: 1 entries are masked: fill them or"),
+    ],
+)
+def test_an_instance_is_made_of_the_inputs_that_its_problem_has(name, inputs, says):
+    given = {
+        key: prepared_graph() if isinstance(value, str) else value for key, value in inputs.items() if key != "values"
+    }
+    with pytest.raises(ValueError) as error:
+        problem(name).instance(given | {key: inputs[key] for key in inputs if key == "values"})
+    assert str(error.value).startswith(says)
+
+
+def test_an_array_may_be_a_list():
+    made = problem("compression").instance({"values": [1.0, 2.0]})
+    assert made.host().tolist() == [1, 2] and made.dtype == np.float64
+    made = problem("compression").instance({"values": np.ones(2, np.complex64)}, doubles=True)
+    assert (made.dtype, made.count) == (np.float64, 4)
+
+
+@pytest.mark.parametrize("name", ["sssp", "bfs"])
+@pytest.mark.parametrize(("count", "seed"), [(-1, 1), (1.5, 1), (True, 1), ("a", 1), (1, -1), (1, "a"), (1, None)])
+def test_queries_of_a_count_or_seed_that_is_none(name, count, seed):
+    with pytest.raises(ValueError, match=r"^(count|seed) must be a whole number of at least 0, not "):
+        problem(name).queries(prepared_graph(), count, seed)
+    with pytest.raises(Unavailable, match=r"has no vertices$"):
+        problem("sssp").queries(Graph.from_arcs(0, [], [], []), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "queries"),
+    [
+        ("sssp", [-1, 9, None, 1.5, True]),
+        ("bfs", [-1, 9, None, 1.5, True]),
+        ("apsp", [[-1, 2], [0.5, 2], None, [0, 10], 3]),
+    ],
+)
+def test_a_reference_is_that_of_a_query_there_is(name, queries):
+    package = problem(name)
+    made = package.instance({"graph": prepared_graph()})
+    for query in queries:
+        with pytest.raises(ValueError):
+            package.reference(made, query)
+
+
+@pytest.mark.parametrize("variant", [name for name, made in apsp.VARIANTS.items() if made.cpu and not made.instance])
+@pytest.mark.parametrize("answer", ["slabs", "reductions"])
+def test_a_later_query_may_need_wider_distances(variant, answer):
+    graph = Graph.from_arcs(4, [1, 2, 3], [2, 3, 0], np.full(3, 2**32 - 2, np.uint32))
+    solver = apsp.prepare(apsp.instance({"graph": graph}, answer=answer), variant, "cpu")
+    expected = np.array([0, 3, 2, 1]) * (2**32 - 2)
+    for first in (0, 1, 2, 0, 3):
+        kept = []
+        if answer == "slabs":
+            check = solver.checker([first, 1])
+            solver.run([first, 1], both(check, lambda block: kept.append(int(block.array[0, 0]))))  # noqa: B023
+            assert check.finish().whole and kept == [expected[first]]
+        else:
+            solver.run([first, 1])
+            assert solver.validate().whole and solver.answer()["eccentricity"].tolist() == [expected[first]]
+    solver.close()
+
+
+def test_a_core_that_memory_does_not_hold(monkeypatch):
+    monkeypatch.setattr("saitan.memory.available_memory", lambda: 10_000)
+    with pytest.raises(Unavailable, match=r"^a table of the \d+ vertices left uncontracted: "):
+        problem("sssp").solve(prepared_graph(30), 0, "phast", "cpu")
+    with pytest.raises(ValueError, match=r"^core must be at most 16,?384"):
+        problem("sssp").prepare(prepared_graph(), "phast", "cpu", core=16385)
 
 
 @pytest.mark.parametrize(
