@@ -129,8 +129,18 @@ def _guarded(solver: type) -> type:
     own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW}
     wrapped = dict.fromkeys(_TELL, _telling) | {"blocks": _blocks, "checker": _asking, "count": _counting}
     wrapped |= {"run": _running, "close": _closing}
-    own |= {name: wrap(getattr(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
+    own |= {name: wrap(_method(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
     return type(solver.__name__, (solver,), own)
+
+
+def _method(solver: type, name: str) -> Callable:
+    """The class's method of a name, whichever it is when it is called."""
+
+    @wraps(getattr(solver, name))
+    def method(self: Any, *arguments: Any) -> Any:
+        return getattr(solver, name)(self, *arguments)
+
+    return method
 
 
 def _checked(solver: Any, query: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Distances of floats as sums in the weights' type, from those of a solve that had to take 64 bits.
+"""Distances of floats as sums in the weights' type, from those of a solve in 64 bits.
 
-A solver takes 64 bits as soon as any sum is too long for 32, on a shortest path or not. Where the distances fit 32 bits
-after all, they are added again in 32 bits: rounded 64-bit sums would be tight on no arc. A sum that is too long is
-infinite here, and relaxes nothing.
+A solver takes 64 bits as soon as any sum is too long for 32, on a shortest path or not, and other people's solvers take
+them always. Where the distances fit 32 bits after all, they are added again in 32 bits: rounded 64-bit sums would be
+tight on no arc. A sum that is too long is infinite here, and relaxes nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from saitan.graph import Graph
 
 
 def added_again(graph: Graph, source: int, wide: np.ndarray) -> np.ndarray:
-    """The shortest float32 sums of float32 weights, float32 [n], for distances `wide`, float64 [n], of the same graph.
+    """The shortest float32 sums of float32 weights, float32 [n], for distances `wide` of the same graph, float64 [n].
 
-    `wide` itself where a vertex that it reaches is too far for float32.
+    Of `wide` only the order matters, and which vertices it reaches; it may have been rounded to float32. It is returned
+    itself where a vertex that it reaches is too far for float32.
     """
     distances = np.full(graph.n, np.inf, np.float32)
     distances[source] = 0

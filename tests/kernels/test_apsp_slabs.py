@@ -178,7 +178,7 @@ def test_a_sum_that_is_no_distance_widens_every_slab_too(dtype):
 def test_slabs_of_two_types_are_refused(monkeypatch):
     graph = Graph.from_arcs(300, [297, 298], [298, 299], np.array([TOP - 1, TOP - 1], np.uint32))
     solver = prepared(graph, "slabs")
-    solver._settled = True
+    solver._fits = True
     with pytest.raises(Invalid, match="uint64, those before uint32"):
         solver.run([0, 300], lambda block: None)
 
