@@ -12,7 +12,7 @@ import numpy as np
 
 from saitan.errors import Unavailable
 from saitan.graph import Graph
-from saitan.graph_input import shown
+from saitan.graph_input import shown, truth_value_among
 
 if TYPE_CHECKING:
     from saitan.problem import Input, Parameter, Variant
@@ -118,13 +118,16 @@ def weighted_graph(graph: Graph) -> Graph:
 
 
 def plain_array(values: Any, name: str) -> np.ndarray:
-    """The values as NumPy's own array. Raises ValueError naming the argument where some are masked.
+    """The values as NumPy's own array. Raises ValueError naming the argument where some are masked, or truth values.
 
-    NumPy would take what lies under the mask.
+    NumPy would take what lies under the mask, and truth values beside numbers for 0 and 1.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name}: {int(np.ma.count_masked(values)):,} entries are masked: fill them or leave them out")
-    return np.asarray(values)
+    array = np.asarray(values)
+    if (place := truth_value_among(values, array)) is not None:
+        raise ValueError(f"{name}: entry {place} is a truth value beside numbers")
+    return array
 
 
 class _Writable:

@@ -284,9 +284,23 @@ def _array(values: Any, what: str) -> np.ndarray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise GraphError(f"{what}: {int(values.mask.sum())} of them are masked: fill them or leave them out")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except Exception as error:  # other people's __array__ may raise anything
         raise GraphError(f"{what} cannot become an array: {str(error).partition(chr(10))[0]}") from error
+    if (place := truth_value_among(values, array)) is not None:
+        raise GraphError(f"{what}: entry {place} is a truth value beside numbers")
+    return array
+
+
+def truth_value_among(values: Any, array: np.ndarray) -> int | None:
+    """Place of the first truth value in a list of numbers, row by row; None if there is none.
+
+    array: what NumPy made of the list, 0 and 1 for truth values.
+    """
+    if not isinstance(values, list | tuple) or array.dtype.kind not in "iufc":
+        return None
+    entries = np.asarray(values, object).ravel()
+    return next((place for place, entry in enumerate(entries) if isinstance(entry, bool | np.bool_)), None)
 
 
 def shown(value: Any) -> str:

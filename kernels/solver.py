@@ -56,6 +56,16 @@ class Reference:
     arrays: dict[str, np.ndarray]
     rows: np.ndarray | None = None
 
+    def misshapen(self, answer: dict[str, np.ndarray], *names: str) -> str | None:
+        """Which of the arrays the answer lacks or has in another shape, in one line; None where none is."""
+        for name in names:
+            wanted = self.arrays[name].shape
+            if name not in answer:
+                return f"there are no {name}"
+            if answer[name].shape != wanted:
+                return f"{name} have the shape {answer[name].shape}: {wanted} is right"
+        return None
+
 
 class Solver(Protocol):
     """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked.

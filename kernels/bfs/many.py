@@ -52,11 +52,6 @@ def check_roots(vertices: Numbering, roots: np.ndarray) -> np.ndarray:
     given = plain_array(roots, "roots")
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
         raise ValueError(f"roots must be whole numbers in one row, at least one, not {given.dtype} {given.shape}")
-    # NumPy takes truth values beside numbers for numbers.
-    if not hasattr(roots, "dtype"):
-        for root in np.asarray(roots, object):
-            if isinstance(root, bool | np.bool_):
-                raise ValueError(f"a root must be the whole number of a vertex, not {root}")
     n = len(vertices.new)
     if (wrong := (given < 0) | (given >= n)).any():
         raise ValueError(f"root {given[wrong][0]} is not in [0, {n:,})")

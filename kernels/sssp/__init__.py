@@ -138,6 +138,8 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     - at least (1 - g(4 h)) times the reference, if its own path has at most 4 h arcs. That is an assumption: a path of
       more arcs is only preferred where rounding swallows weights.
     """
+    if line := reference.misshapen(answer, "distances"):
+        return line
     expected, got = reference.arrays, answer["distances"]
     wanted = expected["distances"]
     values = np.where(got == unreachable(got.dtype), np.inf, got.astype(np.float64))

@@ -109,6 +109,8 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     """Where the rows of a reference and the same rows of an answer's "c" differ; None when nowhere."""
     from saitan.tropical.validate import mismatch
 
+    if line := reference.misshapen(answer, "c"):
+        return line
     return mismatch(reference.rows, reference.arrays["c"], answer["c"])
 
 

@@ -295,3 +295,5 @@ def test_reference_tells_a_wrong_row():
         near = reached.copy()
         near[0, 3] = np.float32(near[0, 3] * (1 + factor * slack))
         assert (apsp.differs(reference, {"distances": near}) is None) == same
+    assert apsp.differs(reference, {"distances": right[:1]}) == "distances have the shape (1, 50): (8, 50) is right"
+    assert apsp.differs(reference, {}) == "there are no distances"

@@ -319,6 +319,8 @@ def test_differs_names_the_first():
     assert bfs.differs(expected, {"levels": np.array([0, 1, 2, 3, 5], np.int32)}) == (
         "1 levels differ, the first at vertex 4: 5, not 4"
     )
+    assert bfs.differs(expected, {"levels": np.zeros(1, np.int32)}) == "levels have the shape (1,): (5,) is right"
+    assert bfs.differs(expected, {}) == "there are no levels"
 
 
 def test_a_level_can_be_shared_by_words():

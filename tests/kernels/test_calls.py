@@ -377,6 +377,13 @@ def test_a_mask_that_masks_nothing_is_no_obstacle():
         plain_array(np.ma.masked_array([1, 2], mask=[False, True]), "x")
 
 
+@pytest.mark.parametrize("values", [[1, 2, True], (1.5, 2, np.False_), [[1, 2], [True, 4]], [[1j, 2], [np.True_, 3]]])
+def test_a_truth_value_beside_numbers_is_no_number(values):
+    with pytest.raises(ValueError, match=r"^x: entry 2 is a truth value beside numbers$"):
+        plain_array(values, "x")
+    assert plain_array([True, False], "x").dtype == bool
+
+
 CHANGES = {
     r"arc 1: target 2147483647 is not in \[0, 3\)": ("targets", 1, 2**31 - 1),
     r"arc 0: target -1 is not in \[0, 3\)": ("targets", 0, -1),

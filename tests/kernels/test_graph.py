@@ -331,6 +331,8 @@ LAST = 2**20  # the first entry of the second block that is checked
         ((OFFSETS, [1, -1]), "arc 1: target -1 is not in [0, 2)"),
         ((OFFSETS, [2**32, 1]), "arc 0: target 4294967296 is not in [0, 2)"),
         ((OFFSETS, np.ma.masked_array([0, 1], [False, True])), "targets: 1 of them are masked"),
+        ((OFFSETS, [0, True]), "targets: entry 1 is a truth value beside numbers"),
+        ((OFFSETS, TARGETS, np.array([1.5, True], object)), "weights: entry 1 is a truth value beside numbers"),
         ((OFFSETS, TARGETS, np.ones(3)), "3 weights for 2 arcs"),
         ((OFFSETS, TARGETS, np.ones(1)), "1 weights for 2 arcs"),
         ((OFFSETS, TARGETS, np.ones((2, 1))), "weights must be one-dimensional, not of shape (2, 1)"),

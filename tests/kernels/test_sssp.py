@@ -265,3 +265,6 @@ def test_reference_tells_a_wrong_answer():
     assert "vertex 2: 8, not 7" in sssp.differs(expected, {"distances": np.array([0, 3, 8], np.uint32)})
     assert "vertex 2" in sssp.differs(expected, {"distances": np.array([0, 3, 2**32 - 1], np.uint32)})
     assert sssp.differs(expected, {"distances": np.array([0, 3, 7.001], np.float32)}) is not None
+    longer = {"distances": np.array([0, 3, 7, 9], np.uint32)}
+    assert sssp.differs(expected, longer) == "distances have the shape (4,): (3,) is right"
+    assert sssp.differs(expected, {}) == "there are no distances"

@@ -218,6 +218,16 @@ def test_columns_that_were_changed_later_are_refused(tmp_path, name, column, val
         read_graph(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["x", "label"])
+def test_a_damaged_name_of_a_column_loses_no_column(tmp_path, name):
+    write_graph(Graph.from_arcs(3, [0, 1], [1, 2], coordinates=np.zeros((3, 2)), labels=["a", "b", "c"]), tmp_path)
+    path = tmp_path / "vertices.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.rename_columns({name: "q"}), path)
+    with pytest.raises(Failure, match=rf"vertices.parquet: {FOREIGN}"):
+        read_graph(tmp_path)
+
+
 @pytest.mark.parametrize("told", [b"{", b"[1]", b'{"vertices": 3}', b"\xff"])
 def test_metadata_that_say_nothing_of_the_graph_are_refused(tmp_path, told):
     write_graph(Graph.from_arcs(3, [0, 1], [1, 2]), tmp_path)

@@ -27,6 +27,7 @@ from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
 _COUNTS = ("vertices", "arcs", "weight")
+_COLUMNS = [["offset", *axes, *label] for axes in ((), "xy") for label in ((), ("label",))]
 _GRAPH = "a graph written by saitan"
 # One row group decodes into one piece of memory, which NumPy takes without a copy; PyArrow allows 64 Mi rows in one.
 _ROWS = 64 << 20
@@ -75,6 +76,9 @@ def read_graph(folder: Path) -> Graph:
     with opened(folder / VERTICES) as vertices, opened(folder / EDGES) as edges:
         _check_together(folder, vertices, edges, metadata)
         names, paths = vertices.schema_arrow.names, (folder / VERTICES, folder / EDGES)
+        # Parquet has no checksum of its own end, where the columns' names are.
+        if names not in _COLUMNS:
+            raise _unreadable(paths[0])
         coordinates = labels = None
         if "x" in names:
             coordinates = np.column_stack([_column(paths[0], vertices, axis, nulls=1)[:-1] for axis in "xy"])
