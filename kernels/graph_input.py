@@ -305,5 +305,10 @@ def truth_value_among(values: Any, array: np.ndarray) -> int | None:
 
 def shown(value: Any) -> str:
     """What the value is, in a part of a line."""
-    text = repr(value).partition("\n")[0]
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text's first line, as much as goes into a part of a line."""
+    text = text.partition("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."

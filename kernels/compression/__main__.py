@@ -20,6 +20,7 @@ from saitan.command import one_line, say
 from saitan.compression.data import TYPES
 from saitan.compression.format import HEAD, MAGIC, Head, parse
 from saitan.files import beside
+from saitan.graph_input import shortened
 
 # Values that are unpacked at a time: 64 MiB of doubles.
 PART = 1 << 23
@@ -202,7 +203,7 @@ def _understood(read, *arguments, **named):
     try:
         return read(*arguments, **named)
     except Exception as error:
-        raise ValueError(f"no .npy file that NumPy reads: {error}") from None
+        raise ValueError(f"no .npy file that NumPy reads: {shortened(str(error))}") from None
 
 
 def _write(path: Path, content: bytes) -> Path:

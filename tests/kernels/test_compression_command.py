@@ -86,9 +86,10 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
         whole[:40],
         whole[:6],
         whole[:200],
+        whole.replace(b"(50,)", b"(50" + b"\0\xff" * 20),
     ):
         broken.write_bytes(wrong)
-        with pytest.raises(SystemExit, match=r"broken\.npy: no \.npy file that NumPy reads"):
+        with pytest.raises(SystemExit, match=r"broken\.npy: no \.npy file that NumPy reads: .{1,60}$"):
             call(monkeypatch, "pack", broken)
     # Python objects, which could run code when they are read.
     np.save(broken, np.array([1.0, None]))

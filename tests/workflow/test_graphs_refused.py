@@ -101,6 +101,11 @@ BAD = {
         DIMACS.format("a 3 1 4294967296"),
         "line 5: the weight 4294967296 is too large: uint32 holds at most 4294967295",
     ),
+    "a weight of 200 digits": (
+        "dimacs",
+        DIMACS.format("a 3 1 " + "9" * 200),
+        f"line 5: the weight {'9' * 57}... is too large: uint32 holds at most 4294967295",
+    ),
     "infinite weight": ("dimacs", DIMACS.format("a 3 1 inf"), "line 5: the weight inf is too large: float32 holds"),
     "no header": ("dimacs", "c test\na 1 2 3\n", "line 2: 'a 1 2 3' comes where the header 'p sp VERTICES ARCS'"),
     "empty": ("dimacs", "", "line 1: there is no header 'p sp VERTICES ARCS'"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saitan.graph import MAX_VERTICES
+from saitan.graph_input import shortened
 from saitan.memory import available_memory, in_words
 from saitan.workflow.step import Failure
 
@@ -180,5 +181,4 @@ FORMATS: dict[str, Header] = {
 
 
 def quoted(line: bytes) -> str:
-    text = line.decode("utf-8", "backslashreplace").strip()
-    return repr(text if len(text) <= 60 else text[:57] + "...")
+    return repr(shortened(line.decode("utf-8", "backslashreplace").strip()))

@@ -17,7 +17,7 @@ import pyarrow.compute
 import pyarrow.csv
 
 from saitan.graph import Graph
-from saitan.graph_input import MAX_REAL, joined_inexact, rounding
+from saitan.graph_input import MAX_REAL, joined_inexact, rounding, shortened
 from saitan.workflow.graphs import written
 from saitan.workflow.graphs.arcs import renumbered
 from saitan.workflow.graphs.formats import FORMATS, Header, Layout, Lines, check_size, coordinates_header, quoted
@@ -305,24 +305,28 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
         if len(word.lstrip(b"+-0")) > 18:
             return f"{quoted(word)} is no vertex number: {layout.first} to {layout.last()} is right"
         if not layout.first <= int(word) <= layout.last():
-            return f"vertex {word.decode()} is out of range: {layout.first} to {layout.last()} is right"
+            return f"vertex {_short(word)} is out of range: {layout.first} to {layout.last()} is right"
         return int(word)
     try:
         value = float(word.replace(b"_", b"?"))  # Python takes them between digits
     except ValueError:
         return f"{quoted(word)} is not a number: {layout.row!r} is expected"
     if kind == "degree":
-        return value if np.isfinite(value) else f"coordinate {word.decode()} is not finite"
+        return value if np.isfinite(value) else f"coordinate {_short(word)} is not finite"
     if value != value:
         return "the weight is NaN: a number of at least 0 is right"
     if value < 0:
-        return f"the weight {word.decode()} is negative: at least 0 is right"
+        return f"the weight {_short(word)} is negative: at least 0 is right"
     if value > MAX_REAL:
         if _INTEGER.fullmatch(word) and not layout.real:
             return _beyond_uint32(word)
-        return f"the weight {word.decode()} is too large: float32 holds at most {np.finfo(np.float32).max:.8g}"
+        return f"the weight {_short(word)} is too large: float32 holds at most {np.finfo(np.float32).max:.8g}"
     return written.seen(value, word)
 
 
+def _short(word: bytes) -> str:
+    return shortened(word.decode())
+
+
 def _beyond_uint32(word: bytes) -> str:
-    return f"the weight {word.decode()} is too large: uint32 holds at most {_UINT32_MAX}"
+    return f"the weight {_short(word)} is too large: uint32 holds at most {_UINT32_MAX}"
