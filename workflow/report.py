@@ -51,6 +51,7 @@ class Section:
     problem: str | None
     variants: dict[str, str]
     origin: str | None
+    launcher: str | None
     table: Table | None
     csv: str | None
     svg: str | None
@@ -202,6 +203,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         known.TITLE if known else experiment.problem,
         _variants(experiment),
         experiment.origin,
+        experiment.launcher,
         None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data),
         csv,
         svg,

@@ -69,7 +69,7 @@ class PlannedExperiment(_Model):
     """One section.
 
     identity: of its configuration, which its table and chart must bear; instance: names of the problem's own
-    parameters; origin: what the printed numbers are cited as.
+    parameters; origin: what the printed numbers are cited as; launcher: what starts ranks, where there are several.
     """
 
     name: str
@@ -80,6 +80,7 @@ class PlannedExperiment(_Model):
     variants: list[str] = []
     instance: list[str] = []
     origin: str | None = None
+    launcher: str | None = None
     table: Path
     figure: PlannedFigure | None = None
 

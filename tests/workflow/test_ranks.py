@@ -83,6 +83,7 @@ def test_ranks_are_swept_and_one_writes(sums):
             assert rows[0]["provenance"]["hosts"].count(f"{ranks} x ") == 1 and "MPI" in rows[0]["provenance"]["mpi"]
     table = pq.read_table(sums.folder / "results/tiny/tables/sums.parquet").to_pylist()
     assert [row["ranks"] for row in table if row["quantity"] == "ranks_seen"] == [1, 2, 4, None]
+    assert "Ranks are started by <code>mpirun" in (sums.folder / "results/tiny/report.html").read_text()
     assert sums.planned() == {}
     sums.configure({"sums": swept | {"ranks": [1, 2, 3, 4]}, "searched": searched}, launcher=LAUNCHER)
     assert sums.planned()["measure"] == 1
