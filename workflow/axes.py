@@ -71,7 +71,7 @@ def axis_of(
     edge = {} if bars else {"padding": EDGE, "nice": False}
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
-    elif present.min() > 0:
+    elif (present > 0).all():
         # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
         # Vega-Lite rounds the other only if told to.
         ends = {"domainMin": 10.0 ** math.floor(math.log10(least / 2)), "nice": True} if bars else edge

@@ -173,6 +173,8 @@ def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     assert scale(drawn, "y")["constant"] == 1000
     drawn = specification(figure(y_log=True), phases(), interactive=False)
     assert scale(drawn, "y")["type"] == "log"
+    absent = axis_of("y", pd.Series([np.nan]), "Updated", log=True, bars=False, unit="")
+    assert absent.scale.to_dict()["type"] == "log" and "values" not in absent.axis.to_dict()
     nothing = axis_of("y", pd.Series([0, 0]), "Updated", log=True, bars=False, unit="")
     assert nothing.axis.values == [0, 1] and nothing.scale.constant == 1
 
