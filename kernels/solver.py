@@ -116,7 +116,9 @@ def prepared(solver: type, check: Callable[[Any], Any], *arguments: Any, **param
     check: gives a query as `run` takes it, or raises ValueError. There is no answer before a run, after one that failed
     or a count, which may have run over it, and once the solver is closed: others may have its memory by then.
     """
-    made = _guarded(solver)(*arguments, **parameters)
+    made = solver(*arguments, **parameters)
+    # A class may make a solver of another one, so this one's is not known before.
+    made.__class__ = _guarded(type(made))
     made._check_query = check
     return made
 

@@ -78,7 +78,8 @@ class SlabWriter:
 
     def __call__(self, block: Block) -> None:
         if block.name == self._output:
-            with AnswerWriter(self._place, [str(block.first)], self._about, self._compressed) as file:
+            about = {**self._about, "first": int(block.first)}
+            with AnswerWriter(self._place, [str(block.first)], about, self._compressed) as file:
                 file(Block(str(block.first), 0, block.array))
 
     def finished(self, slabs: dict[int, int]) -> frozenset[int]:
@@ -86,18 +87,19 @@ class SlabWriter:
         found = set()
         for path in self._place.glob("*"):
             first = int(path.stem) if path.stem.isdigit() else -1
-            if first in slabs and self._belongs(path, slabs[first]):
+            if first in slabs and self._belongs(path, first, slabs[first]):
                 found.add(first)
             else:
                 path.unlink()
         return frozenset(found)
 
-    def _belongs(self, path: Path, rows: int) -> bool:
+    def _belongs(self, path: Path, first: int, rows: int) -> bool:
         try:
             told = about_answer(path)
         except Failure:
             return False
-        return told["shape"][0] == rows and all(told.get(name) == value for name, value in self._about.items())
+        wanted = {**self._about, "first": first}
+        return told["shape"][0] == rows and all(told.get(name) == value for name, value in wanted.items())
 
     def join(self, slabs: dict[int, int], about: dict[str, Any]) -> None:
         """Write the answer's own file, once all slabs are there. Raises Failure for slabs that do not fit together."""

@@ -55,12 +55,8 @@ def kept_answer(path: Path) -> Kept:
     if "problem" in told:
         files[_form(path, told)] = {}
     for first in told.get("slabs", []):
-        slab = _slab(path, first)
-        if not slab.exists():
-            raise _missing(slab, path)
-        files[slab] = about_answer(slab)
-        if files[slab].get("identity") != told.get("identity"):
-            raise _another(slab, path)
+        slab, about = _slab(path, told, first)
+        files[slab] = about
     return Kept(told, files)
 
 
@@ -82,8 +78,16 @@ def fingerprint(path: Path) -> str:
         return hashlib.sha256(b"%d " % size + begins + file.read()).hexdigest()[:16]
 
 
-def _slab(path: Path, first: int) -> Path:
-    return path.with_suffix(".slabs") / f"{first}.parquet"
+def _slab(path: Path, told: dict[str, Any], first: int) -> tuple[Path, dict[str, Any]]:
+    """The file of a slab, and what it says. Raises Failure where it is missing or another one."""
+    slab = path.with_suffix(".slabs") / f"{first}.parquet"
+    if not slab.exists():
+        raise _missing(slab, path)
+    about = about_answer(slab)
+    # Those of earlier versions do not say their first row.
+    if about.get("identity") != told.get("identity") or about.get("first", first) != first:
+        raise _another(slab, path)
+    return slab, about
 
 
 def _another(part: Path, path: Path) -> Failure:
@@ -147,9 +151,7 @@ def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     for low, high in zip(about["slabs"], [*about["slabs"][1:], about["shape"][0]], strict=True):
         first, last = max(low, start), min(high, stop)
         if first < last:
-            slab = _slab(path, low)
-            if not slab.exists():
-                raise _missing(slab, path)
+            slab, _ = _slab(path, about, low)
             out[first - start : last - start] = read_answer(slab, slice(first - low, last - low))
     return out
 

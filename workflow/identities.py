@@ -63,14 +63,15 @@ class Identities:
             else:
                 code = _code(_CONVERTING, _NO_GRAPH)
             told = entry.model_dump(exclude={"title", "models"})
-            self._of_data[graph] = digest([told, self.contents_of(graph), code])
+            self._of_data[graph] = digest([told, self.contents_of(graph), code, *self.mirrors_of(graph)])
         return self._of_data[graph]
 
     def array_identity(self, array: str) -> str:
         """The same of an array of the catalogue."""
         if array not in self._of_data:
             told = self.arrays[array].model_dump(exclude={"title"})
-            self._of_data[array] = digest([told, self.contents_of(array), _code(_UNPACKING, _NO_GRAPH)])
+            known = [self.contents_of(array), _code(_UNPACKING, _NO_GRAPH), *self.mirrors_of(array)]
+            self._of_data[array] = digest([told, *known])
         return self._of_data[array]
 
     @cached_property

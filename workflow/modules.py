@@ -142,7 +142,10 @@ def _by() -> str:
 
 
 def _facts_of(content: bytes, path: Path) -> _Facts:
-    tree = ast.parse(content, filename=str(path))
+    try:
+        tree = ast.parse(content, filename=str(path))
+    except SyntaxError as error:
+        raise SystemExit(f"error: {path}: line {error.lineno}: {error.msg}") from None
     for node in ast.walk(tree):
         # Without docstrings.
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):

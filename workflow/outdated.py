@@ -13,11 +13,12 @@ import json
 import os
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.arrays import array_file
+from saitan.workflow.graphs.catalogue import keyed_sources
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.reach import made_before
 from saitan.workflow.instances import instance_identity
@@ -41,13 +42,10 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
 
     What is returned, closed, puts all back as it was: after a dry run, say, that planned for another number of cores.
     """
-    files = [file for file, identity, found in _claims(plan) if _mistaken(file, identity, found)]
-    # A download may be that of another entry or content.
-    graphs = [graph for graph in plan.graphs if set(plan.graph_files(graph)) & set(files)]
-    fetched = [file for graph in graphs if not _of_this_file(plan, graph) for file in plan.downloads_of(graph)]
-    fetched += [plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in files]
-    fetched = list(filter(unrecorded, fetched))
-    files += [*_told_otherwise(plan), *_untold(plan)]
+    claims = list(_claims(plan))
+    files = [file for file, identity, found in claims if _mistaken(file, identity, found)]
+    fetched = list(filter(unrecorded, _doubtful_downloads(plan, {*files, *_seen(claims)})))
+    files += [*_told_otherwise(plan), *_untold(plan), *_cut(plan)]
     as_they_were = contextlib.ExitStack()
     for file in [*files, *fetched]:
         _forget(file, as_they_were)
@@ -60,8 +58,10 @@ def check_packed(plan: Plan, command: Sequence[str]) -> None:
     parser.add_argument("--report", nargs="*")
     if parser.parse_known_args(command)[0].report is None:
         return
-    stale = [name for name in plan.config.experiments if any(_stale(plan, name))]
-    if stale:
+    told = set(_told_another(outline_files(plan)))
+    experiments = zip(plan.config.experiments, plan.outlines[1:], strict=True)
+    # A chart's title and axes are no part of the identity of what was measured.
+    if stale := [name for name, outline in experiments if outline in told or any(_stale(plan, name))]:
         names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
         why = "made for another configuration, code or number of cores"
         sys.exit(f"--report: {names}: {why}: `snakemake --cores all --report ...` makes it again and packs it")
@@ -117,7 +117,28 @@ def _told_otherwise(plan: Plan) -> list[str]:
     # Of a job one of whose outputs it has no record of, it compares nothing: here, that of a new experiment.
     if all(record.exists() for record in records) and digest(told) not in _text(str(records[0])):
         return []
+    return _told_another(told)
+
+
+def _told_another(told: Mapping[str, str]) -> list[str]:
+    """The files that are there and have another text."""
     return [file for file, text in told.items() if Path(file).exists() and _text(file) != text]
+
+
+def _cut(plan: Plan) -> list[str]:
+    """The page and the charts in it, which bear no identity, where they do not end as they should."""
+    ends = {f"{plan.run}/figures/{name}.svg": b"</svg>" for name in plan.config.experiments}
+    return [file for file, end in {**ends, plan.report: b"</html>"}.items() if end not in _end(file, end)]
+
+
+def _end(file: str, default: bytes) -> bytes:
+    """The last bytes of a file, `default` where there is none."""
+    try:
+        with Path(file).open("rb") as opened:
+            opened.seek(max(0, os.fstat(opened.fileno()).st_size - 100))
+            return opened.read()
+    except OSError:
+        return default
 
 
 def _untold(plan: Plan) -> list[str]:
@@ -152,15 +173,39 @@ def _mistaken(file: str, identity: str, found: Callable[[Path], str | None]) -> 
         return True
 
 
+def _seen(claims: Iterable[tuple[str, str, Callable[[Path], str | None]]]) -> Iterator[str]:
+    """The files that Snakemake makes again by itself: it has a record of another identity."""
+    for file, identity, _ in claims:
+        if Path(file).exists() and (record := _record(file)).exists() and identity not in _text(str(record)):
+            yield file
+
+
+def _doubtful_downloads(plan: Plan, made_again: Collection[str]) -> Iterator[str]:
+    """The downloads of what is made again, or for the first time, that may be of another entry, place or content."""
+    for graph in plan.graphs:
+        if graph not in plan.downloaded:
+            continue
+        files = plan.graph_files(graph)
+        if not all(Path(file).exists() for file in files):
+            yield from (file for file in plan.downloads_of(graph) if plan.local_copies(Path(file).name))
+        elif set(files) & set(made_again) and not _of_this_file(plan, graph):
+            yield from plan.downloads_of(graph)
+    yield from (plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in made_again)
+
+
 def _of_this_file(plan: Plan, graph: str) -> bool:
-    """Whether a graph that is to be made again was made of the file that its entry names now."""
+    """Whether a graph that is to be made again was made of the file that its entry names now.
+
+    Not where nothing says what that file holds.
+    """
     try:
         told = read_metadata(Path(plan.graph_folder(graph)))
     except Failure:
         return False
-    found = [told.get("checksum"), told.get("coordinates_checksum")]
-    right = zip(plan.contents_of(graph), found, strict=False)
-    return made_before(graph, plan.entries[graph]) and all(content in (None, of) for content, of in right)
+    entry, found = plan.entries[graph], [told.get("checksum"), told.get("coordinates_checksum")]
+    checksums = [source.sha256 for source in keyed_sources(graph, entry).values()]
+    right = [given or content for given, content in zip(checksums, plan.contents_of(graph), strict=True)]
+    return made_before(graph, entry) and None not in right and right == found[: len(right)]
 
 
 def unrecorded(file: str) -> bool:

@@ -83,7 +83,7 @@ def _found(name: str, plan: Plan) -> str:
     if told.unavailable is not None:
         return f"left out, {told.unavailable}"
     median = float(np.median(read_rows(path, ["seconds"])["seconds"].to_numpy()))
-    return readable(median, "s") + ("" if told.settled and not told.disturbed else " (not settled)")
+    return readable(median, "s") + (" (not settled)" if not told.settled else " (disturbed)" if told.disturbed else "")
 
 
 def _duration(seconds: float) -> str:

@@ -139,7 +139,8 @@ def _check_run(path: Path, *state: Path | int) -> None:
     """Once for a file as it is: it is asked about before Snakemake reads it, and where it may have read others."""
     content = read_yaml(path)
     if not isinstance(content, dict):
-        found = "nothing" if content is None else f"a {type(content).__name__}"
+        known = {type(None): "nothing", list: "a list", str: "a text", bool: "a truth value"}
+        found = known.get(type(content), "a number or date")
         raise Failure(f"{path}: it holds {found} at its top: keys such as `experiments:` are right")
 
 

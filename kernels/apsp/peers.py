@@ -18,7 +18,7 @@ from saitan.apsp.instances import Instance
 from saitan.blocks import chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Run
-from saitan.sssp.peers import hops, in_type_of
+from saitan.sssp.peers import check_exact, hops, in_type_of
 
 
 def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
@@ -28,7 +28,7 @@ def expected_rows(graph: Graph, sources: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 class Peer(CpuSolver):
-    """Other people's solver of a graph: a subclass leaves float64 in self.distances, inf where not reached.
+    """Other people's solver of a graph: a subclass gives its float64 numbers, inf where not reached, to `_keep`.
 
     entry  bytes an entry of the answer takes at most, as measured: float64, what is made of it, a mask
 
@@ -40,6 +40,11 @@ class Peer(CpuSolver):
     def __init__(self, instance: Instance) -> None:
         super().__init__(instance)
         self.check_room(instance.sources, self.entry)
+
+    def _keep(self, first: int, distances: np.ndarray) -> None:
+        """The last answer, after its time was taken."""
+        check_exact(self.graph, distances)
+        self.first, self.distances = first, distances
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
@@ -57,10 +62,10 @@ class Scipy(Peer):
         """Answer one range of sources."""
         first, count = self.instance.range_of(query)
         start = time.perf_counter()
-        self.distances = csgraph.dijkstra(self.matrix, indices=np.arange(first, first + count))
+        distances = csgraph.dijkstra(self.matrix, indices=np.arange(first, first + count))
         seconds = time.perf_counter() - start
-        self.first = first
-        counted = counters(self.instance, count, seconds, self.distances.dtype, self.matrix.data.nbytes)
+        self._keep(first, distances)
+        counted = counters(self.instance, count, seconds, distances.dtype, self.matrix.data.nbytes)
         return Run(seconds, seconds, counted)
 
 
@@ -118,5 +123,5 @@ class Networkit(Peer):
         distances = np.asarray(solver.getDistances(True))
         total = time.perf_counter() - start
         distances[distances == np.finfo(np.float64).max] = np.inf
-        self.first, self.distances = first, distances
+        self._keep(first, distances)
         return Run(kernel, total, counters(self.instance, count, kernel, distances.dtype, self.graph.m * 24))

@@ -106,11 +106,15 @@ def make(
     """The instance of an experiment; `saitan.compression.INSTANCE` lists the parameters.
 
     Where values are given, copies and doubles are what is done with them, and the others mean nothing.
-    Raises ValueError for a type that `check_type` refuses; complex numbers are two floats each.
+    Raises ValueError for a type that `check_type` refuses, Unavailable where memory has no room for a copy that is to
+    be made; complex numbers are two floats each.
     """
     if values is not None:
         check_type(values.dtype)
-        if doubles and values.dtype in (np.float32, np.complex64):
+        widened = doubles and values.dtype in (np.float32, np.complex64)
+        if widened or copies > 1 or not values.flags.c_contiguous:
+            check_room(values.nbytes * copies * (1 + widened), f"{copies:,} x an array of {values.size:,} values")
+        if widened:
             values = values.astype(np.float64 if values.dtype == np.float32 else np.complex128)
         if copies > 1:
             values = np.concatenate([np.atleast_1d(values)] * copies)

@@ -49,7 +49,7 @@ class Errors:
                 del of_sums["infidelity"]
             if not self.absolute:
                 found |= dict.fromkeys(of_sums, 0.0)
-            elif min(self.aa, self.dd) > LEAST:
+            elif min(self.aa, self.dd) > LEAST and math.isfinite(self.aa):
                 found |= of_sums
         return {name: float(value) for name, value in found.items() if math.isfinite(value)}
 

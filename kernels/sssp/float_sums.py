@@ -14,17 +14,20 @@ from saitan.graph import Graph
 
 
 def added_again(graph: Graph, source: int, wide: np.ndarray) -> np.ndarray:
-    """The shortest float32 sums of float32 weights, float32 [n], for distances `wide` of the same graph, float64 [n].
+    """The shortest float32 sums of float32 weights, [n], for distances `wide` of the same graph; float64 sums where a
+    vertex that they reach is too far for float32.
 
-    Of `wide` only the order matters, and which vertices it reaches; it may have been rounded to float32. It is returned
-    itself where a vertex that it reaches is too far for float32.
+    wide: float64 [n], or what it was rounded to: only the order matters, and which vertices are reached.
     """
-    distances = np.full(graph.n, np.inf, np.float32)
-    distances[source] = 0
     reached = np.flatnonzero(np.isfinite(wide))
     nearest_first = reached[np.argsort(wide[reached], kind="stable")]
-    _relax(graph.offsets, graph.targets, graph.weights, nearest_first, distances)
-    return distances if np.isfinite(distances[reached]).all() else wide
+    for dtype in (np.float32, np.float64):
+        distances = np.full(graph.n, np.inf, dtype)
+        distances[source] = 0
+        _relax(graph.offsets, graph.targets, graph.weights, nearest_first, distances)
+        if np.isfinite(distances[reached]).all():
+            break
+    return distances
 
 
 @njit

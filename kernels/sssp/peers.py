@@ -13,10 +13,12 @@ from scipy.sparse import csgraph
 
 from saitan.blocks import chosen
 from saitan.graph import Graph
-from saitan.problem import Block, Run
+from saitan.problem import Block, Run, Unavailable
 from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.ending import widened_type
+
+EXACT = 2**53  # float64 holds every integer up to here
 
 
 def dijkstra(graph: Graph, source: int) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +40,7 @@ def hops(predecessors: np.ndarray) -> int:
 def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
     """Distances (float64 or float32, inf where not reached) in the weights' type, or its 64-bit type if they need it.
 
-    Exact for integers; float64 sums of float32 weights are rounded once.
+    Exact for integers that `check_exact` passes; float64 sums of float32 weights are rounded once.
     """
     reached = np.isfinite(distances)
     longest = distances.max(where=reached, initial=0)
@@ -51,11 +53,26 @@ def in_type_of(weights: np.dtype, distances: np.ndarray) -> np.ndarray:
     return found
 
 
-class Peer(CpuSolver):
-    """Other people's solver: a subclass leaves its own numbers in self.distances, inf where not reached.
+def check_exact(graph: Graph, distances: np.ndarray) -> None:
+    """Raise Unavailable where float64 may have rounded a distance of integers (float64, inf where not reached)."""
+    weights = graph.weights
+    if weights.dtype.kind != "u" or graph.n * int(weights.max(initial=0)) < EXACT:
+        return
+    if (longest := distances.max(where=np.isfinite(distances), initial=0)) >= EXACT:
+        raise Unavailable(f"a path of {graph.name} has the length {longest:g}: float64 holds integers below 2^53")
 
-    It sets self.memory and self.source too.
+
+class Peer(CpuSolver):
+    """Other people's solver: a subclass sets self.memory and gives its own numbers, inf where not reached, to `_keep`.
+
+    The certificate and the predecessors are of these numbers. Those of float32 weights are rounded in `blocks`, so no
+    arc need be tight there; `sssp.solve` adds them again.
     """
+
+    def _keep(self, source: int, distances: np.ndarray) -> None:
+        """The last answer, after its time was taken."""
+        check_exact(self.graph, distances)
+        self.source, self.distances = source, distances
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
@@ -74,7 +91,7 @@ class Scipy(Peer):
         start = time.perf_counter()
         distances = csgraph.dijkstra(self.matrix, indices=source)
         seconds = time.perf_counter() - start
-        self.source, self.distances = source, distances
+        self._keep(source, distances)
         return Run(seconds, seconds)
 
 
@@ -102,7 +119,7 @@ class Networkit(Peer):
         distances = np.array(solver.getDistances())
         total = time.perf_counter() - start
         distances[distances == np.finfo(np.float64).max] = np.inf
-        self.source, self.distances = source, distances
+        self._keep(source, distances)
         return Run(kernel, total)
 
 
@@ -155,6 +172,7 @@ class Cugraph(Peer):
         vertices, found = vertices.get(), found.get()
         total = time.perf_counter() - start
         found[found == np.finfo(found.dtype).max] = np.inf
-        self.source, self.distances = source, np.empty_like(found)
-        self.distances[vertices] = found
+        distances = np.empty_like(found)
+        distances[vertices] = found
+        self._keep(source, distances)
         return Run(kernel, total)

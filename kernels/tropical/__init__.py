@@ -93,15 +93,19 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[int]:
-    """There is one question, the product; the query is the seed of the rows that its validation draws."""
-    return [seed]
+    """There is one question, the product; the query is the seed of the rows that its validation draws.
+
+    Raises ValueError for a count or seed that is none.
+    """
+    checked_count("count", count)
+    return [checked_count("seed", seed)]
 
 
 def reference(instance: Instance, query: int) -> Reference:
-    """Drawn rows of the answer, by NumPy."""
+    """Drawn rows of the answer, by NumPy. Raises ValueError for a query that is none."""
     from saitan.tropical.validate import drawn_rows, product_rows
 
-    rows = drawn_rows(instance, query)
+    rows = drawn_rows(instance, checked_count("query", query))
     return Reference("NumPy", {"c": product_rows(instance.a[rows], instance.b, instance.semiring)}, rows)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from saitan.blocks import joined
 from saitan.generators import GENERATORS
+from saitan.graph import Graph
 from saitan.problem import names, problem
 
 SMALL = {"tropical": {"n": 40}, "compression": {"qubits": 8}}
@@ -22,13 +23,23 @@ def cases(backend="cpu"):
                     yield pytest.param(name, variant, instance, id="-".join([name, variant, *task.values()]))
 
 
-def prepared(name, variant, instance, backend="cpu"):
+def others():
+    """Inputs of apsp for which `fast` makes a solver of another class: a matrix and a dense graph."""
+    rng = np.random.default_rng(1)
+    matrix = rng.integers(1, 99, (143, 143)).astype(np.uint16)
+    rows, columns = np.divmod(np.arange(143 * 143), 143)
+    dense = Graph.from_arcs(143, rows, columns, matrix.reshape(-1).astype(np.uint32))
+    return {"matrix": {"matrix": matrix}, "dense": {"graph": dense}}
+
+
+def prepared(name, variant, instance, backend="cpu", inputs=None):
     """The problem's package, a solver, and a query. Skips what is not installed."""
     package = problem(name)
     if reason := package.VARIANTS[variant].missing():
         pytest.skip(reason)
     grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
-    inputs = {key: grid for key, declared in package.INPUTS.items() if declared.kind == "graph" and name != "tropical"}
+    graphs = [key for key, declared in package.INPUTS.items() if declared.kind == "graph" and name != "tropical"]
+    inputs = inputs or dict.fromkeys(graphs, grid)
     made = package.instance(inputs, **instance)
     return package, package.prepare(made, variant, backend), package.queries(made, 1, 1)[0]
 
@@ -60,9 +71,9 @@ def refused(name, instance):
     return [("x", "query must be a whole number of at least 0, not 'x'"), (-1, "query must be a whole number")]
 
 
-def refuses_what_is_not_there(name, variant, instance, backend):
+def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
     """Fail where a solver takes a query that there is not, or tells of an answer that there is not."""
-    _, solver, query = prepared(name, variant, instance, backend)
+    _, solver, query = prepared(name, variant, instance, backend, inputs)
     streamed = getattr(solver, "streamed", False)
     sink = [lambda block: None] if streamed else []
     tells = [call for call in ("validate", "blocks", "answer", "predecessors") if hasattr(solver, call)]
@@ -104,3 +115,4 @@ def refuses_what_is_not_there(name, variant, instance, backend):
             assert solver.validate().says
     finally:
         solver.close()
+    nothing("this solver is closed: prepare another one")

@@ -313,6 +313,12 @@ def test_errors_whose_squares_no_double_holds_are_left_out_or_right(scale):
     assert not any(round_trip(z * scale, "fast", "cpu")[2][name] for name in sums)
 
 
+def test_errors_are_left_out_where_the_values_squares_overflow_and_the_differences_do_not():
+    a = 1.3e153 * np.linspace(1, 1.01, 2000)
+    counters = round_trip(a, "fast", "cpu", keep_bits=1)[2]
+    assert counters["largest_relative_error"] > 0.04 and not {"relative_l2_error", "norm_error"} & counters.keys()
+
+
 def test_errors_of_nothing_are_none():
     nothing = compare(np.empty(0), np.empty(0), 52, 0.0, 2)
     assert nothing == Errors(0, -1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -422,6 +428,10 @@ def test_a_given_array_is_repeated_and_widened():
     assert instance.host().tolist() == 2 * list(range(12)) and instance.dtype == np.float64 and instance.row == 4
     with pytest.raises(ValueError, match=r"^copies is of given data only"):
         compression.instance({}, copies=2)
+    wide = np.broadcast_to(np.ones(2**20), (2**25, 2**20))
+    for array, copies in ((a, 10**12), (wide, 1)):
+        with pytest.raises(Unavailable, match=rf"^{copies:,} x an array of {array.size:,} values: [\d,.]+ [TG]iB"):
+            compression.instance({"values": array}, copies=copies)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from prepared_cases import cases, prepared, refuses_what_is_not_there
+from prepared_cases import cases, others, prepared, refuses_what_is_not_there
 
 from saitan import apsp
 from saitan.blocks import both
@@ -14,6 +14,22 @@ from saitan.problem import Block, Unavailable, names, problem
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
 def test_a_query_or_an_answer_that_is_not_there(name, variant, instance):
     refuses_what_is_not_there(name, variant, instance, "cpu")
+
+
+@pytest.mark.parametrize("given", others())
+def test_a_solver_that_another_class_makes(given):
+    refuses_what_is_not_there("apsp", "fast", {"answer": "matrix"}, "cpu", others()[given])
+
+
+def test_a_solver_of_a_map():
+    road = GENERATORS["road_rail"](vertices=9000, arcs=28_800, seed=1)
+    solver = apsp.prepare(apsp.instance({"graph": road}, sources=2), "fast", "cpu")
+    assert type(solver).__name__ == "Swept"
+    with pytest.raises(ValueError, match=r"^this solver has answered nothing yet: call run first$"):
+        solver.validate()
+    solver.close()
+    with pytest.raises(ValueError, match=r"^this solver is closed: prepare another one$"):
+        solver.run([0, 2])
 
 
 def test_a_run_that_fails_leaves_no_answer(monkeypatch):
@@ -101,7 +117,7 @@ def test_an_array_may_be_a_list():
     assert (made.dtype, made.count) == (np.float64, 4)
 
 
-@pytest.mark.parametrize("name", ["sssp", "bfs"])
+@pytest.mark.parametrize("name", ["sssp", "bfs", "tropical"])
 @pytest.mark.parametrize(("count", "seed"), [(-1, 1), (1.5, 1), (True, 1), ("a", 1), (1, -1), (1, "a"), (1, None)])
 def test_queries_of_a_count_or_seed_that_is_none(name, count, seed):
     with pytest.raises(ValueError, match=r"^(count|seed) must be a whole number of at least 0, not "):
@@ -116,14 +132,17 @@ def test_queries_of_a_count_or_seed_that_is_none(name, count, seed):
         ("sssp", [-1, 9, None, 1.5, True]),
         ("bfs", [-1, 9, None, 1.5, True]),
         ("apsp", [[-1, 2], [0.5, 2], None, [0, 10], 3]),
+        ("tropical", [-1, None, 1.5, "1"]),
     ],
 )
 def test_a_reference_is_that_of_a_query_there_is(name, queries):
     package = problem(name)
-    made = package.instance({"graph": prepared_graph()})
+    made = package.instance({"graph": prepared_graph()}, **({"n": 3} if name == "tropical" else {}))
     for query in queries:
         with pytest.raises(ValueError):
             package.reference(made, query)
+    with pytest.raises(Unavailable, match="has no weights"):
+        problem("sssp").reference(Graph.from_arcs(2, [0], [1]), 0)
 
 
 @pytest.mark.parametrize("variant", [name for name, made in apsp.VARIANTS.items() if made.cpu and not made.instance])

@@ -1,7 +1,7 @@
 """test_prepared on a GPU."""
 
 import pytest
-from prepared_cases import cases, refuses_what_is_not_there
+from prepared_cases import cases, others, refuses_what_is_not_there
 
 pytestmark = pytest.mark.gpu
 
@@ -9,3 +9,8 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases("cuda")))
 def test_a_query_or_an_answer_that_is_not_there(name, variant, instance):
     refuses_what_is_not_there(name, variant, instance, "cuda")
+
+
+@pytest.mark.parametrize("given", others())
+def test_a_solver_that_another_class_makes(given):
+    refuses_what_is_not_there("apsp", "fast", {"answer": "matrix"}, "cuda", others()[given])

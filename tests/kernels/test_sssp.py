@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saitan import sssp
+from saitan import apsp, sssp
 from saitan.graph import Graph
 from saitan.problem import Invalid, Unavailable
 from saitan.sssp.phases import Thresholds, calibrate, thresholds_from
@@ -268,3 +268,34 @@ def test_reference_tells_a_wrong_answer():
     longer = {"distances": np.array([0, 3, 7, 9], np.uint32)}
     assert sssp.differs(expected, longer) == "distances have the shape (4,): (3,) is right"
     assert sssp.differs(expected, {}) == "there are no distances"
+
+
+def test_a_long_path_of_floats_is_right_and_what_it_does_not_reach_too():
+    n = 2**21 + 2
+    tails = np.arange(n - 2)
+    graph = Graph.from_arcs(n, tails, tails + 1, np.ones(n - 2, np.float32))
+    expected, distances = sssp.reference(graph, 0), np.append(np.arange(n - 1), np.inf).astype(np.float32)
+    assert sssp.differs(expected, {"distances": distances}) is None
+    distances[-1] = 5
+    assert f"vertex {n - 1}: 5.0, not inf" in sssp.differs(expected, {"distances": distances})
+
+
+def test_integers_that_float64_rounds_are_no_answer():
+    """Lengths beyond 2^53: of ours exact, of other people's solvers refused."""
+    n = 2**21 + 64
+    tails = np.arange(n - 1)
+    graph = Graph.from_arcs(n, tails, tails + 1, np.full(n - 1, 2**32 - 3, np.uint32))
+    wanted = np.arange(n, dtype=np.uint64) * np.uint64(2**32 - 3)
+    assert np.array_equal(sssp.solve(graph, 0, "fast", "cpu").distances, wanted)
+    one = apsp.instance({"graph": graph}, sources=1)
+    assert apsp.differs(apsp.reference(one, [0, 1]), {"distances": wanted[None]}) is None
+    wanted[-1] += 10**8
+    assert "1 distances differ" in apsp.differs(apsp.reference(one, [0, 1]), {"distances": wanted[None]})
+    for variant in ("scipy", "networkit"):
+        for package in (sssp, apsp):
+            if package.VARIANTS[variant].missing():
+                continue
+            with pytest.raises(
+                Unavailable, match=r"has the length 9\.007\d+e\+15: float64 holds integers below 2\^53$"
+            ):
+                package.solve(graph, 0 if package is sssp else range(1), variant, "cpu")

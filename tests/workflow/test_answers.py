@@ -1,5 +1,6 @@
 import itertools
 import json
+import shutil
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -215,6 +216,20 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
         read_answer(path)
     with pytest.raises(Failure, match=r"3\.parquet is missing"):
         kept_answer(path)
+
+
+def test_a_slab_in_the_place_of_another_is_seen(tmp_path):
+    array = np.arange(14, dtype=np.uint32).reshape(7, 2)
+    starts = {0: 3, 3: 3, 6: 1}
+    writer = slabs(tmp_path, array, starts=starts)
+    writer.join(starts, {"query": 7})
+    assert (read_answer(tmp_path / "d.parquet") == array).all()
+    shutil.copy(tmp_path / "d.slabs/0.parquet", tmp_path / "d.slabs/3.parquet")
+    with pytest.raises(Failure, match=r"3\.parquet is damaged or not what "):
+        kept_answer(tmp_path / "d.parquet")
+    with pytest.raises(Failure, match=r"3\.parquet is damaged or not what "):
+        read_answer(tmp_path / "d.parquet", slice(2, 5))
+    assert writer.finished(starts) == {0, 6}
 
 
 def test_slabs_of_another_answer_are_made_again(tmp_path):

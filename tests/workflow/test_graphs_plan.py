@@ -95,6 +95,8 @@ def test_a_file_of_a_mirrors_folder_is_an_input(tmp_path):
         ("s3://bucket", "mirror: s3://bucket: s3:// is not understood"),
         ("://x", "mirror: ://x: :// is not understood"),
         ("https://", "mirror: https:// names no host"),
+        ("http://[::1", "mirror: http://[::1 is no address: Invalid IPv6 URL"),
+        ("http://host:99999", "mirror: http://host:99999 is no address: Port out of range 0-65535"),
         ("https://a b/c", "mirror: https://a b/c names no host"),
         ("no/such/folder", "mirror: no/such/folder is no folder and no address (http://... or https://...)"),
         (

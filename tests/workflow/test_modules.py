@@ -40,6 +40,12 @@ def test_modules_and_files():
     assert modules.source("saitan.sssp.unreachable") is None
 
 
+def test_a_module_that_python_cannot_read_is_one_line(package):
+    package(__init__="", a="x = 1\ndef f(:\n    pass\n")
+    with pytest.raises(SystemExit, match=r"^error: \S+a\.py: line 2: invalid syntax$"):
+        modules.closure(["saitan.a"])
+
+
 def test_imports_are_followed_wherever_they_stand(package):
     package(
         __init__="",

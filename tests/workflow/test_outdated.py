@@ -111,6 +111,10 @@ def test_what_is_out_of_date_is_not_packed(run):
         ):
             check_packed(edited, command)
     check_packed(edited, ["--cores", "1"])
+    titled = plan(graphs=["grid"], variants=["conventional"], figure={"mark": "bar", "x": "graph", "y": "phases"})
+    assert titled.table_identity("tiny") == run.table_identity("tiny")
+    with pytest.raises(SystemExit, match=r"^--report: tiny: "):
+        check_packed(titled, packing)
     # One file of several, and one that is damaged.
     for file, damage in ((TABLES[1], b"half"), (TABLES[2], b"{}")):
         right = Path(file).read_bytes()
@@ -238,6 +242,17 @@ def test_a_damaged_file_is_made_again(run):
     assert again() == files
 
 
+@pytest.mark.parametrize("file", ["results/run/report.html", "results/run/figures/tiny.svg"])
+def test_a_page_or_a_chart_that_was_cut_is_made_again(run, file):
+    end = "</svg>" if file.endswith("svg") else "</body>\n</html>\n"
+    Path(file).write_text("x" * 300 + end)
+    make_again(run)
+    assert again() == set()
+    os.truncate(file, 299)
+    make_again(run)
+    assert again() == {file}
+
+
 @pytest.mark.parametrize("length", [10, 190, 191, 400])
 def test_records_are_found_whatever_the_length_of_a_path(run, length):
     file = "/".join(["results", "a" * (length // 2), "b" * (length // 2)])
@@ -284,7 +299,7 @@ def test_where_an_experiment_is_new_what_steps_were_told_is_told_again(run):
 
 def test_what_was_made_of_a_plan_that_is_gone_is_made_again_where_no_record_tells_of_it(run):
     whole, told = Path("results/run/plan.json"), Path("results/run/plan/tiny.json")
-    Path(run.report).write_text("made of another title")
+    Path(run.report).write_text("made of another title</html>")
     made = {whole: run.report, told: TABLES[1]}
     for gone, file in made.items():
         gone.rename("aside")
@@ -369,6 +384,42 @@ def test_a_graph_that_other_code_made_of_the_same_file_is_converted_again(own):
     write_graph(graph, Path("results/graphs/hidden"), "another")
     make_again(own)
     assert again() == {*HIDDEN}
+
+
+def test_a_download_of_which_nothing_is_recorded_is_fetched_where_its_graph_is_made_anyway(own):
+    download = "results/downloads/hidden.gr"
+    # Snakemake sees by its record that the graph is of another content, and makes it of the download that is there.
+    recorded(HIDDEN[0], "another")
+    recorded(HIDDEN[1], "another")
+    write_graph(replace(GENERATORS["grid"](**WIDTH), metadata={"checksum": "other"}), Path(HIDDEN[0]).parent, "another")
+    make_again(own).close()
+    make_again(own)
+    assert again() == {download}
+    recorded(download)
+    place(INCOMPLETE, download).unlink()
+    make_again(own)
+    assert again() == set()
+
+
+def test_a_graph_that_is_gone_is_made_of_the_mirrors_file_of_now(own):
+    for file in HIDDEN:
+        Path(file).unlink()
+    make_again(own)
+    assert again() == {"results/downloads/hidden.gr"}
+
+
+def test_a_mirror_of_another_address_may_have_another_file(own):
+    """Of what a mirror with an address has nothing is known: not by the records, which may be gone, but by its name."""
+    identities = set()
+    for mirror in ("http://one", "http://other"):
+        config = own.config.model_copy(update={"mirror": mirror})
+        made = replace(own, config=config, contents={})
+        identities.add(made.graph_identity("hidden"))
+        metadata = {"checksum": "abc", "origin": "hidden.gr", "format": "pace"}
+        write_graph(replace(GENERATORS["grid"](**WIDTH), metadata=metadata), Path(HIDDEN[0]).parent, "another")
+        make_again(made)
+        assert again() >= {*HIDDEN, "results/downloads/hidden.gr"}
+    assert len(identities | {own.graph_identity("hidden")}) == 3
 
 
 @pytest.mark.parametrize("damage", ["cut", "another address"])

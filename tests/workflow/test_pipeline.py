@@ -419,6 +419,35 @@ def test_another_mirror_may_bring_another_file(project, tmp_path_factory):
         server.server_close()
 
 
+def test_where_the_mirror_goes_the_publisher_may_have_another_file(project, tmp_path_factory):
+    folder, served = tmp_path_factory.mktemp("folder"), tmp_path_factory.mktemp("served")
+    (folder / "own.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 5\n")
+    (served / "own.gr").write_text("p sp 3 4\na 1 2 5\na 2 1 5\na 2 3 7\na 3 2 7\n")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=served))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    entry = {"title": "Own", "url": f"http://127.0.0.1:{server.server_port}/own.gr", "format": "dimacs"}
+    (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump({"own": entry}))
+
+    def run(mirror):
+        project.configure({"tiny": changed(graphs=["own"])}, mirror=mirror)
+        return project.snakemake()
+
+    try:
+        for mirror, vertices in ((str(folder), 2), (None, 3), (str(folder), 2)):
+            done = run(mirror)
+            assert done.returncode == 0, done.stderr
+            assert read_graph(project.folder / "results/graphs/own").n == vertices
+    finally:
+        server.shutdown()
+        server.server_close()
+    # It is not there, which no later call passes over.
+    for _ in range(2):
+        done = run(None)
+        assert done.returncode != 0 and "fetch own.gr: " in done.stderr
+    assert run(str(folder)).returncode == 0
+    assert "fetch" not in (project.folder / "results/tiny/report.txt").read_text()
+
+
 def test_code_edited_while_a_run_goes_makes_nothing_of_it(project):
     edit = 'include: "Snakefile"\n\nif workflow.is_main_process:\n    with open("workflow/queries.py", "a") as file:\n'
     (project.folder / "edited.smk").write_text(f'{edit}        file.write("DRAWN = 2\\n")\n')

@@ -58,7 +58,7 @@ def test_what_is_right_is_read(tmp_path, content, value):
 
 def test_the_file_of_a_run_holds_keys(tmp_path):
     path = tmp_path / "a.yaml"
-    for content, found in (("", "nothing"), ("- a\n", "a list"), ("text\n", "a str"), ("7\n", "a int")):
+    for content, found in (("", "nothing"), ("- a\n", "a list"), ("text\n", "a text"), ("7\n", "a number or date")):
         path.write_text(content)
         with pytest.raises(Failure) as failure:
             check_run(path)

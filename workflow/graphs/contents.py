@@ -22,9 +22,9 @@ def contents(
 ) -> dict[str, str]:
     """Key of a file of a mirror's folder (keyed_sources) -> SHA-256 of its decompressed content.
 
-    Without the folder it is that of the file which the converted graph, or the array, was made of; with an address for
-    a mirror, which may give another one, it is not known. A file that did not change since the last plan is not read
-    again.
+    Without the folder it is that of the file which the converted graph, or the array, was made of; it is not known of
+    what a publisher or a mirror with an address has, which may be another one. A file that did not change since the
+    last plan is not read again.
     """
     found = {}
     for name in dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays)):
@@ -34,7 +34,7 @@ def contents(
                 continue
             if copies := local_copies(source, config.mirror):
                 found[key] = checksum_of(source.filename, Path(copies[0]), checksum)
-            elif config.mirror is not None and "://" in config.mirror:
+            elif source.url is not None if config.mirror is None else "://" in config.mirror:
                 forget(source.filename)
             elif (planned := last_planned(source.filename)) and made_before(name, entry):
                 told = planned

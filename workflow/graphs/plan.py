@@ -106,6 +106,14 @@ class GraphFiles:
         entry = self.entries.get(name) or self.arrays[name]
         return [self.contents.get(key) for key in keyed_sources(name, entry)]
 
+    def mirrors_of(self, name: str) -> list[str]:
+        """The mirror's address for every file of a graph or array of which nothing says what it holds there."""
+        entry, mirror = self.entries.get(name) or self.arrays[name], self.config.mirror
+        if mirror is None or "://" not in mirror:
+            return []
+        sources = keyed_sources(name, entry).items()
+        return [mirror for key, source in sources if source.sha256 is None and key not in self.contents]
+
     def _source(self, file: str) -> Source:
         return max(self._named(file).values(), key=lambda source: source.sha256 is not None)
 

@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from saitan.workflow.arrays import Array, array_file
 from saitan.workflow.checksums import last_planned
@@ -55,6 +56,10 @@ def out_of_reach(config: Config, sources: Iterable[tuple[str, Source]]) -> dict[
             )
         if not rest.strip("/") or re.search(r"\s", rest.partition("/")[0]):
             raise ConfigError(f"mirror: {mirror} names no host")
+        try:
+            _ = urlsplit(mirror).port  # read for what it raises
+        except ValueError as error:
+            raise ConfigError(f"mirror: {mirror} is no address: {error}") from None
     if folder is not None and (reason := _lacking(folder, stat.S_ISDIR)) is not None:
         why = f": {reason}" if reason else ""
         raise ConfigError(f"mirror: {mirror} is no folder and no address (http://... or https://...){why}")
