@@ -202,7 +202,8 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is as of `queries`.
 
     asked: a graph, or what `instance` made of it; for a variant on several ranks it may be one in parts. The solver
-    answers for the graph as it is now: after a write into its arrays another one is wanted.
+    answers for the graph as it is now: after a write into its arrays another one is wanted. One that is undirected by
+    its metadata must hold both arcs of each edge: `solve` looks, this does not, and `validate` sees a wrong answer.
     Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
     or off; Unavailable where it cannot run here or not on this graph.
     """

@@ -169,7 +169,9 @@ def unreachable(dtype: np.typing.DTypeLike):
 def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solver:
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is a source.
 
-    It answers for the graph as it is now: after a write into the graph's arrays another one is wanted.
+    It answers for the graph as it is now: after a write into the graph's arrays another one is wanted. One that is
+    undirected by its metadata must hold both arcs of each edge: `solve` looks, this does not, and `validate` sees a
+    wrong answer.
     Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
     or off; Unavailable where it cannot run here or not on this graph.
     """
