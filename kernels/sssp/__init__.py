@@ -144,7 +144,8 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     values = np.where(got == unreachable(got.dtype), np.inf, got.astype(np.float64))
     whole = np.issubdtype(got.dtype, np.integer)
     arcs, roundoff = max(1, int(expected["hops"][0])), 2.0**-53 if whole else 2.0**-24
-    above, below = wanted * (1 + _error(arcs, roundoff)), wanted * (1 - _error(4 * arcs, roundoff))
+    with np.errstate(invalid="ignore"):
+        above, below = wanted * (1 + _error(arcs, roundoff)), wanted * (1 - _error(4 * arcs, roundoff))
     # Of NaN neither holds. What is not reached has no error.
     wrong = np.where(np.isinf(wanted), values != wanted, ~((values <= above) & (values >= below)))
     if whole:
