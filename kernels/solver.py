@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from saitan.blocks import Block
+from saitan.calls import plain_array
 
 
 @dataclass
@@ -59,11 +60,11 @@ class Reference:
     def misshapen(self, answer: dict[str, np.ndarray], *names: str) -> str | None:
         """Which of the arrays the answer lacks or has in another shape, in one line; None where none is."""
         for name in names:
-            wanted = self.arrays[name].shape
-            if name not in answer:
+            found, wanted = answer.get(name), self.arrays[name].shape
+            if not isinstance(found, np.ndarray):
                 return f"there are no {name}"
-            if answer[name].shape != wanted:
-                return f"{name} have the shape {answer[name].shape}: {wanted} is right"
+            if found.shape != wanted:
+                return f"{name} have the shape {found.shape}: {wanted} is right"
         return None
 
 
@@ -214,7 +215,7 @@ def _blocks(call: Callable) -> Callable:
     def blocks(self: Any, rows: Any = None) -> Iterator[Block]:
         _check_answered(self)
         if rows is not None:
-            rows = np.asarray(rows) if np.size(rows) else np.empty(0, np.int64)
+            rows = plain_array(rows, "rows") if np.size(rows) else np.empty(0, np.int64)
             if rows.ndim != 1 or rows.dtype.kind not in "iu" or (np.diff(rows, prepend=-1) <= 0).any():
                 raise ValueError("rows must be ascending numbers of rows")
         return call(self, rows)

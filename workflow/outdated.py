@@ -56,15 +56,21 @@ def check_packed(plan: Plan, command: Sequence[str]) -> None:
     """End the process with one line where a command line has Snakemake pack (--report) what is out of date."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--report", nargs="*")
-    if parser.parse_known_args(command)[0].report is None:
+    parser.add_argument("--report-after-run", action="store_true")
+    asked = parser.parse_known_args(command)[0]
+    if asked.report is None or asked.report_after_run:
         return
-    told = set(_told_another(outline_files(plan)))
+    told, cut = set(_told_another(outline_files(plan))), set(_cut(plan))
     experiments = zip(plan.config.experiments, plan.outlines[1:], strict=True)
     # A chart's title and axes are no part of the identity of what was measured.
-    if stale := [name for name, outline in experiments if outline in told or any(_stale(plan, name))]:
+    if stale := [
+        name
+        for name, outline in experiments
+        if outline in told or f"{plan.run}/figures/{name}.svg" in cut or any(_stale(plan, name))
+    ]:
         names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
-        why = "made for another configuration, code or number of cores"
-        sys.exit(f"--report: {names}: {why}: `snakemake --cores all --report ...` makes it again and packs it")
+        why = "made for another configuration, code or number of cores, or damaged"
+        sys.exit(f"--report: {names}: {why}: run without --report first, or add --report-after-run")
 
 
 def _stale(plan: Plan, experiment: str) -> Iterator[bool]:
@@ -159,7 +165,9 @@ def _array_identity(plan: Plan, array: str, identity: str) -> Callable[[Path], s
     """A .npy file says nothing of itself: what is known of its content does."""
     entry = plan.arrays[array]
     content = entry.sha256 or plan.contents.get(array)
-    return lambda path: identity if entry.is_in(path, content) else None
+    # Where nothing says what its file holds, Snakemake's record alone tells that it was made of the right one.
+    known = content is not None or _record(array_file(array)).exists()
+    return lambda path: identity if known and entry.is_in(path, content) else None
 
 
 def _mistaken(file: str, identity: str, found: Callable[[Path], str | None]) -> bool:

@@ -117,7 +117,8 @@ def make(
         if widened:
             values = values.astype(np.float64 if values.dtype == np.float32 else np.complex128)
         if copies > 1:
-            values = np.concatenate([np.atleast_1d(values)] * copies)
+            values = np.atleast_1d(values)
+            values = np.tile(values, (copies, *[1] * (values.ndim - 1)))
         components = 2 if values.dtype.kind == "c" else 1
         flat = np.ascontiguousarray(values).reshape(-1)
         if components == 2:

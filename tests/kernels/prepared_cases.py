@@ -68,7 +68,8 @@ def refused(name, instance):
         says = "a query is [first source, number of sources], not {!r}"
         wrong = [(query, says.format(query)) for query in NO_RANGE]
         return wrong + [(query, f"{query[1]:,} sources from {query[0]:,} on: there are 143 ") for query in OUTSIDE]
-    return [("x", "query must be a whole number of at least 0, not 'x'"), (-1, "query must be a whole number")]
+    wrong = [("x", "query must be a whole number of at least 0, not 'x'"), (-1, "query must be a whole number")]
+    return [*wrong, (1, "query 1 is not 0, which is the only one")] if name == "compression" else wrong
 
 
 def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
@@ -105,6 +106,8 @@ def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
             for rows in ([True, False], [-1], [1, 0], [0, 0], [[0]], [0.5], ["0"]):
                 with pytest.raises(ValueError, match=r"^rows must be ascending numbers of rows$"):
                     solver.blocks(np.array(rows))
+            with pytest.raises(ValueError, match=r"^rows: entry 0 is a truth value beside numbers$"):
+                solver.blocks([True, 2])
             assert joined(solver.blocks(np.array([0], np.uint8))).keys() == before.keys()
             assert joined(solver.blocks([])) == {}
         if hasattr(type(solver), "count"):

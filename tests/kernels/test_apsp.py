@@ -301,3 +301,11 @@ def test_reference_tells_a_wrong_row():
         assert (apsp.differs(reference, {"distances": near}) is None) == same
     assert apsp.differs(reference, {"distances": right[:1]}) == "distances have the shape (1, 50): (8, 50) is right"
     assert apsp.differs(reference, {}) == "there are no distances"
+    assert apsp.differs(reference, {"distances": right.tolist()}) == "there are no distances"
+    sums = apsp.instance({"graph": graph}, answer="reductions")
+    answer = apsp.reductions(graph, range(10, 40), "batched", "cpu")
+    reference = apsp.reference(sums, [10, 30])
+    answer = {name: values[reference.rows] for name, values in answer.items()}
+    assert apsp.differs(reference, answer | {"distances": right}) is None
+    answer["eccentricity"] = answer["eccentricity"] + 1
+    assert "of eccentricity differ" in apsp.differs(reference, answer)

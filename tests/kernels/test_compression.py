@@ -428,6 +428,8 @@ def test_a_given_array_is_repeated_and_widened():
     assert instance.host().tolist() == 2 * list(range(12)) and instance.dtype == np.float64 and instance.row == 4
     with pytest.raises(ValueError, match=r"^copies is of given data only"):
         compression.instance({}, copies=2)
+    assert compression.instance({"values": np.zeros(0)}, copies=2**62).count == 0
+    assert make(np.ones(2, np.int8), copies=10**6).count == 2 * 10**6
     wide = np.broadcast_to(np.ones(2**20), (2**25, 2**20))
     for array, copies in ((a, 10**12), (wide, 1)):
         with pytest.raises(Unavailable, match=rf"^{copies:,} x an array of {array.size:,} values: [\d,.]+ [TG]iB"):

@@ -107,7 +107,7 @@ def test_what_is_out_of_date_is_not_packed(run):
     edited = plan(graphs=["grid"], variants=["conventional"], seed=9)
     for command in (["--report"], ["--report=archive.html"], packing):
         with pytest.raises(
-            SystemExit, match=r"^--report: tiny: made for another configuration, code or number of cores: "
+            SystemExit, match=r"^--report: tiny: made for another configuration, code or number of cores, or damaged: "
         ):
             check_packed(edited, command)
     check_packed(edited, ["--cores", "1"])
@@ -115,6 +115,7 @@ def test_what_is_out_of_date_is_not_packed(run):
     assert titled.table_identity("tiny") == run.table_identity("tiny")
     with pytest.raises(SystemExit, match=r"^--report: tiny: "):
         check_packed(titled, packing)
+    check_packed(titled, [*packing, "--report-after-run"])
     # One file of several, and one that is damaged.
     for file, damage in ((TABLES[1], b"half"), (TABLES[2], b"{}")):
         right = Path(file).read_bytes()
@@ -249,6 +250,9 @@ def test_a_page_or_a_chart_that_was_cut_is_made_again(run, file):
     make_again(run)
     assert again() == set()
     os.truncate(file, 299)
+    if file.endswith("svg"):
+        with pytest.raises(SystemExit, match=r"^--report: tiny: .* or damaged: "):
+            check_packed(run, ["--report", "x.zip"])
     make_again(run)
     assert again() == {file}
 
@@ -454,6 +458,21 @@ def test_an_array_of_another_entry_or_content_is_fetched_and_unpacked_again(own,
     place(RECORDS, "results/downloads/field.bin").unlink()
     make_again(own)
     assert again() == {array, "results/downloads/field.bin"}
+
+
+def test_an_array_of_which_nothing_is_known_is_fetched_again(own):
+    """Its file says nothing of itself: without Snakemake's record it may be that of another mirror."""
+    made = replace(own, config=own.config.model_copy(update={"mirror": "http://host"}), contents={"hidden": "abc"})
+    array, download = "results/arrays/field.npy", "results/downloads/field.bin"
+    recorded(array, made.array_identity("field"))
+    recorded(download)
+    make_again(made).close()
+    make_again(made)
+    assert not {array, download} & again()
+    for file in (array, download):
+        place(RECORDS, file).unlink()
+    make_again(made)
+    assert again() >= {array, download}
 
 
 def test_a_cut_array_is_unpacked_again(own):
