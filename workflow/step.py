@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import contextlib
 import errno
@@ -10,6 +11,7 @@ import fcntl
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -50,6 +52,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     answer((signal.SIGTERM, signal.SIGHUP), lambda: _stopped(None if several else arguments.log))
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.unraisablehook = _interrupt_again
     try:
         if getattr(arguments, "ranks", None):
             _join(arguments)
@@ -81,6 +84,14 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except (Exception, SystemExit) as error:
         _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}", traceback.format_exc() + "\n")
+
+
+def _interrupt_again(unraisable: Any) -> None:
+    """Ctrl-C within a callback of compiled code (Numba's compiler has some), where Python prints and forgets it."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def answer(numbers: Iterable[signal.Signals], stop: Callable[[], Any]) -> None:

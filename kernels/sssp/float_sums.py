@@ -30,6 +30,17 @@ def added_again(graph: Graph, source: int, wide: np.ndarray) -> np.ndarray:
     return distances
 
 
+def rows_added_again(graph: Graph, first: int, wide: np.ndarray) -> np.ndarray:
+    """The same for rows [sources, n] of distances from first, first + 1, ...; `wide` where one is too far."""
+    rows = np.empty(wide.shape, np.float32)
+    for place, row in enumerate(wide):
+        added = added_again(graph, first + place, row)
+        if added.dtype != rows.dtype:
+            return wide
+        rows[place] = added
+    return rows
+
+
 @njit
 def _relax(offsets, targets, weights, first, distances):
     """Relax until no arc does: the vertices `first` in their order, then in turn those whose distances fell.

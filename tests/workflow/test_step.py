@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,15 @@ def test_a_stopped_step_says_so_in_its_log(tmp_path, sent):
     # A signal that comes just before a sleep begins is answered after it.
     process, log = started(tmp_path, "for _ in range(600): time.sleep(0.1)")
     process.send_signal(sent)
+    assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
+
+
+def test_ctrl_c_within_a_callback_of_compiled_code_stops_the_step(tmp_path):
+    waits = "[time.sleep(0.1) for _ in range({})]"
+    called = f"import ctypes; ctypes.CFUNCTYPE(None)(lambda: {waits.format(50)} and None)(); {waits.format(600)}"
+    process, log = started(tmp_path, called)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130 and log.read_text() == "began\nstopped\n"
 
 
