@@ -153,3 +153,15 @@ def test_an_overflow_that_a_solver_lost_is_seen():
         Certificate(graph).check(0, np.array([[0, TOP - 1, TOP]], np.uint32))
     with pytest.raises(Invalid):
         Certificate(graph).check(0, np.array([[0, TOP - 1, 3]], np.uint32))
+
+
+@pytest.mark.parametrize("variant", ["iterated", "batched", "fast"])
+def test_distances_that_fit_are_sums_in_their_type_where_others_did_not(variant):
+    """From vertex 1 to 0 by 3 and 2, and by an arc of `huge`, behind which the next sum needs 64 bits."""
+    huge = np.float32(3.3e38)
+    weights = np.array([huge, huge, 0.1, 0.1, 3], np.float32)
+    graph = Graph.from_arcs(4, [0, 1, 1, 2, 3], [1, 0, 3, 0, 2], weights)
+    right = apsp.solve(graph, range(1, 2), variant, "cpu")
+    assert right.tolist() == [[np.float32(3.1999998), 0, np.float32(3.1), np.float32(0.1)]]
+    Certificate(graph).check(1, right)
+    Certificate(graph).check(0, apsp.solve(graph, None, variant, "cpu"))
