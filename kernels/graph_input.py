@@ -295,12 +295,19 @@ def _array(values: Any, what: str) -> np.ndarray:
 def truth_value_among(values: Any, array: np.ndarray) -> int | None:
     """Place of the first truth value in a list of numbers, row by row; None if there is none.
 
-    array: what NumPy made of the list, 0 and 1 for truth values.
+    array: what NumPy made of the list, 0 and 1 for truth values. Of arrays in a list only the type is looked at.
     """
     if not isinstance(values, list | tuple) or array.dtype.kind not in "iufc":
         return None
-    entries = np.asarray(values, object).ravel()
-    return next((place for place, entry in enumerate(entries) if isinstance(entry, bool | np.bool_)), None)
+    looked_into = list, tuple, bool, np.bool_, np.ndarray
+    if not any(issubclass(kind, looked_into) for kind in set(map(type, values))):
+        return None
+    for place, entry in enumerate(values):
+        truth = isinstance(entry, bool) or getattr(entry, "dtype", None) == np.bool_
+        within = 0 if truth else truth_value_among(entry, array[place])
+        if within is not None:
+            return place * array[place].size + within
+    return None
 
 
 def shown(value: Any) -> str:

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from saitan.workflow.answers import kept_answer
@@ -42,9 +42,15 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
 
     What is returned, closed, puts all back as it was: after a dry run, say, that planned for another number of cores.
     """
-    claims = list(_claims(plan))
-    files = [file for file, identity, found in claims if _mistaken(file, identity, found)]
-    fetched = list(filter(unrecorded, _doubtful_downloads(plan, {*files, *_seen(claims)})))
+    files, seen = [], []
+    for file, identity, found in _claims(plan):
+        if not Path(file).exists():
+            continue
+        if _sees(file, identity):
+            seen.append(file)
+        elif _mistaken(Path(file), identity, found):
+            files.append(file)
+    fetched = list(filter(unrecorded, _doubtful_downloads(plan, {*files, *seen})))
     files += [*_told_otherwise(plan), *_untold(plan), *_cut(plan)]
     as_they_were = contextlib.ExitStack()
     for file in [*files, *fetched]:
@@ -60,14 +66,13 @@ def check_packed(plan: Plan, command: Sequence[str]) -> None:
     asked = parser.parse_known_args(command)[0]
     if asked.report is None or asked.report_after_run:
         return
-    told, cut = set(_told_another(outline_files(plan))), set(_cut(plan))
-    experiments = zip(plan.config.experiments, plan.outlines[1:], strict=True)
     # A chart's title and axes are no part of the identity of what was measured.
-    if stale := [
-        name
-        for name, outline in experiments
-        if outline in told or f"{plan.run}/figures/{name}.svg" in cut or any(_stale(plan, name))
-    ]:
+    wrong = {*_told_another(outline_files(plan)), *_cut(plan)}
+    stale = []
+    for name, outline in zip(plan.config.experiments, plan.outlines[1:], strict=True):
+        if wrong & {outline, f"{plan.run}/figures/{name}.svg"} or any(_stale(plan, name)):
+            stale.append(name)
+    if stale:
         names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
         why = "made for another configuration, code or number of cores, or damaged"
         sys.exit(f"--report: {names}: {why}: run without --report first, or add --report-after-run")
@@ -78,10 +83,7 @@ def _stale(plan: Plan, experiment: str) -> Iterator[bool]:
     identity = plan.table_identity(experiment)
     for file, found in _shown(plan, experiment):
         if Path(file).exists():
-            try:
-                yield found(Path(file)) != identity
-            except Failure:
-                yield True
+            yield _mistaken(Path(file), identity, found)
 
 
 def _shown(plan: Plan, experiment: str) -> Iterator[tuple[str, Callable[[Path], str | None]]]:
@@ -170,33 +172,27 @@ def _array_identity(plan: Plan, array: str, identity: str) -> Callable[[Path], s
     return lambda path: identity if known and entry.is_in(path, content) else None
 
 
-def _mistaken(file: str, identity: str, found: Callable[[Path], str | None]) -> bool:
-    """Whether Snakemake would take a file for that of an identity, and it is damaged or says that it is not."""
+def _sees(file: str, identity: str) -> bool:
+    """Whether Snakemake makes a file again by itself: its record is of another identity."""
     record = _record(file)
-    if not Path(file).exists() or (record.exists() and identity not in _text(str(record))):
-        return False
+    return record.exists() and identity not in _text(str(record))
+
+
+def _mistaken(file: Path, identity: str, found: Callable[[Path], str | None]) -> bool:
+    """Whether a file is damaged or says that it is not of an identity."""
     try:
-        return found(Path(file)) != identity
+        return found(file) != identity
     except Failure:
         return True
 
 
-def _seen(claims: Iterable[tuple[str, str, Callable[[Path], str | None]]]) -> Iterator[str]:
-    """The files that Snakemake makes again by itself: it has a record of another identity."""
-    for file, identity, _ in claims:
-        if Path(file).exists() and (record := _record(file)).exists() and identity not in _text(str(record)):
-            yield file
-
-
-def _doubtful_downloads(plan: Plan, made_again: Collection[str]) -> Iterator[str]:
+def _doubtful_downloads(plan: Plan, made_again: set[str]) -> Iterator[str]:
     """The downloads of what is made again, or for the first time, that may be of another entry, place or content."""
     for graph in plan.graphs:
-        if graph not in plan.downloaded:
-            continue
         files = plan.graph_files(graph)
         if not all(Path(file).exists() for file in files):
             yield from (file for file in plan.downloads_of(graph) if plan.local_copies(Path(file).name))
-        elif set(files) & set(made_again) and not _of_this_file(plan, graph):
+        elif made_again.intersection(files) and not _of_this_file(plan, graph):
             yield from plan.downloads_of(graph)
     yield from (plan.download_of_array(array) for array in plan.arrays_used if array_file(array) in made_again)
 

@@ -43,7 +43,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
                 origin=published[name].origin if name in published else None,
-                launcher=plan.config.launcher if max(experiment.ranks, default=1) > 1 else None,
+                launcher=next(filter(None, map(plan.launcher_of, plan.points_of(name))), None),
                 identity=plan.table_identity(name),
                 table=Path(f"{plan.run}/tables/{name}.parquet"),
                 figure=PlannedFigure(

@@ -49,17 +49,17 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     names = [name for name in reference.arrays if name != "relative"]
     if line := reference.misshapen(answer, *names):
         return line
+    relative = float(reference.arrays["relative"][0])
     if "distances" not in names:
-        return _reductions_differ(reference, answer)
+        return _reductions_differ(reference, answer, names, relative)
     got, wanted = answer["distances"], reference.arrays["distances"]
     values = np.where(got == _infinite(got.dtype), np.inf, got.astype(np.float64))
-    relative = float(reference.arrays["relative"][0])
-    if np.issubdtype(got.dtype, np.integer):
+    whole = np.issubdtype(got.dtype, np.integer)
+    if whole:
         relative *= np.finfo(np.float64).eps / np.finfo(np.float32).eps
-        near = np.isclose(values, wanted, rtol=relative, atol=0)
-        wrong = np.where(wanted < 2**53, values != wanted, ~near)
-    else:
-        wrong = ~np.isclose(values, wanted, rtol=relative, atol=0)
+    wrong = ~np.isclose(values, wanted, rtol=relative, atol=0)
+    if whole:
+        wrong |= (wanted < 2**53) & (values != wanted)
     if not wrong.any():
         return None
     place, vertex = (int(x) for x in np.argwhere(wrong)[0])
@@ -70,12 +70,11 @@ def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
     )
 
 
-def _reductions_differ(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
-    relative = float(reference.arrays["relative"][0])
-    for name, wanted in reference.arrays.items():
-        if name == "relative":
-            continue
-        got = answer[name]
+def _reductions_differ(
+    reference: Reference, answer: dict[str, np.ndarray], names: list[str], relative: float
+) -> str | None:
+    for name in names:
+        got, wanted = answer[name], reference.arrays[name]
         # Closeness is rounded once more than the integers it is made of.
         exact = np.issubdtype(answer["eccentricity"].dtype, np.integer)
         slack = 4 * np.finfo(np.float64).eps if exact else 2 * relative

@@ -144,6 +144,7 @@ def test_the_roots_are_the_given_one_and_others():
         ([[0]], "in one row"),
         ([True, False], "whole numbers"),
         ([0, True], "^roots: entry 1 is a truth value beside numbers$"),
+        ((0, np.True_), "^roots: entry 1 is a truth value beside numbers$"),
         (np.array([2**63], np.uint64), "^root 9223372036854775808 is not in"),
     ],
 )

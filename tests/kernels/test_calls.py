@@ -1,6 +1,7 @@
 """What the one call of a problem says about wrong arguments, and its help about the variants."""
 
 import re
+import tracemalloc
 from collections import Counter
 
 import networkx
@@ -382,6 +383,18 @@ def test_a_truth_value_beside_numbers_is_no_number(values):
     with pytest.raises(ValueError, match=r"^x: entry 2 is a truth value beside numbers$"):
         plain_array(values, "x")
     assert plain_array([True, False], "x").dtype == bool
+
+
+def test_rows_that_are_arrays_are_not_taken_apart():
+    """An object for every entry would take more memory than a large matrix."""
+    rows = [np.ones(10**6), np.zeros(10**6)]
+    tracemalloc.start()
+    assert plain_array(rows, "x").shape == (2, 10**6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * 10**6
+    with pytest.raises(ValueError, match=r"^x: entry 2 is a truth value beside numbers$"):
+        plain_array([np.ones(2), np.array([True, False])], "x")
 
 
 CHANGES = {

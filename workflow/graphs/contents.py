@@ -34,7 +34,7 @@ def contents(
                 continue
             if copies := local_copies(source, config.mirror):
                 found[key] = checksum_of(source.filename, Path(copies[0]), checksum)
-            elif source.url is not None if config.mirror is None else "://" in config.mirror:
+            elif "://" in (source.address if config.mirror is None else config.mirror):
                 forget(source.filename)
             elif (planned := last_planned(source.filename)) and made_before(name, entry):
                 told = planned
