@@ -224,6 +224,14 @@ def _spread(quantity: str, unit: str, problem: str | None) -> bool:
     return is_timed(unit) and (metric is None or metric.over in ("median", "harmonic"))
 
 
+def _below_its_quartiles(table: pd.DataFrame, problem: str | None) -> bool:
+    """Whether a harmonic mean is less than the lower quartile of its samples."""
+    metrics = metrics_of(problem)
+    harmonic = [name for name in table["quantity"].unique() if name in metrics and metrics[name].over == "harmonic"]
+    means = table[table["quantity"].isin(harmonic)]
+    return bool((means["ours"] < means["q1"]).any())
+
+
 def times(factor: float | None) -> str:
     """A factor as people write it: "1.8×"."""
     return "" if factor is None else f"{digits(factor, 3)}×"
@@ -267,6 +275,8 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         of = "sample" if most == 1 else "samples"
         quartiles = ", quartiles below times and rates" if maker.spreads else ""
         yield f"Medians where nothing else is said, of {count} {of} a point{quartiles}."
+        if maker.spreads and _below_its_quartiles(table, problem):
+            yield "A harmonic mean below its quartiles: few slow samples decide it."
     headline = compared_by(table, problem)
     compared = in_words(headline.quantity, headline.metric.unit)
     altering = altering_of(table, problem) if measured else []

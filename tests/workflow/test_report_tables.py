@@ -117,6 +117,17 @@ def test_heads_and_notes_name_a_rate_alike(problem, rate, unit, head, of):
     assert f"speed-ups over slow, of {of};" in said and f"★ best of its row by {of.partition(' of ')[2]}." in said
 
 
+@pytest.mark.parametrize(
+    ("problem", "rate", "value", "said"),
+    [("apsp", "entries_s", 2.0, True), ("apsp", "entries_s", 3.0, False), ("tropical", "tops", 2.0, False)],
+)
+def test_a_harmonic_mean_out_of_its_quartiles_is_explained(problem, rate, value, said):
+    quartiles = {"q1": 3.0, "q3": 5.0}
+    rows = [point(name) | quantity(rate, "1/s", one) | quartiles for name, one in (("slow", value), ("fast", 4.0))]
+    notes = layout(pd.DataFrame(rows), problem, []).notes
+    assert any("harmonic mean below its quartiles" in note for note in notes) == said
+
+
 def test_the_column_of_arrays_is_called_data():
     rows = [point(variant) | quantity("time", "s", 1.0) for variant in ("fpc", "fast")]
     assert layout(pd.DataFrame(rows), None, [], "data").keys == ["data", "backend"]
