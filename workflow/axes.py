@@ -66,7 +66,9 @@ def axis_of(
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
         # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
         prefixed = largest >= 1e4 and (least >= 1 or not log)
-        form = f".{digits}~s" if prefixed else "~g" if least >= 1e-4 or not log else f".{digits}~e"
+        # A lone value is its own tick and no round number.
+        plain = "~g" if span else f".{digits}~g"
+        form = f".{digits}~s" if prefixed else plain if least >= 1e-4 or not log else f".{digits}~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
     edge = {} if bars else {"padding": EDGE, "nice": False}
     if not log:

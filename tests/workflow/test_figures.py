@@ -154,6 +154,7 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
     [
         ([1, 2e4], True, ".3~s"),
         ([0.5, 2e4], True, "~g"),
+        ([1.65525e-7, 1.65525e-7], False, ".4~g"),
         ([0.5, 2e4], False, ".3~s"),
         ([1e-5, 1], True, ".3~e"),
         # Values that are close, and one alone.
