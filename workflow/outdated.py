@@ -37,6 +37,16 @@ _NAMED = 3
 _LONGEST = 254
 
 
+@contextlib.contextmanager
+def _out_of_reach() -> Iterator[None]:
+    """End the process with one line where files cannot be asked, those of another user for one."""
+    try:
+        yield
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}")
+
+
+@_out_of_reach()
 def make_again(plan: Plan) -> contextlib.ExitStack:
     """Have Snakemake make again what is not what the plan wants, and what it does not see by itself.
 
@@ -58,6 +68,7 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
     return as_they_were
 
 
+@_out_of_reach()
 def check_packed(plan: Plan, command: Sequence[str]) -> None:
     """End the process with one line where a command line has Snakemake pack (--report) what is out of date."""
     parser = argparse.ArgumentParser(add_help=False)

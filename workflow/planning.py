@@ -372,6 +372,8 @@ def _check_folders(run: str) -> None:
     for folder in (RESULTS, *(f"{RESULTS}/{name}" for name in (run, *SHARED))):
         if os.path.lexists(folder) and not Path(folder).is_dir():
             raise Failure(f"{folder} is no folder, and what is made goes into one of this name: move it away")
+        if Path(folder).is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+            raise Failure(f"{folder} cannot be read: name another folder by --directory")
 
 
 def _default_name(configfiles: Collection[str]) -> str:

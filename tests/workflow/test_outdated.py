@@ -506,3 +506,18 @@ def test_an_answer_of_another_configuration_is_kept_again(own, recorded_too):
     keep(own, "another")
     make_again(own)
     assert again() == {answer}
+
+
+@pytest.mark.parametrize("what", [make_again, lambda plan: check_packed(plan, ["--report", "a.zip"])])
+def test_files_that_cannot_be_asked_are_one_line(what, run, monkeypatch):
+    asked = Path.exists
+
+    def exists(path):
+        if "tables" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return asked(path)
+
+    monkeypatch.setattr(Path, "exists", exists)
+    with pytest.raises(SystemExit) as ended:
+        what(run)
+    assert "tables" in str(ended.value) and str(ended.value).endswith(".parquet: Permission denied")

@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -242,6 +243,16 @@ def test_what_lies_where_results_go_is_one_line(place, dangling, monkeypatch, tm
         from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
     says = f"config: {place} is no folder, and what is made goes into one of this name: move it away"
     assert caught.value.code == says
+
+
+@pytest.mark.parametrize("place", ["results", "results/my_roads_v2", "results/graphs"])
+def test_a_folder_of_results_that_cannot_be_read_is_one_line(place, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path(place).mkdir(parents=True)
+    monkeypatch.setattr("os.access", lambda asked, mode: (asked, mode) != (place, os.R_OK | os.X_OK))
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    assert caught.value.code == f"config: {place} cannot be read: name another folder by --directory"
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
