@@ -61,6 +61,8 @@ class ConfigError(Exception):
 
 def load(raw: Mapping[str, Any], graphs: Iterable[str], arrays: Iterable[str] = ()) -> Config:
     """The checked configuration. graphs, arrays: the names that the catalogues have. Raises ConfigError."""
+    for kind in {"graphs", "arrays"} & raw.keys():
+        raise ConfigError(f"{kind}: unknown key {kind!r} (config/{kind}.yaml lists them for all runs)")
     try:
         config = Config.model_validate(dict(raw))
     except ValidationError as error:

@@ -104,6 +104,13 @@ def test_of_many_names_a_line_lists_some():
         ({"experiments": {"a": EXPERIMENT}, "name": "my run"}, "name: 'my run' is no name: up to 100 letters"),
         ({"experiments": {"a": EXPERIMENT}, "name": "graphs"}, "name: results/graphs is a folder that all runs share"),
         ({"experiments": {"graphs": EXPERIMENT}}, "experiments.graphs: graphs is the name of a rule"),
+        *(
+            (
+                {"experiments": {"a": EXPERIMENT}, kind: {}},
+                f"{kind}: unknown key '{kind}' (config/{kind}.yaml lists them",
+            )
+            for kind in ("graphs", "arrays")
+        ),
         ({"experiments": {"a": EXPERIMENT}, "backed": "cpu"}, "backed: unknown key 'backed'; did you mean 'backend'?"),
         (
             {"experiments": {"a": EXPERIMENT}, "zzz": 1},
