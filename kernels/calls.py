@@ -67,6 +67,9 @@ def _how_to_make_one(graph: Any) -> str:
 
 def checked_inputs(problem: str, inputs: Mapping[str, Any], known: Mapping[str, Input]) -> None:
     """Raise ValueError for inputs of an instance that its problem does not have, lacks, or that are of another kind."""
+    if not isinstance(inputs, Mapping):
+        names = " or ".join(f"{{{name!r}: ...}}" for name in known)
+        raise ValueError(f"inputs by name are right, {names}, not {type(inputs).__name__}")
     for name, value in inputs.items():
         if name not in known:
             raise ValueError(f"{problem} has no input {name!r} (it has: {', '.join(known)})")

@@ -26,6 +26,9 @@ _INFINITY = 0x7F800000
 _VERTEX, _ARC, _LEAST = 13, 8, 1 << 26
 
 
+WITHOUT_GAPS = "pandas.factorize or numpy.unique numbers those without gaps"
+
+
 class GraphError(ValueError):
     """The arrays are no graph; the message is one line that says why."""
 
@@ -55,8 +58,7 @@ def check_memory(n: int, m: int, vertex: int = _VERTEX) -> None:
     if needed > (available := available_memory()):
         raise GraphError(
             f"{n:,} vertices and {m:,} arcs need about {in_words(needed)} of memory, but "
-            f"{in_words(available)} are available; where few of the numbers occur, pandas.factorize or "
-            "numpy.unique numbers those without gaps"
+            f"{in_words(available)} are available; where few of the numbers occur, {WITHOUT_GAPS}"
         )
 
 
@@ -76,6 +78,8 @@ def vertices(values: Any, n: int, side: str) -> np.ndarray:
         value = array[arc].item()
         if not np.isinf(value) and value % 1 != 0:
             raise GraphError(f"arc {arc}: {side} {value} is not a whole number")
+        if n == MAX_VERTICES and value > 0:
+            raise GraphError(f"arc {arc}: {side} {value}: int32 ids end at {n - 1:,}; {WITHOUT_GAPS}")
         raise GraphError(f"arc {arc}: {side} {value} is not in [0, {n:,})")
     return np.ascontiguousarray(array, np.int32)
 
@@ -274,8 +278,9 @@ def _numbers(values: Any, what: str) -> np.ndarray:
     if array.dtype.kind not in "iuf":
         kind: Any = array.dtype
         if array.dtype == object:
-            odd = (type(value).__name__ for value in array if not isinstance(value, int | float))
-            kind = f"something that is missing, no number or beyond 64 bits ({next(odd, 'int')})"
+            odd = next((type(value).__name__ for value in array if not isinstance(value, int | float)), "int")
+            how = ": .astype(float) makes numbers of them" if odd == "Decimal" else ""
+            kind = f"something that is missing, no number or beyond 64 bits ({odd}){how}"
         raise GraphError(f"{what} must be numbers, not {kind}")
     return array
 

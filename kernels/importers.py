@@ -176,7 +176,8 @@ def from_pandas(frame: Any, source: str = "source", target: str = "target", weig
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise GraphError(f"a pandas.DataFrame is right, not {type(frame).__name__}")
+        how = ": call frame.to_pandas()" if hasattr(frame, "to_pandas") else ""
+        raise GraphError(f"a pandas.DataFrame is right, not {type(frame).__name__}{how}")
     columns = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
     for argument, column in columns.items():
         if not isinstance(column, Hashable):

@@ -142,7 +142,7 @@ class Parameter:
         # A bound may be too large for a small type of NumPy's.
         number = value.item() if isinstance(value, np.generic) else value
         if isinstance(number, int) and number.bit_length() > 63:
-            return f"must fit in 64 bits, not {number.bit_length() + 1}"
+            return f"must fit in 64 bits, not in {number.bit_length() + 1}"
         if self.type is float and not abs(number) <= sys.float_info.max:
             return f"must be finite, not {shown(value)}"
         if self.above is not None and not number > self.above:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ class Best:
     """The best of `contenders` points by what the problem's solvers are ranked by.
 
     graph: empty where there is none; instance: what tells it from the table's others, cores and what alters the answer
-    (saitan.problem.Parameter.alike) among it; sure: whether every contender had settled undisturbed; doubt: whether
-    this one had not.
+    (saitan.problem.Parameter.alike) among it; sure: whether every contender had settled undisturbed; doubt: why
+    this one had not, in short.
     """
 
     graph: str
@@ -34,7 +34,7 @@ class Best:
     unit: str
     contenders: int
     sure: bool
-    doubt: bool
+    doubt: str
     index: tuple
 
     @property
@@ -44,7 +44,7 @@ class Best:
     def __str__(self) -> str:
         who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
         doubts = self.contenders > 1 and not self.sure
-        said = " (not settled)" if self.doubt else " (not all settled)" if doubts else ""
+        said = f" ({self.doubt})" if self.doubt else " (others not settled or disturbed)" if doubts else ""
         return f"{who} {readable(self.value, self.unit)}{said}"
 
 
@@ -56,6 +56,11 @@ def doubtful(table: pd.DataFrame) -> pd.Series:
 def doubt(row: dict[str, Any]) -> str:
     """Why a number says little: that it did not settle, what disturbed it; empty where nothing is known."""
     return "; ".join(["not settled"] * (not row["settled"]) + [row["disturbed"]] * bool(row["disturbed"]))
+
+
+def called(row: Mapping[str, Any]) -> str:
+    """The doubt of a number in one word or two, for a line."""
+    return "not settled" if not row["settled"] else "disturbed" if row["disturbed"] else ""
 
 
 def compared_by(table: pd.DataFrame, problem: str | None) -> Headline:
@@ -96,7 +101,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
                 str(winner["unit"]),
                 len(group),
                 len(group) > 1 and not doubts.any(),
-                bool(doubts[winner.name]),
+                called(winner),
                 index_of(winner, table),
             )
         )

@@ -15,7 +15,7 @@ from saitan.workflow.config_model import Figure
 from saitan.workflow.numbers import as_text
 from saitan.workflow.published import PAPER
 
-OURS, DOUBTFUL = "saitan", "not settled"
+OURS, DOUBTFUL = "saitan", "not settled or disturbed"
 # A series with more values than this has no marker at each.
 FEW_MARKERS = 40
 

@@ -20,7 +20,7 @@ import pandas as pd
 
 from saitan.files import beside
 from saitan.problem import names, problem
-from saitan.workflow.bests import Best, bests, doubt, index_of
+from saitan.workflow.bests import Best, bests, called, index_of
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
@@ -104,7 +104,7 @@ def _ratios(table: pd.DataFrame, found: list[Best]) -> list[str]:
     told = {index_of(row, table): row for row in table[table["quantity"] == BEST].to_dict("records")}
     return [
         f"{best.where} on {best.backend}: {best.variant} {digits(row['ours'], 3)} times as good as the best"
-        f" of the others{' (not settled)' if doubt(row) else ''}".strip()
+        f" of the others{f' ({called(row)})' if called(row) else ''}".strip()
         for best in found
         if (row := told.get(best.index))
     ]

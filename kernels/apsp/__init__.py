@@ -255,7 +255,7 @@ def compress(
 
     A road network's takes some two bytes a hundred entries. Its entries have the weights' dtype, or 64 bits where one
     does not fit, as in `slabs`. The file gets its name when it is complete; where it cannot be written, nothing is left
-    behind.
+    behind. Folders that are missing are made.
 
     check  whether to certify every slab of distances, and to decode and compare all that is coded
 

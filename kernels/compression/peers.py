@@ -32,6 +32,9 @@ class Zfp(Host):
         if not instance.count:
             raise Unavailable("zfpy compresses no array without values")
         super().__init__(instance, -1)
+        if not np.isfinite(self.source).all():
+            # It would spoil the values beside these too.
+            raise Unavailable("zfpy compresses finite values alone")
         self.rate = rate
 
     def compress(self) -> None:

@@ -13,10 +13,11 @@ def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) ->
     """
     exact = not bound and (kept == mantissa or mantissa == 0)
     limit = f"{bound:g}" if bound else f"2^-{kept + 1} of the value"
-    if errors.wrong and kept < 0 and not bound:
-        return Checked(f"nothing: a fixed rate has no bound; {errors.wrong:,} values that are not finite were lost")
     if errors.wrong:
-        how = "differ" if exact else f"are off by more than {limit}, or are special values that differ"
+        if kept < 0 and not bound:
+            how = "are special values that differ"
+        else:
+            how = "differ" if exact else f"are off by more than {limit}, or are special values that differ"
         raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {how}")
     if bound:
         return Checked(f"every value, absolute error at most {bound:g}")

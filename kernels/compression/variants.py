@@ -112,8 +112,7 @@ METRICS = {
     "compress_bytes_s": Metric("bytes of the array over the time of compression", "B/s", better="more"),
     "decompress_bytes_s": Metric("bytes of the array over the time of decompression", "B/s", better="more"),
     "largest_relative_error": Metric(
-        "largest |found - value| / |value| of a value that is finite and not 0; like the others not said where NaN or"
-        " infinity was lost",
+        "largest |found - value| / |value| of a value that is finite and not 0",
         better="less",
     ),
     "largest_absolute_error": Metric("largest |found - value| of a finite value", better="less"),

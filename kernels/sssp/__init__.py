@@ -171,8 +171,8 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     """The Solver of a variant on "cpu" or "cuda", with what it needs on the device. A query is a source.
 
     It answers for the graph as it is now: after a write into the graph's arrays another one is wanted. One that is
-    undirected by its metadata must hold both arcs of each edge: `solve` looks, this does not, and `validate` sees a
-    wrong answer.
+    undirected by its metadata must hold both arcs of each edge, which variants on a GPU follow backwards: `solve` looks
+    there, this does not, and `validate` sees a wrong answer.
     Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
     or off; Unavailable where it cannot run here or not on this graph.
     """

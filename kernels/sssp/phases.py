@@ -238,9 +238,9 @@ class Switching(PhaseVariant):
         source = int(self.graph.degrees.argmax())
         # The times of the second round are used; the first warms up. The conventional run ends early where all its
         # phases would take far longer than those of selection: n threads for each of n phases, on a path.
-        for _ in range(2):
+        for patience in (0, 4):
             selection = self._phases(source, True, None).seconds
-            conventional = self._phases(source, False, None, limit=max(1.0, 4 * sum(selection))).seconds
+            conventional = self._phases(source, False, None, limit=max(1.0, patience * sum(selection))).seconds
         found = calibrate(np.array(conventional), np.array(selection))
         self.calibrated = time.perf_counter() - begin
         return found

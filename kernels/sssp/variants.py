@@ -49,7 +49,8 @@ VARIANTS = {
             "threshold_up": Parameter(
                 float,
                 None,
-                "phase time in us above which it starts a thread per vertex; calibrated if absent",
+                "phase time in us above which it starts a thread per vertex; calibrated if absent, by two runs of each"
+                " way",
                 least=0,
             ),
             "threshold_down": Parameter(

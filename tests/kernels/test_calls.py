@@ -306,7 +306,7 @@ def test_a_backend_is_checked_where_there_is_nothing_to_do():
 
 
 def test_a_number_beyond_all_floats_is_not_finite():
-    with pytest.raises(ValueError, match=r"^delta must fit in 64 bits, not 1330$"):
+    with pytest.raises(ValueError, match=r"^delta must fit in 64 bits, not in 1330$"):
         sssp.solve(GRAPH, 0, "fast", "cpu", delta=10**400)
 
 
@@ -436,6 +436,15 @@ def test_arrays_that_were_written_to_are_refused_before_compiled_code_sees_them(
     for call in calls:
         with pytest.raises(GraphError, match=f"^{message}"):
             call()
+
+
+@pytest.mark.parametrize("problem", [sssp, bfs, apsp, tropical, compression])
+@pytest.mark.parametrize("given", [GRAPH, np.arange(3.0), None])
+def test_inputs_of_an_instance_are_given_by_name(problem, given):
+    names = " or ".join(f"{{{name!r}: ...}}" for name in problem.INPUTS)
+    says = f"inputs by name are right, {names}, not {type(given).__name__}"
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+        problem.instance(given)
 
 
 def test_what_was_derived_from_a_graph_before_it_was_written_to_is_derived_anew():

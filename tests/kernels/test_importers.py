@@ -3,6 +3,7 @@ from decimal import Decimal
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sparse
 from hypothesis import given
@@ -215,6 +216,8 @@ def test_networkx_nodes_become_labels(nodes, labels):
 def test_what_is_of_another_library_is_named():
     with pytest.raises(GraphError, match=r"^a networkx graph is right, not csr_array$"):
         Graph.from_networkx(square(1))
+    with pytest.raises(GraphError, match=r"^a pandas.DataFrame is right, not Table: call frame.to_pandas\(\)$"):
+        Graph.from_pandas(pa.table({"source": [1], "target": [2]}))
     with pytest.raises(GraphError, match=r"^a pandas.DataFrame is right, not list$"):
         Graph.from_pandas([(0, 1)])
 
@@ -281,14 +284,15 @@ def test_texts_of_digits_are_names_and_so_is_all_beside_them(held):
         (
             {"a": [1], "b": boxed(Decimal(2))},
             ("a", "b"),
-            "targets must be numbers, not something that is missing, no number or beyond 64 bits (Decimal)",
+            "targets must be numbers, not something that is missing, no number or beyond 64 bits (Decimal): .astype(f",
         ),
         ({"a": [1, 1], "b": boxed(Decimal(2), 3)}, ("a", "b"), "targets must be numbers, not something that is"),
         ({"a": [1, 0], "b": boxed(1, None)}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", "y"], "b": ["y", None]}, ("a", "b"), "row 1: the target is missing"),
         ({"a": ["x", None], "b": ["y", None]}, ("a", "b"), "row 1: the source is missing"),
         ({"a": [[1], [2]], "b": ["x", "y"]}, ("a", "b"), "numbers or names are vertices: unhashable type: 'list'"),
-        ({"a": [1], "b": [2**40]}, ("a", "b"), "arc 0: target 1099511627776 is not in [0, 2,147,483,647)"),
+        ({"a": [1], "b": [2**40]}, ("a", "b"), "arc 0: target 1099511627776: int32 ids end at 2,147,483,646; pandas"),
+        ({"a": [-1], "b": [2]}, ("a", "b"), "arc 0: source -1 is not in [0, 2,147,483,647)"),
         ({"a": [1], "b": [2], "w": [-1]}, ("a", "b", "w"), "arc 0: the weight is -1: a whole number from 0"),
         ({"a": [1], "b": [2], "w": ["1"]}, ("a", "b", "w"), "weights must be numbers, not "),
     ],

@@ -115,6 +115,12 @@ BAD = {
     "PACE no header": ("pace", "1 2\n", "line 1: '1 2' comes where the header 'p tw VERTICES EDGES'"),
     "SNAP mis-counted": ("snap", "# Nodes: 2 Edges: 3\n0\t1\n", "line 2: the file ends after 1 lines 'FROM TO'"),
     "SNAP negative": ("snap", "0\t1\n-1\t0\n", "line 2: vertex -1 is out of range: 0 to 2147483646 is right"),
+    "SNAP beyond 32 bits": (
+        "snap",
+        "0\t10000000000\n",
+        "line 1: vertex 10000000000 is out of range: 0 to 2147483646 is right; pandas.factorize or",
+    ),
+    "SNAP weights": ("snap", "0 1 5\n", "line 1: '0 1 5' has 3 words: 'FROM TO' is expected; weights are in DIMACS"),
     "SNAP letters": ("snap", "0\t1\n1\tb\n", "line 2: 'b' is not a vertex number"),
     "no Matrix Market": ("matrix-market", "1 2 3\n", "line 1: '1 2 3' is not '%%MatrixMarket matrix coordinate"),
     "a banner with a word missing": (

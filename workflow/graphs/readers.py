@@ -17,7 +17,7 @@ import pyarrow.compute
 import pyarrow.csv
 
 from saitan.graph import Graph
-from saitan.graph_input import MAX_REAL, joined_inexact, rounding, shortened
+from saitan.graph_input import MAX_REAL, WITHOUT_GAPS, joined_inexact, rounding, shortened
 from saitan.workflow.graphs import written
 from saitan.workflow.graphs.arcs import renumbered
 from saitan.workflow.graphs.formats import FORMATS, Header, Layout, Lines, check_size, coordinates_header, quoted
@@ -30,6 +30,7 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _BLOCK = 1 << 20
 # Vertex numbers reach so many times further than there are arcs: a table of all numbers would be larger than a sort.
 _SPARSE = 16
+_WEIGHTED = "weights are in DIMACS and Matrix Market files; pandas.read_csv and Graph.from_pandas read others"
 
 
 def read_graph_file(path: Path, format: str) -> Graph:
@@ -270,7 +271,8 @@ def _slow(path: Path, layout: Layout, first_line: int, block: bytes) -> tuple[li
             raise Failure(f"{path}: line {number}: {quoted(b' '.join(words))}: {expected}")
         values = words[1:] if layout.tag else words
         if len(values) != len(columns):
-            raise Failure(f"{path}: line {number}: {quoted(b' '.join(words))} has {len(words)} words: {expected}")
+            how = f"; {_WEIGHTED}" if layout.vertices is None and len(values) == 3 else ""
+            raise Failure(f"{path}: line {number}: {quoted(b' '.join(words))} has {len(words)} words: {expected}{how}")
         for kind, word, column in zip(layout.columns, values, columns, strict=True):
             if isinstance(value := _number(layout, kind, word), str):
                 raise Failure(f"{path}: line {number}: {value}")
@@ -305,7 +307,8 @@ def _number(layout: Layout, kind: str, word: bytes) -> float | str:
         if len(word.lstrip(b"+-0")) > 18:
             return f"{quoted(word)} is no vertex number: {layout.first} to {layout.last()} is right"
         if not layout.first <= int(word) <= layout.last():
-            return f"vertex {_short(word)} is out of range: {layout.first} to {layout.last()} is right"
+            how = f"; {WITHOUT_GAPS}" if layout.vertices is None and int(word) > 0 else ""
+            return f"vertex {_short(word)} is out of range: {layout.first} to {layout.last()} is right{how}"
         return int(word)
     try:
         value = float(word.replace(b"_", b"?"))  # Python takes them between digits
