@@ -182,6 +182,8 @@ def hub_pieces(rows: Rows, buffers: Buffers) -> Any:
 
     All first pieces come before all second ones. buffers: what stays is made there.
     """
+    if not rows.n:  # no vertex has an arc, and a grid has blocks
+        return buffers.empty(0, HUB)
     meanwhile = Buffers(0, "pieces of long rows")
     try:
         into, count = _Library(meanwhile), meanwhile.empty(1, np.uint32)

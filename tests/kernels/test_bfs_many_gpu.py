@@ -6,6 +6,7 @@ from bfs_cases import GRAPHS, kronecker, many, path, random_directed, undirected
 
 from saitan import bfs
 from saitan.bfs.validate import check
+from saitan.graph import Graph
 from saitan.problem import Invalid
 
 pytestmark = pytest.mark.gpu
@@ -93,3 +94,15 @@ def test_closeness_is_the_twins(searches):
         solvers = [bfs.prepare(asked, "closeness", backend, searches=searches) for backend in ("cpu", "cuda")]
         here, there = (solver.run(0).counters["edges"] for solver in solvers)
         assert here == there > 0
+
+
+@pytest.mark.parametrize("ends", [[], [0], [2, 4, 4]])
+@pytest.mark.parametrize("directed", [True, False])
+def test_closeness_where_no_vertex_has_an_arc_to_another_one(ends, directed):
+    graph = Graph.from_arcs(5, ends, ends, metadata={"directed": directed})
+    assert bfs.closeness(graph, backend="cuda").tolist() == bfs.closeness(graph, backend="cpu").tolist() == [0.0] * 5
+    with pytest.raises(ValueError) as there:
+        bfs.solve_many(graph, [2], "cuda")
+    with pytest.raises(ValueError) as here:
+        bfs.solve_many(graph, [2], "cpu")
+    assert str(there.value) == str(here.value)
