@@ -130,7 +130,7 @@ def reason(said: str, status: int) -> str:
             why = f": {own.splitlines()[-1]}" if own and "status" in line else ""
             return line.format(**found.groupdict()) + why
     lines = [line.strip() for line in said.splitlines() if line.strip(" -")]
-    return f"the launcher ended with status {status}: {lines[0] if lines else 'it said nothing'}"
+    return f"the program of `launcher` ended with status {status}: {lines[0] if lines else 'it said nothing'}"
 
 
 def _processes(session: int) -> Iterator[int]:

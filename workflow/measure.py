@@ -89,6 +89,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
         sampled = sample(answering, solver, queries, settings, ranks)
+        counted = {name for row in sampled.rows for name in row["counters"]}
+        if unknown := sorted(counted - package.METRICS.keys()):
+            declared = f"METRICS of {settings['problem']} ({', '.join(package.METRICS)})"
+            raise Failure(f"{settings['variant']} counts {unknown[0]!r}, which is none of {declared}")
         headline = package.HEADLINE
         if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
             ranked = f"which solvers of {settings['problem']} are ranked by"

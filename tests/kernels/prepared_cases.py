@@ -74,7 +74,7 @@ def refused(name, instance):
 
 def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
     """Fail where a solver takes a query that there is not, or tells of an answer that there is not."""
-    _, solver, query = prepared(name, variant, instance, backend, inputs)
+    package, solver, query = prepared(name, variant, instance, backend, inputs)
     streamed = getattr(solver, "streamed", False)
     sink = [lambda block: None] if streamed else []
     tells = [call for call in ("validate", "blocks", "answer", "predecessors") if hasattr(solver, call)]
@@ -93,7 +93,7 @@ def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
                     getattr(solver, call)(wrong, *(sink if call == "run" else []))
                 assert str(error.value).startswith(says)
         nothing("this solver has answered nothing yet: call run first")
-        solver.run(query, *sink)
+        assert solver.run(query, *sink).counters.keys() <= package.METRICS.keys()
         before = None if streamed else solver.answer()
         for wrong, _ in refused(name, instance)[:1]:
             with pytest.raises(ValueError):

@@ -51,11 +51,11 @@ def test_a_reason_that_stands_last_stays_there(tmp_path):
 
 
 def test_of_a_step_that_said_nothing_the_launchers_words_are_kept(tmp_path, capfd):
-    said = "error: the launcher ended with status 7: no slots"
+    said = "error: the program of `launcher` ended with status 7: no slots"
     status, lines = started(tmp_path, "print('----\\nno slots\\nat all', file=sys.stderr); sys.exit(7)")
     assert (status, lines) == (1, ["----", "no slots", "at all", said])
     assert capfd.readouterr().err == f"{said}\n"
-    assert reason("", 7) == "the launcher ended with status 7: it said nothing"
+    assert reason("", 7) == "the program of `launcher` ended with status 7: it said nothing"
 
 
 @pytest.mark.parametrize(

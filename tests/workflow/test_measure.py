@@ -18,7 +18,7 @@ import pytest
 
 from saitan.blocks import Block
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid, Reference, Unavailable, names, problem
+from saitan.problem import Invalid, Metric, Reference, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
@@ -286,6 +286,7 @@ def test_every_answer_gives_what_solvers_are_ranked_by(inputs, tmp_path, monkeyp
         return replace(run(self, query), counters=found)
 
     monkeypatch.setattr(Scipy, "run", counted)
+    monkeypatch.setitem(sssp.METRICS, "score", Metric("a number"))
     monkeypatch.setattr(sssp, "HEADLINE", "score")
     if without:
         with pytest.raises(Failure, match=r"^scipy gives no score, which solvers of sssp are ranked by$"):
@@ -295,6 +296,16 @@ def test_every_answer_gives_what_solvers_are_ranked_by(inputs, tmp_path, monkeyp
         assert len(measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)) == 3
     monkeypatch.setattr(sssp, "HEADLINE", "time")
     assert len(measured(inputs, tmp_path / "b.parquet", max_rounds=1, warmup=0)) == 3
+
+
+def test_a_counter_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    run = Scipy.run
+    monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), counters={"relaxation": 7}))
+    with pytest.raises(Failure, match=r"^scipy counts 'relaxation', which is none of METRICS of sssp \(phases, "):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+    assert not (tmp_path / "a.parquet").exists()
 
 
 def test_the_time_of_a_measurement_is_that_of_greenwich():

@@ -191,8 +191,11 @@ def test_ranks_keep_numbers_of_every_row_by_their_leader(project):
             "rank 3 on a1 was killed (signal 9)",
         ),
         ("srun: error: a1: task 2: Killed\nsrun: done", "rank 2 on a1 was killed (Killed)"),
-        ("-----\nmpirun has detected an attempt to run as root.\nmore", "the launcher ended with status 1: mpirun has"),
-        ("", "the launcher ended with status 1: it said nothing"),
+        (
+            "-----\nmpirun has detected an attempt to run as root.\nmore",
+            "the program of `launcher` ended with status 1: mpirun has",
+        ),
+        ("", "the program of `launcher` ended with status 1: it said nothing"),
     ],
 )
 def test_what_a_launcher_says(said, line):
