@@ -18,8 +18,13 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
         raise ValueError(f"entry ({target}, {target}) is not 0: the closure is not that of this matrix")
     left = mirrored(closure[:, target], semiring).astype(np.float64)
     finite = closure[:, target] != infinity(a.dtype, semiring)
-    if source == target or not finite[source]:
-        return np.array([source] if source == target else [], np.int32)
+    if source == target:
+        return np.array([source], np.int32)
+    if not finite[source]:
+        # No sum on a path is infinite: matrices with such sums have no closure here.
+        if _leads(a, source, target, semiring):
+            raise ValueError(f"arcs lead from {source} to {target}: the closure is not that of this matrix")
+        return np.array([], np.int32)
     # The closure's entries at both ends of an arc round in an order of their own, the longer is at least as large.
     slack = 2 * rounded(closing_additions(len(a))) if a.dtype == np.float32 else 0.0
     before = np.full(len(a), -1, np.int64)
@@ -40,3 +45,14 @@ def walk(a: np.ndarray, closure: np.ndarray, source: int, target: int, semiring:
     while route[-1] != source:
         route.append(int(before[route[-1]]))
     return np.array(route[::-1], np.int32)
+
+
+def _leads(a: np.ndarray, source: int, target: int, semiring: str) -> bool:
+    """Whether arcs lead from one vertex to another."""
+    new = np.ones(len(a), np.bool_)
+    open_ends = [source]
+    while open_ends and new[target]:
+        ahead = np.flatnonzero((a[open_ends.pop()] != infinity(a.dtype, semiring)) & new)
+        new[ahead] = False
+        open_ends.extend(ahead.tolist())
+    return not new[target]

@@ -117,6 +117,23 @@ def test_path_through_a_circle_of_zeros_and_what_it_refuses():
         tropical.path(a, closed + 1, 0, 3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("semiring", ["min_plus", "max_plus"])
+def test_no_path_is_said_only_where_the_matrices_belong_together(dtype, semiring):
+    none = INFINITE[dtype] if dtype == "int32" else np.inf
+    a = np.array([[0, 1, none], [none, 0, 2], [none, none, 0]], dtype)
+    transposed = np.ascontiguousarray(a.T)
+    if semiring == "max_plus":
+        a, transposed = -a, -transposed
+    closed = tropical.closure(a, semiring, backend="cpu")
+    other = tropical.closure(transposed, semiring, backend="cpu")
+    assert tropical.path(a, closed, 0, 2, semiring).tolist() == [0, 1, 2]
+    assert not len(tropical.path(a, closed, 2, 0, semiring))
+    for first, second in ((closed, a), (a, a), (a, other)):
+        with pytest.raises(ValueError, match=r"^arcs lead from 0 to 2: the closure is not that of this matrix$"):
+            tropical.path(first, second, 0, 2, semiring)
+
+
 def test_paths_of_sums_that_round():
     a = apsp.instance({}, n=80, infinite=0.9, seed=5).matrix
     closed = tropical.floyd_warshall(a, backend="cpu")

@@ -321,6 +321,8 @@ COMPRESSED = "plain, .gz, .xz or .zst is right"
         ("a.gr", GR.decode().encode("utf-16"), "the file is UTF-16: UTF-8 is right"),
         ("a.gr", b"<!DOCTYPE html>\n<html>", "the file is a page of the web: the file itself is right: fetch it again"),
         ("a.graphml", b'<?xml version="1.0"?>\n<graphml/>', "the file is XML: GraphML and GEXF are read by networkx"),
+        ("a.graphml", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', "the file is XML: GraphML"),
+        ("a.osm", b'<osm version="0.6"/>', "the file is XML: GraphML and GEXF are read by networkx, OSM by osmnx"),
         ("zeros.bin", bytes(100), "the file is binary: text is right"),
         ("edges.parquet", b"PAR1", "the file is a Parquet file: the folder of both files that saitan writes"),
     ],

@@ -29,7 +29,10 @@ _BEGINS = {
     b"\xff\xfe": ("UTF-16", "UTF-8 is right"),
     b"\xfe\xff": ("UTF-16", "UTF-8 is right"),
     b"\0": ("binary", "text is right"),
-    b"<?xml": ("XML", "GraphML and GEXF are read by networkx: give its graph to Graph.from_networkx"),
+    **dict.fromkeys(
+        (b"<?xml", b"<graphml", b"<gexf", b"<osm"),
+        ("XML", "GraphML and GEXF are read by networkx, OSM by osmnx: give its graph to Graph.from_networkx"),
+    ),
     b"<": ("a page of the web", "the file itself is right: fetch it again"),
 }
 _UTF8 = b"\xef\xbb\xbf"
