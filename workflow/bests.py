@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline, altered_by, headline_of, metrics_of
 from saitan.workflow.rows import KEYS, MEASURED, PRINTED
+from saitan.workflow.samples import called
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,6 @@ def doubt(row: dict[str, Any]) -> str:
     return "; ".join(["not settled"] * (not row["settled"]) + [row["disturbed"]] * bool(row["disturbed"]))
 
 
-def called(row: Mapping[str, Any]) -> str:
-    """The doubt of a number in one word or two, for a line."""
-    return "not settled" if not row["settled"] else "disturbed" if row["disturbed"] else ""
-
-
 def compared_by(table: pd.DataFrame, problem: str | None) -> Headline:
     """What points of a table are compared by: what the problem ranks solvers by, the time where that is not there."""
     headline = headline_of(problem)
@@ -101,7 +97,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
                 str(winner["unit"]),
                 len(group),
                 len(group) > 1 and not doubts.any(),
-                called(winner),
+                called(winner["settled"], winner["disturbed"]),
                 index_of(winner, table),
             )
         )

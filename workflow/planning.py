@@ -370,9 +370,11 @@ def _check_folders(run: str) -> None:
     if not os.access(records, os.W_OK | os.X_OK):
         raise Failure(f"{Path(records).absolute()} cannot be written: name another folder by --directory")
     for folder in (RESULTS, *(f"{RESULTS}/{name}" for name in (run, *SHARED))):
-        if os.path.lexists(folder) and not Path(folder).is_dir():
+        if not os.path.lexists(folder):
+            continue
+        if not Path(folder).is_dir():
             raise Failure(f"{folder} is no folder, and what is made goes into one of this name: move it away")
-        if Path(folder).is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        if not os.access(folder, os.R_OK | os.X_OK):
             raise Failure(f"{folder} cannot be read: name another folder by --directory")
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 
 from saitan.files import beside
 from saitan.problem import names, problem
-from saitan.workflow.bests import Best, bests, called, index_of
+from saitan.workflow.bests import Best, bests, index_of
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
@@ -32,6 +32,7 @@ from saitan.workflow.report_facts import Kernel, Machine, graph_row, kept, kerne
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
+from saitan.workflow.samples import called
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import charts_script, identity_of, theme
 from saitan.workflow.views_rivals import BEST
@@ -104,7 +105,7 @@ def _ratios(table: pd.DataFrame, found: list[Best]) -> list[str]:
     told = {index_of(row, table): row for row in table[table["quantity"] == BEST].to_dict("records")}
     return [
         f"{best.where} on {best.backend}: {best.variant} {digits(row['ours'], 3)} times as good as the best"
-        f" of the others{f' ({called(row)})' if called(row) else ''}".strip()
+        f" of the others{f' ({doubt})' if (doubt := called(row['settled'], row['disturbed'])) else ''}".strip()
         for best in found
         if (row := told.get(best.index))
     ]

@@ -19,6 +19,11 @@ _ROWS = ("query", "round", "seconds", "total_seconds", "transfer_seconds", "memo
 _POINT = ("backend", "graph", "variant", "cores")
 
 
+def called(settled: Any, disturbed: Any) -> str:
+    """The doubt of a number in a word or two, for a line; empty where there is none."""
+    return "not settled" if not settled else "disturbed" if disturbed else ""
+
+
 @dataclass(frozen=True)
 class About:
     """What a sample file says about its point.

@@ -76,14 +76,15 @@ def _found(name: str, plan: Plan) -> str:
 
     from saitan.workflow.numbers import readable
     from saitan.workflow.parquet_files import read_rows
-    from saitan.workflow.samples import about
+    from saitan.workflow.samples import about, called
 
     path = Path(f"{plan.run}/samples/{name}.parquet")
     told = about(path)
     if told.unavailable is not None:
         return f"left out, {told.unavailable}"
     median = float(np.median(read_rows(path, ["seconds"])["seconds"].to_numpy()))
-    return readable(median, "s") + (" (not settled)" if not told.settled else " (disturbed)" if told.disturbed else "")
+    doubt = called(told.settled, told.disturbed)
+    return readable(median, "s") + (f" ({doubt})" if doubt else "")
 
 
 def _duration(seconds: float) -> str:

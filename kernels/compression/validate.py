@@ -13,11 +13,9 @@ def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) ->
     """
     exact = not bound and (kept == mantissa or mantissa == 0)
     limit = f"{bound:g}" if bound else f"2^-{kept + 1} of the value"
+    off = f"off by more than {limit}, or are " if bound or kept >= 0 else ""
     if errors.wrong:
-        if kept < 0 and not bound:
-            how = "are special values that differ"
-        else:
-            how = "differ" if exact else f"are off by more than {limit}, or are special values that differ"
+        how = "differ" if exact else f"are {off}special values that differ"
         raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {how}")
     if bound:
         return Checked(f"every value, absolute error at most {bound:g}")
