@@ -208,6 +208,8 @@ def test_a_finished_job_whose_result_a_signal_took_was_stopped(tmp_path, monkeyp
     log = tmp_path / "results/logs/generate/grid.log"
     log.parent.mkdir(parents=True)
     log.write_text(f"{DONE}\n")
+    # A file's own time may be some milliseconds behind the clock, and so before the run.
+    os.utime(log, (time.time(), time.time()))
     ending._listener.emit(logging.makeLogRecord({"msg": said}))
     ending.failed()
     assert any(line.startswith(f"{became}: generate grid: ") for line in capsys.readouterr().err.splitlines())
