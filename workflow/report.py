@@ -293,7 +293,7 @@ def main() -> None:
     parser.add_argument("--vega", type=Path, help="the charts' script; made anew if there is no such file")
     parser.add_argument("--partial", action="store_true", help="after a failed run: report what there is")
     parser.add_argument("--stopped", action="store_true", help="after a run that the user ended")
-    parser.add_argument("--since", type=float, default=0, help="begin of the run, in seconds of the epoch")
+    parser.add_argument("--since", type=float, default=0, help="begin of a run that ended badly, seconds of the epoch")
     parser.add_argument(
         "--index", type=Path, help="also write the list of all runs, .html in the folder that holds them"
     )

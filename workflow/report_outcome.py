@@ -99,8 +99,8 @@ def _fates(without: Iterable[Lacking], *always: Fate) -> list[str]:
 def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Outcome:
     """What became of everything planned.
 
-    stopped: whether the user ended the run; since: when it began, in seconds of the epoch: what stands in a log that is
-    older is of another run.
+    stopped: whether the user ended the run; since: when one that ended badly began, in seconds of the epoch: what
+    stands in a log that is older is of another run. 0 of a run that ended well: none of its jobs broke.
     """
     found = Outcome(len(plan.points), left_out=list(plan.skipped))
     points: list[tuple[Path, Lacking]] = []
@@ -129,7 +129,7 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             continue
         what_became = lacking(step.what, step.log, stopped=stopped, since=since)
         served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
-        if served and _broke(step, what_became):
+        if served and since and _broke(step, what_became):
             # What it serves was made of what it had made before, and may not be what it makes now.
             outdated = [point for point in plan.points if point.samples in step.serves]
             points += [(point.samples, Lacking(point.name, NOT_REDRAWN, "out of date")) for point in outdated]
