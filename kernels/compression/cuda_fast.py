@@ -7,6 +7,7 @@ default stream.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from saitan.compression.data import Instance
 from saitan.compression.format import HEAD, Head, StreamError, checked_bound, chunk_row, damaged, loose_end, parse
 from saitan.compression.shorten import mantissa_bits
 from saitan.cuda import device
+from saitan.cuda.buffers import allocated
 from saitan.cuda.module import function
 from saitan.problem import Invalid
 
@@ -172,7 +174,7 @@ def _array_of(array) -> tuple[int, tuple[int, ...], np.dtype]:
 
 def compress(array, kept: int, bound: float | None = None):
     """The stream of a device array as a GPUArray of uint8."""
-    from pycuda.gpuarray import GPUArray
+    import pycuda.driver as driver
 
     address, shape, dtype = _array_of(array)
     pairs = dtype.kind == "c"
@@ -184,17 +186,19 @@ def compress(array, kept: int, bound: float | None = None):
     if address % piece:
         raise ValueError(f"the array begins at an address that is no multiple of {piece}: copy it first")
     bound = checked_bound(dtype, kept, bound)
-    encoder = Encoder(dtype, int(np.prod(shape, dtype=np.int64)), kept, chunk_row(shape), bound, pairs, GPUArray)
+    count, room = int(np.prod(shape, dtype=np.int64)), partial(allocated, what="compressing the array")
+    encoder = Encoder(dtype, count, kept, chunk_row(shape), bound, pairs, room)
     encoder.queue(address)
     encoder.finish()
     # A copy of its length: the worst case's memory is given back.
-    return encoder.stream[: encoder.nbytes].copy()
+    stream = room(encoder.nbytes, np.uint8)
+    driver.memcpy_dtod(stream.gpudata, encoder.stream.gpudata, encoder.nbytes)
+    return stream
 
 
 def decompress(stream, start: int, stop: int | None):
     """Values of a stream on the device as a GPUArray. Raises StreamError."""
     import pycuda.driver as driver
-    from pycuda.gpuarray import GPUArray
 
     address, shape, dtype = _array_of(stream)
     if dtype.itemsize != 1 or len(shape) != 1 or address % 8:
@@ -217,8 +221,8 @@ def decompress(stream, start: int, stop: int | None):
     if not 0 <= start <= stop <= head.count:
         raise ValueError(f"values {start} to {stop} are not in a stream of {head.count:,}")
     low, high, begin, end = head.covering(start, stop)
-    out = GPUArray(end - begin, head.dtype)
-    wrong = GPUArray(1, np.uint64)
+    what = f"decompressing {end - begin:,} values"
+    out, wrong = allocated(end - begin, head.dtype, what), allocated(1, np.uint64, what)
     queue_decoding(head, address, low, high - low, begin, out.ptr if out.size else 0, wrong)
     refuse(wrong)
     return out[start - begin : stop - begin] if out.size else out

@@ -17,6 +17,18 @@ def pointer(array) -> int:
     return 0 if array.gpudata is None else int(array.gpudata)
 
 
+def allocated(shape: int | tuple[int, ...], dtype: np.typing.DTypeLike, what: str):
+    """An uninitialised pycuda GPUArray. Raises Unavailable, saying what asks for it, where there is no room for it."""
+    import pycuda.driver as driver
+    from pycuda.gpuarray import GPUArray
+
+    try:
+        return GPUArray(shape, np.dtype(dtype))
+    except driver.MemoryError:
+        asked = np.prod(shape, dtype=np.int64) * np.dtype(dtype).itemsize / GIB
+        raise Unavailable(f"{what} needs {asked:.2f} GiB more of GPU memory than is free") from None
+
+
 class Buffers:
     """The device arrays of one solver.
 
@@ -43,15 +55,8 @@ class Buffers:
         self._arrays: list = []
 
     def empty(self, shape: int | tuple[int, ...], dtype: np.typing.DTypeLike):
-        """An uninitialised pycuda GPUArray. Raises Unavailable where there is no memory for it."""
-        import pycuda.driver as driver
-        from pycuda.gpuarray import GPUArray
-
-        try:
-            array = GPUArray(shape, np.dtype(dtype))
-        except driver.MemoryError:
-            asked = np.prod(shape, dtype=np.int64) * np.dtype(dtype).itemsize / GIB
-            raise Unavailable(f"{self._what} needs {asked:.2f} GiB more of GPU memory than is free") from None
+        """As `allocated`, freed with the others."""
+        array = allocated(shape, dtype, self._what)
         self._arrays.append(array)
         self.nbytes += array.nbytes
         return array

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from saitan.cuda import device
-from saitan.cuda.buffers import Buffers
+from saitan.cuda.buffers import Buffers, allocated
 from saitan.tropical import cuda_fast
 from saitan.tropical.cuda_common import fill
 from saitan.tropical.cuda_packed import Matrix
@@ -63,15 +63,18 @@ class Array(NamedTuple):
         return Matrix(self.pointer + offset, *self.shape[-2:], *(stride // size for stride in self.strides[-2:]))
 
 
+def _named(a, b) -> str:
+    """A product in messages, by the shapes of its operands."""
+    return f"a {a.shape[-2]:,} x {a.shape[-1]:,} x {b.shape[-1]:,} product"
+
+
 def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
     """See saitan.tropical.matmul."""
     device()
-    from pycuda.gpuarray import GPUArray
-
     a, b = Array.of(a), Array.of(b)
     infinite = infinity(a.dtype, semiring)
     shape = result_shape(a, b)
-    result = GPUArray(shape, a.dtype) if out is None else out
+    result = allocated(shape, a.dtype, _named(a, b)) if out is None else out
     c = Array.of(result)
     check_out(c, shape, a.dtype)
     if c.overlaps(a) or c.overlaps(b):
@@ -90,7 +93,7 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
                 for row in range(m):
                     fill(matrix.pointer + row * c.strides[-2], infinite, n)
         return result
-    buffers = Buffers(cuda_fast.forecast(m, k, n, a.dtype), f"a {m:,} x {k:,} x {n:,} product")
+    buffers = Buffers(cuda_fast.forecast(m, k, n, a.dtype), _named(a, b))
     try:
         how = {"accumulate": True} if accumulate else {}
         kind = cuda_fast.Product if accumulate else cuda_fast.make_product
@@ -107,8 +110,12 @@ def multiply_on_device(a, b, semiring: str, out, accumulate: bool):
 def multiply_from_host(a: np.ndarray, b: np.ndarray, semiring: str) -> np.ndarray:
     """A (x) B of two contiguous NumPy matrices by way of the device. Raises Unavailable where there is none."""
     device()
-    from pycuda.gpuarray import to_gpu
-
-    if 0 in (*a.shape, b.shape[1]):
-        return np.full((a.shape[0], b.shape[1]), infinity(a.dtype, semiring), a.dtype)
-    return multiply_on_device(to_gpu(a), to_gpu(b), semiring, None, False).get()
+    (m, k), n = a.shape, b.shape[1]
+    if 0 in (m, k, n):
+        return np.full((m, n), infinity(a.dtype, semiring), a.dtype)
+    forecast = (m * k + k * n + m * n) * a.dtype.itemsize + cuda_fast.forecast(m, k, n, a.dtype)
+    operands = Buffers(forecast, _named(a, b))
+    try:
+        return multiply_on_device(operands.upload(a), operands.upload(b), semiring, None, False).get()
+    finally:
+        operands.free()
