@@ -172,7 +172,7 @@ def compress(array, keep_bits: int | None = None, bound: float | None = None, pr
 
     A stream holds the values in order without their shape. Complex numbers come back as pairs of floats.
     Raises ValueError for another dtype, a keep_bits or bound that is off, or both; Unavailable where a device is needed
-    and there is none.
+    and there is none, or memory has no room.
     """
     from saitan.compression.data import check_type, make
     from saitan.compression.format import checked_bound
@@ -202,7 +202,8 @@ def decompress(stream, start: int = 0, stop: int | None = None):
 
     stream: bytes or a NumPy array of uint8, which give a NumPy array; or an array of uint8 on the device, which gives a
     PyCUDA GPUArray. Raises StreamError (a ValueError) for what is no stream, is cut off or damaged, naming the chunk;
-    ValueError for a range that the stream does not have, TypeError for one that is no whole numbers.
+    ValueError for a range that the stream does not have, TypeError for one that is no whole numbers; Unavailable
+    where memory has no room for the values.
     """
     if isinstance(start, bool) or isinstance(stop, bool):
         raise TypeError(f"a range of values is whole numbers, not {shown(start)} to {shown(stop)}")

@@ -13,6 +13,7 @@ from saitan.compression.cpu_errors import compare
 from saitan.compression.data import Instance
 from saitan.compression.errors import Errors, counters
 from saitan.compression.validate import judge
+from saitan.memory import check_room
 from saitan.problem import Block, Checked, Run
 
 
@@ -30,6 +31,7 @@ class RoundTrip(Blockwise):
         self.instance = instance
         self.kept, self.bound = kept, bound
         self.source = instance.host()
+        check_room(instance.nbytes, f"what {instance.count:,} values come back as")
         self.values = np.empty(instance.count, instance.dtype)
         self.stream = np.empty(0, np.uint8)
 

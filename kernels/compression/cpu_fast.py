@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from saitan.compression.format import (
     parse,
 )
 from saitan.compression.shorten import mantissa_bits
+from saitan.memory import check_room
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
 STEP = 4096
@@ -34,15 +36,20 @@ def compress(
     """The stream of a flat array, uint8.
 
     kept: mantissa bits, any number for integers; row, bound, pairs: as in format.Head.
-    work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
+    work: uint32 [chunks, or STEP of them, longest(dtype)] to use; where absent it is made, and Unavailable raised
+    before more memory is taken than there is.
     progress: called with the values done, now and then.
     """
+    careful = work is None
     values = as_compiled(values)
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
     head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
-    if work is None:
-        work = np.empty((min(head.chunks, STEP), longest(dtype)), np.uint32)
+    what = f"the stream of {values.size:,} values"
+    if careful:
+        shape = min(head.chunks, STEP), longest(dtype)
+        check_room(4 * prod(shape), what)
+        work = np.empty(shape, np.uint32)
     # In whole sections and words of 64 bits.
     every = np.zeros((head.sections, SECTION), np.int64)
     unsigned, content, signed = values.view(f"u{dtype.itemsize}"), values.view(np.uint8), dtype.kind == "i"
@@ -58,6 +65,10 @@ def compress(
             below = np.uint64(mantissa)
             cpu_encode.encode(some, first, below - np.uint64(head.kept), below, head.pairs, work, lengths)
         places = np.concatenate([[0], np.cumsum(lengths)])
+        if careful:
+            # All parts are copied into one at the end.
+            longer = 4 * int(places[-1])
+            check_room(2 * longer + sum(part.nbytes for part in closed), what)
         closed.append(np.empty(places[-1], np.uint32))
         cpu_encode.close_up(work, places, closed[-1])
         if progress:
@@ -104,8 +115,11 @@ def places(sections: np.ndarray, lengths: np.ndarray, words: int, first: int, la
     return out.reshape(-1, 2)[first - low * SECTION : last - low * SECTION]
 
 
-def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> np.ndarray:
-    """Values start to stop - 1 of a stream (uint8), flat; only their chunks are read. Raises StreamError."""
+def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None, careful: bool = True) -> np.ndarray:
+    """Values start to stop - 1 of a stream (uint8), flat; only their chunks are read.
+
+    careful: whether to raise Unavailable before more memory is taken than there is. Raises StreamError.
+    """
     head, sections, lengths, payload = parts(stream)
     stop = head.count if stop is None else stop
     if not 0 <= start <= stop <= head.count:
@@ -113,8 +127,10 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> n
     first, last, begin, end = head.covering(start, stop)
     wrong = np.zeros(last - first, np.uint8)
     where = places(sections, lengths, len(payload), first, last)
-    out = np.empty(end - begin, head.dtype)
     size = head.dtype.itemsize
+    if careful:
+        check_room((end - begin) * size, f"the {end - begin:,} values of a stream")
+    out = np.empty(end - begin, head.dtype)
     if head.levels:
         extent = (first, begin, head.count, head.row, head.bands, 2 * head.bound)
         cpu_decode.decode_levels(payload, where, *extent, size, out.view(np.uint8), wrong)
@@ -145,4 +161,4 @@ class Fast(RoundTrip):
         self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work)
 
     def decompress(self) -> None:
-        self.values = decompress(self.stream)
+        self.values = decompress(self.stream, careful=False)

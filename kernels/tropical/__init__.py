@@ -144,15 +144,15 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
 
     Raises ValueError for operands that do not fit each other or the semiring, and for a variant, parameter or backend
     that is unknown or off; SumOverflow (an OverflowError) for a finite sum that reaches infinity; Unavailable where the
-    variant cannot run here.
+    variant cannot run here, or memory has no room.
     """
     from saitan.tropical.instances import Instance
-    from saitan.tropical.operands import check_product_room, checked_pair, checked_sums, result_shape
+    from saitan.tropical.operands import check_product_room, checked_pair, checked_sums
 
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
-    check_product_room(result_shape(a, b), a.dtype)
+    check_product_room(a, b, semiring)
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     with closing(prepare(Instance(a, b, semiring), variant, backend, **parameters)) as solver:
         solver.run(0)
@@ -177,9 +177,9 @@ def matmul(a, b, semiring: str = "min_plus", out=None, *, accumulate: bool = Fal
 
     Raises ValueError for operands (or an `out` to accumulate in) that do not fit or that the semiring cannot hold, and
     for an `out` that shares memory with an operand or overlaps itself; SumOverflow (an OverflowError) for a finite sum
-    that reaches the dtype's infinity; Unavailable where the backend cannot run. After a SumOverflow, and on the device
-    after a refused operand of a product that is not accumulated, `out` is of no use: products of a batch before the one
-    at fault, and on the device parts of that one, are in it.
+    that reaches the dtype's infinity; Unavailable where the backend cannot run or memory has no room. After a
+    SumOverflow, and on the device after a refused operand of a product that is not accumulated, `out` is of no use:
+    products of a batch before the one at fault, and on the device parts of that one, are in it.
     """
     from saitan.tropical.multiply import multiply
 

@@ -21,7 +21,7 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
         return multiply_on_device(a, b, semiring, out, accumulate)
     a, b = checked_pair(a, b, semiring)
     shape = result_shape(a, b)
-    check_product_room(shape, a.dtype)
+    check_product_room(a, b, semiring)
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise ValueError(f"out must be a NumPy array, not {type(out).__name__}")

@@ -31,10 +31,16 @@ def result_shape(a, b) -> tuple[int, ...]:
     return (*batch, a.shape[-2], b.shape[-1])
 
 
-def check_product_room(shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
-    """Raise Unavailable where memory has no room for a product [..., m, n] and, a matrix at a time, what makes it."""
-    entries = prod(shape) + 2 * prod(shape[-2:])
-    check_room(entries * np.dtype(dtype).itemsize, f"the product {shape} of {np.dtype(dtype)}")
+def check_product_room(a: np.ndarray, b: np.ndarray, semiring: str) -> None:
+    """Raise Unavailable where memory has no room for A (x) B and, a matrix at a time, what makes it."""
+    shape, size = result_shape(a, b), a.dtype.itemsize
+    entries = [prod(x.shape[-2:]) for x in (a, b)]
+    # An operand as the kernels read it, in rows of entries over (min, +): see `in_rows`.
+    turned = semiring != "min_plus" or a.dtype == np.float32
+    copies = [count * (turned + (not x.flags.c_contiguous)) for x, count in zip((a, b), entries, strict=True)]
+    # `checked_sums` has a byte for each entry of an operand.
+    needed = (prod(shape) + 2 * prod(shape[-2:]) + sum(copies)) * size + max(entries)
+    check_room(needed, f"the product {shape} of {a.dtype}")
 
 
 def check_out(out, shape: tuple[int, ...], dtype: np.typing.DTypeLike) -> None:
@@ -75,7 +81,8 @@ def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> 
     infinite = infinity(a.dtype, semiring)
 
     def largest(x: np.ndarray) -> float:
-        return float(np.max(np.abs(x), where=x != infinite, initial=0))
+        finite = x != infinite
+        return max(float(np.max(x, where=finite, initial=0)), -float(np.min(x, where=finite, initial=0)))
 
     # The largest float32 plus less than half a unit in its last place still rounds to itself.
     reach = float(np.finfo(np.float32).max) if a.dtype == np.float32 else float(infinity(a.dtype))

@@ -163,6 +163,10 @@ def test_answers_that_memory_does_not_hold_are_refused_before_anything_is_alloca
         tracemalloc.stop()
 
 
+NOISE = np.random.default_rng(1).integers(0, 2**32, 9 << 20, np.uint32)
+# A short stream of many values.
+FLAT = compression.compress(np.zeros(3 << 20))
+ONES = np.ones((900, 900), np.float32)
 HUB, RIM = np.zeros(499, int), np.arange(1, 500)
 SMALL = Graph.from_arcs(500, np.r_[HUB, RIM], np.r_[RIM, HUB], np.full(998, 3))
 
@@ -177,13 +181,32 @@ SMALL = Graph.from_arcs(500, np.r_[HUB, RIM], np.r_[RIM, HUB], np.full(998, 3))
         (lambda: tropical.closure(WIDE[:500, :500], backend="cpu"), "tropical.instances"),
         (lambda: tropical.floyd_warshall(WIDE[:500, :500], backend="cpu"), "tropical.instances"),
         (lambda: tropical.matmul(WIDE[:500, :1], WIDE[:1, :500], backend="cpu"), "tropical.operands"),
+        *(
+            (lambda a=a, semiring=semiring: tropical.matmul(a, a[:, :9], semiring, backend="cpu"), "tropical.operands")
+            for semiring, a in (
+                ("min_plus", ONES),
+                ("min_plus", ONES.T[::-1]),
+                ("max_plus", np.full((900, 900), -3, np.int32)),
+                ("min_plus", np.full((900, 900), 3, np.uint16)[::2, ::2]),
+            )
+        ),
+        (lambda: tropical.solve(ONES, ONES[:, :9], backend="cpu"), "tropical.operands"),
+        *(
+            (lambda array=array: compression.compress(array), "compression.cpu_fast")
+            for array in (NOISE, NOISE[: 5 << 20], np.arange(9 << 20).astype(np.uint16))
+        ),
+        (lambda: compression.decompress(FLAT), "compression.cpu_fast"),
         (lambda: bfs.solve_many(SMALL, np.arange(500), "cpu", parents=True), "bfs.many"),
     ],
 )
 def test_an_answer_takes_no_more_memory_than_was_forecast_and_not_much_less(monkeypatch, call, where):
     call()  # what is compiled or loaded is not meant
     forecasts = []
-    monkeypatch.setattr(f"saitan.{where}.check_room", lambda needed, *_: forecasts.append(needed))
+
+    def forecast(needed, *_):
+        forecasts.append(tracemalloc.get_traced_memory()[0] + needed)
+
+    monkeypatch.setattr(f"saitan.{where}.check_room", forecast)
     tracemalloc.start()
     call()
     peak = tracemalloc.get_traced_memory()[1]
