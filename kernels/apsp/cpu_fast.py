@@ -21,6 +21,7 @@ from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.feedback import plan_of
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
+from saitan.calls import in_turn
 from saitan.compiled import njit
 from saitan.problem import Run
 from saitan.sssp import unreachable
@@ -33,6 +34,8 @@ WIDTH = 2048
 # Blocked Floyd-Warshall takes 56 ns a pair of vertices and 0.026 ns a triple, a search 5 ns an arc: it is sooner done
 # where a vertex has more arcs than ARCS and a VERTICES-th of the vertices.
 ARCS, VERTICES = 11, 190
+# Vertices and arcs that a worker searches in an eighth of a second, at most (measured).
+WHILE = 1 << 24
 # Searches of so few vertices and arcs, counted together, take one worker less time than sharing them out (measured).
 SMALL = 1 << 13
 
@@ -128,16 +131,19 @@ class NearFar(CpuSolver):
                 self.dtype, self.matrix = dtype, self.new_matrix(len(self.matrix), dtype)
             counts, bounds = np.zeros((self._workers, COUNTS), np.int64), np.empty((self._workers, 1), dtype)
             graph, limit = self.graph, unreachable(dtype)
-            asked = (graph.offsets, graph.targets, graph.weights, self.matrix[:count], first, rows)
-            asked += (step(graph, dtype), limit)
-            if self._workers > 1:
-                _shared(*asked, self._lists, self._marks, counts, bounds)
-            else:
-                _every(1, 0, *asked, self._lists[0], self._marks[0], counts[0], bounds[0])
+            answer = (graph.offsets, graph.targets, graph.weights, self.matrix[:count], first)
+            how = (step(graph, dtype), limit)
+            for some in in_turn(len(rows), self._workers * max(16, WHILE // (graph.n + graph.m))):
+                if self._workers > 1:
+                    _shared(*answer, rows[some], *how, self._lists, self._marks, counts, bounds)
+                else:
+                    _every(1, 0, *answer, rows[some], *how, self._lists[0], self._marks[0], counts[0], bounds[0])
             lost = counts[:, OVERFLOWED].any()
             if plan is not None and not lost:
                 width = min(WIDTH, -(-graph.n // self._workers))
-                lost = _combine(plan.rows, plan.offsets, plan.arcs, self.matrix, limit, width)
+                for some in in_turn(len(plan.rows), max(16, self._workers * WHILE // len(self.matrix))):
+                    ends = plan.offsets[some.start : some.stop + 1]
+                    lost |= _combine(plan.rows[some], ends, plan.arcs, self.matrix, limit, width)
             if lost:
                 raise Overflow
             return int(counts[:, RELAXED].sum())

@@ -25,7 +25,7 @@ class Generator:
     """One generator, imported when it is first called.
 
     path      "module:function"
-    size      vertices and arcs that its parameters, by name, make at least
+    size      vertices and about how many arcs its parameters, by name, make: what its memory is forecast by
     fits      raises ValueError for parameters, by name, out of range (ranges.py)
     required  parameter -> type; `seed` is one of every generator
     optional  the same, for parameters with a default

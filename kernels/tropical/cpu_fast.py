@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import time
 
+import numba
 import numpy as np
 from numba import prange
 
+from saitan.calls import in_turn
 from saitan.compiled import njit
 from saitan.tropical import cpu
 from saitan.tropical.instances import Instance
@@ -21,6 +23,8 @@ from saitan.tropical.skipping import occupancy
 HEIGHT, DEPTH, WIDTH = 64, 16, 512
 GROUP = 8
 FEW = 3  # finite terms of a group that are taken one by one (measured)
+# Terms that a worker adds in an eighth of a second, at most (measured).
+WHILE = 1 << 30
 # So few terms of sums take one worker less time than sharing them out (measured).
 SMALL = 1 << 18
 _COUNT = np.array([bits.bit_count() for bits in range(1 << GROUP)], np.uint8)
@@ -148,12 +152,22 @@ def _tables(a: np.ndarray, b: np.ndarray, infinite: np.generic, skip: bool = Tru
     return groups_a, blocks_b
 
 
+def _relax_in_turn(c: np.ndarray, a: np.ndarray, b: np.ndarray, groups_a: np.ndarray, blocks_b: np.ndarray) -> None:
+    """`_relax`, some rows of blocks at a time."""
+    workers, k, n = numba.get_num_threads(), *b.shape
+    across = max(1, blocks_b.shape[1])
+    # So many blocks that the last of each worker makes no difference.
+    down = max(workers * WHILE // (HEIGHT * max(1, k * n)), -(-16 * workers // across))
+    for rows in in_turn(len(c), HEIGHT * down):
+        _relax(c[rows], a[rows], b, groups_a[rows], blocks_b)
+
+
 def relax(c: np.ndarray, a: np.ndarray, b: np.ndarray, infinite: np.generic) -> None:
     """C = min(C, A (x) B) in place, over (min, +)."""
     if _is_small(c, a):
         _relax_alone(c, a, b, infinite)
     else:
-        _relax(c, a, b, *_tables(a, b, infinite))
+        _relax_in_turn(c, a, b, *_tables(a, b, infinite))
 
 
 class Fast(cpu.Product):
@@ -179,7 +193,7 @@ class Fast(cpu.Product):
             self._finite = _tables(self.a, self.b, self.infinite, self.skip)
         prepass = time.perf_counter() - start
         self.c.fill(self.infinite)
-        _relax(self.c, self.a, self.b, *self._finite)
+        _relax_in_turn(self.c, self.a, self.b, *self._finite)
         groups_a, blocks_b = self._finite
         return {"prepass_s": prepass, **occupancy(groups_a != 0, blocks_b)}
 

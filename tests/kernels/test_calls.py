@@ -468,3 +468,45 @@ def test_results_are_the_same_only_where_they_are_one(solve):
     assert one != other
     assert one in {one}
     assert one not in [other]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bounds"),
+    [
+        ([0.1, 0.1, 0.1, 0.1], [0, 3, 9, 21, 40]),
+        ([0.7, 0.1, 2, 0.7, 2, 2, 2, 2, 2, 2], [0, 3, 6, 12, 15, 18, 21, 24, 27, 30, 33]),
+    ],
+)
+def test_rows_are_done_in_turn_as_many_as_take_about_a_second(monkeypatch, seconds, bounds):
+    clock = [0.0]
+    monkeypatch.setattr(calls.time, "perf_counter", lambda: clock[0])
+    found = [0]
+    for some, taken in zip(calls.in_turn(bounds[-1], 3), seconds, strict=True):
+        assert some.start == found[-1]
+        found.append(some.stop)
+        clock[0] += taken
+    assert found == bounds
+    assert list(calls.in_turn(0, 3)) == []
+
+
+def test_an_interrupt_is_heeded_between_some_rows_and_the_next(monkeypatch):
+    rng = np.random.default_rng(1)
+    graph = Graph.from_arcs(300, rng.integers(0, 300, 900), rng.integers(0, 300, 900), rng.integers(1, 9, 900))
+    matrix = rng.random((200, 100), np.float32)
+    expected = apsp.solve(graph, backend="cpu"), tropical.matmul(matrix, matrix.T, backend="cpu")
+
+    def sevens(count, least, stop=np.inf):
+        for first in range(0, count, 7):
+            if first >= stop:
+                raise KeyboardInterrupt
+            yield slice(first, min(first + 7, count))
+
+    for module in ("apsp", "tropical"):
+        monkeypatch.setattr(f"saitan.{module}.cpu_fast.in_turn", sevens)
+    np.testing.assert_array_equal(apsp.solve(graph, backend="cpu"), expected[0])
+    np.testing.assert_array_equal(tropical.matmul(matrix, matrix.T, backend="cpu"), expected[1])
+    for module in ("apsp", "tropical"):
+        monkeypatch.setattr(f"saitan.{module}.cpu_fast.in_turn", lambda count, least: sevens(count, least, 70))
+    for call in (lambda: apsp.solve(graph, backend="cpu"), lambda: tropical.matmul(matrix, matrix.T, backend="cpu")):
+        with pytest.raises(KeyboardInterrupt):
+            call()
