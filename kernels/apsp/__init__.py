@@ -47,7 +47,6 @@ from saitan.calls import (
     checked_function,
     checked_graph,
     checked_inputs,
-    checked_instance,
     described,
     weighted_graph,
 )
@@ -123,8 +122,13 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
 
 
 def queries(instance: Instance, count: int, seed: int) -> list[list[int]]:
-    """One question, however many are wanted: all sources as one range, [first source, number of sources]."""
-    return [[0, instance.sources]]
+    """One question, however many are wanted: all sources as one range, [first source, number of sources].
+
+    Raises ValueError for what `instance` did not make.
+    """
+    from saitan.apsp.instances import made
+
+    return [[0, made(instance).sources]]
 
 
 def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -> Solver:
@@ -135,10 +139,9 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     than these two, and a variant or parameter that is unknown or off; Unavailable where it cannot run here or not on
     this instance.
     """
-    from saitan.apsp.instances import Instance
+    from saitan.apsp.instances import made
 
-    chosen = known_variant(VARIANTS, variant)
-    checked_instance(instance, Instance, 'apsp.instance({"graph": graph})')
+    chosen, instance = known_variant(VARIANTS, variant), made(instance)
     if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
         raise Unavailable(f"{variant} {reason}")
     solver, given = chosen.load(backend, variant), check_parameters(variant, parameters, chosen.parameters)

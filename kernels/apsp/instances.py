@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from saitan.calls import weighted_graph
+from saitan.calls import checked_instance, weighted_graph
 from saitan.graph import Graph
 from saitan.graph_input import shown
 from saitan.problem import Unavailable
@@ -80,3 +81,8 @@ class Instance:
 def paper_bytes(graph: Graph, tasks: int) -> int:
     """Paper O, section 4.3: (3 P + 1) |V| + 2 |E| words of 4 bytes, which is 4 |V| + 2 |E| for a single task."""
     return 4 * ((3 * tasks + 1) * graph.n + 2 * graph.m)
+
+
+def made(instance: Any) -> Instance:
+    """What `apsp.instance` made. Raises ValueError for anything else."""
+    return checked_instance(instance, Instance, 'apsp.instance({"graph": graph})')

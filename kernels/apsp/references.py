@@ -17,12 +17,14 @@ def reference(instance: Instance, query: list[int]) -> Reference:
 
     distances float64 [rows, n] (inf where not reached) and the relative difference allowed between floats, float64 [1]:
     a float32 sum of h non-negative terms is rounded by a factor within 1 +- h u, whatever their order, and two paths
-    may differ, so those of at most h arcs by a factor of 2 h u. Raises ValueError for a query that there is not.
+    may differ, so those of at most h arcs by a factor of 2 h u. Raises ValueError for what `instance` did not
+    make and a query that there is not.
     """
     from saitan.apsp.dense import closure_rows, drawn_rows
+    from saitan.apsp.instances import made
     from saitan.apsp.rounding import closing_additions, rounded
 
-    first, count = instance.range_of(query)
+    first, count = made(instance).range_of(query)
     if instance.graph is None:
         rows = drawn_rows(count, instance.n)
         found = closure_rows(instance.matrix, first + rows)

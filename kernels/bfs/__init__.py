@@ -135,14 +135,15 @@ def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
     """`count` distinct roots that have an arc to another vertex, or all of them where there are fewer.
 
     Of many searches at once a query is one of the roots, with which the others are drawn. Closeness is one query, which
-    says nothing. Raises ValueError for a count or seed that is none, Unavailable where there is no such root.
+    says nothing. Raises ValueError for what is no graph, and a count or seed that is none; Unavailable where there is
+    no such root.
     """
     count, seed = checked_count("count", count), checked_count("seed", seed)
     if _task(instance) == "closeness":
         return [0]
     from saitan.bfs.search import loops
 
-    graph = _graph(instance)
+    graph = checked_graph(_graph(instance))
     candidates = np.flatnonzero(graph.degrees - loops(graph.offsets, graph.targets))
     if not len(candidates):
         raise Unavailable(f"graph {graph.name} has no root to search from: no vertex has an arc to another one")
@@ -151,7 +152,11 @@ def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
 
 
 def check_root(graph: Graph, root: Any) -> int:
-    """The root as an int. Raises ValueError for what is no vertex, or has no arc to another one."""
+    """The root as an int. Raises ValueError for what is no graph, no vertex of it, or has no arc to another one."""
+    return _usable_root(checked_graph(graph), root)
+
+
+def _usable_root(graph: Graph, root: Any) -> int:
     number = checked_vertex("root", root, graph.n)
     row = graph.targets[graph.offsets[number] : graph.offsets[number + 1]]
     if not (row != number).any():
@@ -162,25 +167,28 @@ def check_root(graph: Graph, root: Any) -> int:
 def reference(instance: Graph | Asked, query: int) -> Reference | None:
     """Levels by SciPy's breadth_first_order, or closeness from those of eight vertices.
 
-    None for a graph of more arcs than SciPy takes. Raises ValueError for a root that reaches nothing or is no vertex.
+    None for a graph of more arcs than SciPy takes. Raises ValueError for what is no graph, and a root that reaches
+    nothing or is no vertex.
     """
     from saitan.bfs.peers import SCIPY_ARCS, scipy_closeness, scipy_levels
 
     by = "SciPy's breadth_first_order"
-    graph = _graph(instance)
+    graph = checked_graph(_graph(instance))
     if graph.m > SCIPY_ARCS:
         return None
     if _task(instance) != "closeness":
-        return Reference(by, {"levels": scipy_levels(graph, check_root(graph, query))})
+        return Reference(by, {"levels": scipy_levels(graph, _usable_root(graph, query))})
     rows = np.unique(np.linspace(0, graph.n - 1, min(graph.n, 8)).astype(np.int64))
     return Reference(by, {"closeness": scipy_closeness(graph, rows)}, rows)
 
 
-def differs(reference: Reference, answer: dict[str, np.ndarray]) -> str | None:
+def differs(reference: Reference | None, answer: dict[str, np.ndarray]) -> str | None:
     """How levels differ from the reference's; parents are the validator's concern, as several are right.
 
-    Closeness may differ by the rounding of a few operations.
+    Closeness may differ by the rounding of a few operations. None also where there is no reference.
     """
+    if reference is None:
+        return None
     if line := reference.misshapen(answer, *reference.arrays):
         return line
     if "closeness" in reference.arrays:
@@ -213,7 +221,7 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
     if reason := chosen.unfit(backend, {"task": task}):
         raise Unavailable(f"{variant} {reason}")
     graph = checked_graph(_graph(asked), chosen.parts)
-    check = partial(checked_count, "query") if task == "closeness" else partial(check_root, graph)
+    check = partial(checked_count, "query") if task == "closeness" else partial(_usable_root, graph)
     if chosen.parts:
         check = partial(checked_vertex, "root", n=graph.n)  # its ranks look for arcs of the root together
     return prepared(chosen.load(backend, variant), check, instance({"graph": graph}, task=task), **given)
@@ -243,7 +251,7 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
     """
     chosen = known_variant(_answering("search"), variant)
     graph = instance({"graph": _checked(graph)})
-    root = check_root(graph, root)
+    root = _usable_root(graph, root)
     with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()

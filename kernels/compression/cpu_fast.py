@@ -31,22 +31,28 @@ STEP = 4096
 
 
 def compress(
-    values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, pairs: bool = False, work=None, progress=None
+    values: np.ndarray,
+    kept: int,
+    row: int = 0,
+    bound: float = 0.0,
+    pairs: bool = False,
+    work=None,
+    progress=None,
+    careful: bool = True,
 ) -> np.ndarray:
     """The stream of a flat array, uint8.
 
     kept: mantissa bits, any number for integers; row, bound, pairs: as in format.Head.
-    work: uint32 [chunks, or STEP of them, longest(dtype)] to use; where absent it is made, and Unavailable raised
-    before more memory is taken than there is.
+    work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
     progress: called with the values done, now and then.
+    careful: whether to raise Unavailable before more memory is taken than there is.
     """
-    careful = work is None
     values = as_compiled(values)
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
     head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
     what = f"the stream of {values.size:,} values"
-    if careful:
+    if work is None:
         shape = min(head.chunks, STEP), longest(dtype)
         check_room(4 * prod(shape), what)
         work = np.empty(shape, np.uint32)
@@ -152,13 +158,17 @@ class Fast(RoundTrip):
         chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound, False).chunks
         self.work = np.empty((min(chunks, STEP), longest(instance.dtype)), np.uint32)
         self.memory = self.workspace = self.work.nbytes
+        # A run that ended shows that there is memory for the others.
+        self._ended = False
 
     def overwrite(self) -> None:
-        self.values = np.empty(0, self.instance.dtype)
+        self.values, self.stream = np.empty(0, self.instance.dtype), np.empty(0, np.uint8)
 
     def compress(self) -> None:
         i = self.instance
-        self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work)
+        careful = not self._ended
+        self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work, careful=careful)
 
     def decompress(self) -> None:
-        self.values = decompress(self.stream, careful=False)
+        self.values = decompress(self.stream, careful=not self._ended)
+        self._ended = True

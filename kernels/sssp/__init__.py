@@ -101,12 +101,13 @@ def instance(inputs: Mapping[str, Any]) -> Graph:
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
     """`count` sources, drawn from the largest strongly connected component: all of them reach the same vertices.
 
-    Raises ValueError for a count or seed that is none, Unavailable for a graph without weights or vertices.
+    Raises ValueError for what is no graph or undirected by its metadata alone, and a count or seed that is none;
+    Unavailable for a graph without weights or vertices.
     """
     count, seed = checked_count("count", count), checked_count("seed", seed)
-    weighted_graph(graph)
+    graph = checked_both_ways(weighted_graph(checked_graph(graph)), weighted=False)
     # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
-    connection = "strong" if graph.metadata.get("directed", True) else "weak"
+    connection = "strong" if graph.directed else "weak"
     labels = graph.components(connection)
     members = np.flatnonzero(labels == np.bincount(labels).argmax())
     drawn = np.random.default_rng(seed).choice(members, count, replace=count > len(members))
@@ -116,11 +117,13 @@ def queries(graph: Graph, count: int, seed: int) -> list[int]:
 def reference(graph: Graph, source: int) -> Reference:
     """SciPy's Dijkstra: distances float64 [n] (inf where not reached) and hops int64 [1], the deepest path's arcs.
 
-    Raises ValueError for a source that is no vertex, Unavailable for a graph without weights or vertices.
+    Raises ValueError for what is no graph, and a source that is no vertex; Unavailable for a graph without weights or
+    vertices.
     """
     from saitan.sssp.peers import dijkstra, hops
 
-    source = checked_vertex("source", source, weighted_graph(graph).n)
+    graph = weighted_graph(checked_graph(graph))
+    source = checked_vertex("source", source, graph.n)
     distances, predecessors = dijkstra(graph, source)
     return Reference("SciPy's Dijkstra", {"distances": distances, "hops": np.array([hops(predecessors)])})
 
@@ -244,7 +247,8 @@ def path(predecessors: np.ndarray, target: int) -> np.ndarray:
         raise ValueError(f"predecessors are whole numbers [n], not {predecessors.dtype} {predecessors.shape}")
     route = [checked_vertex("target", target, len(predecessors))]
     while (before := int(predecessors[route[-1]])) != -1:
-        checked_vertex("predecessor", before, len(predecessors))
+        if checked_vertex("predecessor", before, len(predecessors)) == route[-1]:
+            raise ValueError(f"vertex {before} is its own predecessor, as a root is among bfs's parents: -1 is right")
         route.append(before)
         if len(route) > len(predecessors):
             raise ValueError("the predecessors form a cycle")

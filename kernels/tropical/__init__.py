@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.calls import checked_count, checked_flag, checked_inputs, checked_instance, checked_vertex, described
+from saitan.calls import checked_count, checked_flag, checked_inputs, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
 from saitan.solver import prepared
 from saitan.tropical.semiring import INFINITE, infinity
@@ -102,9 +102,14 @@ def queries(instance: Instance, count: int, seed: int) -> list[int]:
 
 
 def reference(instance: Instance, query: int) -> Reference:
-    """Drawn rows of the answer, by NumPy. Raises ValueError for a query that is none."""
+    """Drawn rows of the answer, by NumPy.
+
+    Raises ValueError for what `instance` did not make and a query that is none.
+    """
+    from saitan.tropical.instances import made
     from saitan.tropical.validate import drawn_rows, product_rows
 
+    instance = made(instance)
     rows = drawn_rows(instance, checked_count("query", query))
     return Reference("NumPy", {"c": product_rows(instance.a[rows], instance.b, instance.semiring)}, rows)
 
@@ -125,10 +130,9 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     Raises ValueError for what `instance` did not make, a backend other than these two, and a variant or parameter that
     is unknown or off; Unavailable where it cannot run here.
     """
-    from saitan.tropical.instances import Instance
+    from saitan.tropical.instances import made
 
-    chosen = known_variant(VARIANTS, variant)
-    checked_instance(instance, Instance, 'tropical.instance({"graph": graph}), or tropical.solve(a, b)')
+    chosen, instance = known_variant(VARIANTS, variant), made(instance)
     given = check_parameters(variant, parameters, chosen.parameters)
     return prepared(chosen.load(backend, variant), partial(checked_count, "query"), instance, **given)
 
@@ -147,12 +151,13 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     variant cannot run here, or memory has no room.
     """
     from saitan.tropical.instances import Instance
-    from saitan.tropical.operands import check_product_room, checked_pair, checked_sums
+    from saitan.tropical.operands import as_matrix, check_product_room, checked_pair, checked_sums
 
+    a, b = as_matrix(a, "a"), as_matrix(b, "b")
+    check_product_room(a, b, semiring)
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")
-    check_product_room(a, b, semiring)
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     with closing(prepare(Instance(a, b, semiring), variant, backend, **parameters)) as solver:
         solver.run(0)

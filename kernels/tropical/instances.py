@@ -5,9 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from saitan.calls import checked_instance
 from saitan.graph import Graph
 from saitan.memory import check_room
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
@@ -162,3 +164,8 @@ def make(
     return Instance(
         *(mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds), semiring
     )
+
+
+def made(instance: Any) -> Instance:
+    """What `tropical.instance` made. Raises ValueError for anything else."""
+    return checked_instance(instance, Instance, 'tropical.instance({"graph": graph}), or tropical.solve(a, b)')

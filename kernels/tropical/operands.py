@@ -32,13 +32,17 @@ def result_shape(a, b) -> tuple[int, ...]:
 
 
 def check_product_room(a: np.ndarray, b: np.ndarray, semiring: str) -> None:
-    """Raise Unavailable where memory has no room for A (x) B and, a matrix at a time, what makes it."""
+    """Raise Unavailable where memory has no room for A (x) B and, a matrix at a time, what makes it.
+
+    Raises ValueError for shapes and types that do not fit. What operands hold is looked at afterwards, which takes
+    memory too.
+    """
     shape, size = result_shape(a, b), a.dtype.itemsize
     entries = [prod(x.shape[-2:]) for x in (a, b)]
     # An operand as the kernels read it, in rows of entries over (min, +): see `in_rows`.
     turned = semiring != "min_plus" or a.dtype == np.float32
     copies = [count * (turned + (not x.flags.c_contiguous)) for x, count in zip((a, b), entries, strict=True)]
-    # `checked_sums` has a byte for each entry of an operand.
+    # Checks have a byte for each entry of an operand.
     needed = (prod(shape) + 2 * prod(shape[-2:]) + sum(copies)) * size + max(entries)
     check_room(needed, f"the product {shape} of {a.dtype}")
 

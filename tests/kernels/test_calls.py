@@ -182,7 +182,8 @@ def test_a_graph_that_is_said_to_be_undirected_is(many, monkeypatch):
 def test_searches_of_a_graph_whose_edges_are_there_one_way_are_refused():
     """Levels would be wrong: bottom-up looks along a vertex's own arcs."""
     once = GRAPH.with_metadata(directed=False)
-    for call in (lambda: bfs.solve(once, 0), lambda: bfs.solve_many(once, [0]), lambda: bfs.closeness(once)):
+    calls = lambda: bfs.solve(once, 0), lambda: bfs.solve_many(once, [0]), lambda: bfs.closeness(once)
+    for call in (*calls, lambda: sssp.queries(once, 1, 1)):
         with pytest.raises(ValueError, match="undirected by its metadata"):
             call()
 
@@ -203,6 +204,18 @@ def test_what_is_no_graph_is_told_how_to_become_one():
         apsp.solve(csr_array((3, 3)))
     with pytest.raises(ValueError, match=r"not list: make one by Graph\.from_arcs"):
         bfs.solve([[1]], 0)
+    for call in (
+        *(lambda p=p: p.queries(csr_array((3, 3)), 1, 1) for p in (sssp, bfs)),
+        *(lambda p=p: p.reference(csr_array((3, 3)), 1) for p in (sssp, bfs)),
+        lambda: bfs.check_root(csr_array((3, 3)), 1),
+    ):
+        with pytest.raises(ValueError, match=r"not csr_array: call Graph\.from_scipy\(matrix\)$"):
+            call()
+    for call in (lambda: apsp.queries(GRAPH, 1, 1), lambda: apsp.reference(GRAPH, [0, 1])):
+        with pytest.raises(ValueError, match=r"^an instance is expected, not Graph: call apsp\.instance\("):
+            call()
+    with pytest.raises(ValueError, match=r"^an instance is expected, not ndarray: call tropical\.instance\("):
+        tropical.reference(PAIR, 1)
 
 
 @pytest.mark.parametrize("target", [-1, 3, 1.0, True])
@@ -281,6 +294,8 @@ def test_a_predecessor_that_is_no_vertex_is_refused():
         sssp.path(np.array([-1, 7]), 1)
     with pytest.raises(ValueError, match="call solve with predecessors=True"):
         sssp.path(None, 1)
+    with pytest.raises(ValueError, match=r"^vertex 0 is its own predecessor, as a root is among bfs's parents"):
+        sssp.path(bfs.solve(GRAPH, 0, backend="cpu").parents, 2)
 
 
 @pytest.mark.parametrize("predecessors", [5, "ab", [[-1, 0]], [-1.0, 0.0], [-1, None]])
@@ -431,7 +446,15 @@ def test_arrays_that_were_written_to_are_refused_before_compiled_code_sees_them(
         lambda: graph.components("strong"),
     ]
     prepared = apsp.instance({"graph": graph})
-    calls.append(lambda: apsp.prepare(prepared, "fast", "cpu"))
+    calls += [
+        lambda: apsp.prepare(prepared, "fast", "cpu"),
+        lambda: apsp.reference(prepared, [0, 3]),
+        *(lambda p=p: p.queries(graph, 1, 1) for p in (sssp, bfs)),
+        *(lambda p=p: p.reference(graph, 0) for p in (sssp, bfs)),
+        lambda: bfs.check_root(graph, 0),
+        lambda: bfs.queries(bfs.instance({"graph": graph}, task="many"), 1, 1),
+        lambda: bfs.reference(bfs.instance({"graph": graph}, task="closeness"), 0),
+    ]
     getattr(graph, name)[place] = value
     for call in calls:
         with pytest.raises(GraphError, match=f"^{message}"):
@@ -450,8 +473,10 @@ def test_inputs_of_an_instance_are_given_by_name(problem, given):
 def test_what_was_derived_from_a_graph_before_it_was_written_to_is_derived_anew():
     graph = Graph(np.array([0, 0, 2, 2]), np.array([1, 2], np.int32), np.array([5, 6], np.uint32))
     assert graph.degrees.tolist() == [0, 2, 0] and graph.sources.tolist() == [1, 1]
+    assert bfs.queries(graph, 9, 1) == [1]
     graph.offsets[1] = 2
     graph.offsets[2] = 2
+    assert bfs.queries(graph, 9, 1) == [0]
     for variant in ("fast", "phast", "networkit", "scipy"):
         if not sssp.VARIANTS[variant].missing():
             assert sssp.solve(graph, 0, variant, "cpu").distances.tolist() == [0, 5, 6], variant

@@ -150,6 +150,10 @@ MANY = r"the searches from 32,768 roots of graph unnamed \(65,536 vertices\)"
         (lambda: tropical.floyd_warshall(WIDE), "5 matrices of 32,768 x 32,768 float32", "20.0"),
         (lambda: tropical.matmul(WIDE[:, :1], WIDE[:1]), r"the product \(32768, 32768\) of float32", "12.0"),
         (lambda: tropical.solve(WIDE[:, :1], WIDE[:1]), r"the product \(32768, 32768\) of float32", "12.0"),
+        *(
+            (lambda call=call: call(WIDE, WIDE[:, :1]), r"the product \(32768, 1\) of float32", "9.0")
+            for call in (tropical.matmul, tropical.solve)
+        ),
     ],
 )
 def test_answers_that_memory_does_not_hold_are_refused_before_anything_is_allocated(cgroup, call, what, needed):
