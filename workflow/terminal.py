@@ -108,7 +108,10 @@ def show(plan: Plan, workflow: Any) -> None:
         for handler in logger.handlers:
             # Whether it is a dry run, which has nothing but them to show, is known later.
             handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
-        logger.addHandler(Progress(plan))
+        progress = Progress(plan)
+        # What --touch finishes was measured before, maybe for another configuration.
+        progress.addFilter(lambda record: not workflow.touch)
+        logger.addHandler(progress)
 
 
 def keep_report(plan: Plan) -> None:
