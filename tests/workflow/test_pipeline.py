@@ -448,6 +448,18 @@ def test_where_the_mirror_goes_the_publisher_may_have_another_file(project, tmp_
     assert "fetch" not in (project.folder / "results/tiny/report.txt").read_text()
 
 
+def test_touch_shows_no_number_of_another_configuration(project):
+    project.configure({"tiny": ONE_POINT})
+    assert project.snakemake().returncode == 0
+    before = state(project)
+    project.configure({"tiny": changed(title="Another", queries=ONE_POINT.get("queries", 1) + 1)})
+    touched = project.snakemake("--touch")
+    assert touched.returncode == 0, touched.stderr
+    assert "--touch measured nothing: another call measures what is out of date" in touched.stderr.splitlines()
+    assert "0 failed" not in touched.stderr and "[1/1]" not in touched.stderr
+    assert project.planned()["measure"] == len(before) == 1
+
+
 def test_code_edited_while_a_run_goes_makes_nothing_of_it(project):
     edit = 'include: "Snakefile"\n\nif workflow.is_main_process:\n    with open("workflow/queries.py", "a") as file:\n'
     (project.folder / "edited.smk").write_text(f'{edit}        file.write("DRAWN = 2\\n")\n')
