@@ -72,6 +72,8 @@ class Generator:
             graph = getattr(importlib.import_module(module), function)(**parameters)
         except ValueError as error:
             raise ValueError(f"generator {self.name}: {error}") from error
+        if not hasattr(graph, "with_metadata"):
+            raise ValueError(f"generator {self.name}: {self.path} returned {type(graph).__name__}: a Graph is right")
         settings = {key: value for key, value in parameters.items() if key != "seed"}
         return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
 

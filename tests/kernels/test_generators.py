@@ -278,3 +278,9 @@ def test_memory_is_asked_for_all_arcs_of_a_grid(sides):
     ):
         graph = GENERATORS[name](**parameters, **more, seed=1)
         assert GENERATORS[name].size(**parameters) == (graph.n, len(graph.targets))
+
+
+def test_a_generator_returns_a_graph(monkeypatch):
+    monkeypatch.setattr("saitan.generators.regular.grid", lambda **_: None)
+    with pytest.raises(ValueError, match=r"^generator grid: \S+:grid returned NoneType: a Graph is right$"):
+        GENERATORS["grid"](width=3, height=3, weight_low=1, weight_high=9, seed=1)
