@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
@@ -148,22 +147,6 @@ def as_compiled(array: np.ndarray) -> np.ndarray:
     For kernels that only read it. Writing to the view ends the process where a file is mapped.
     """
     return array if array.flags.writeable else np.asarray(_Writable(array))
-
-
-def in_turn(count: int, least: int) -> Iterator[slice]:
-    """Rows 0 to count - 1, at least so many at a time, each time twice as many while that takes under half a second.
-
-    An interrupt is heeded only between compiled calls.
-    """
-    first, some = 0, least
-    while first < count:
-        begun = time.perf_counter()
-        yield slice(first, min(first + some, count))
-        first, seconds = first + some, time.perf_counter() - begun
-        if seconds < 0.5:
-            some *= 2
-        elif seconds > 1:
-            some = max(least, some // 2)
 
 
 def checked_vertex(name: str, value: Any, n: int) -> int:

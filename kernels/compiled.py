@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
@@ -46,3 +47,19 @@ def njit(function: Callable | None = None, **options: Any) -> Callable:
         with contextlib.suppress(RuntimeError):  # there is no such folder
             compiled._cache = _Cache(function)
     return compiled
+
+
+def in_turn(count: int, least: int) -> Iterator[slice]:
+    """Rows 0 to count - 1, at least so many at a time, each time twice as many while that takes under half a second.
+
+    An interrupt is heeded only between compiled calls.
+    """
+    first, some = 0, least
+    while first < count:
+        begun = time.perf_counter()
+        yield slice(first, min(first + some, count))
+        first, seconds = first + some, time.perf_counter() - begun
+        if seconds < 0.5:
+            some *= 2
+        elif seconds > 1:
+            some = max(least, some // 2)

@@ -226,6 +226,11 @@ class Ending:
             if Path(plan.report).exists():
                 print(f"{plan.report} is of an earlier run; a run without a target makes it again", file=sys.stderr)
 
+    @staticmethod
+    def touched() -> None:
+        """Say that files were dated, of whatever configuration they are."""
+        print("--touch measured nothing: another call measures what is out of date", file=sys.stderr)
+
     def failed(self) -> None:
         """After a failed or stopped run: the report of what there is, with the reasons of what is not.
 

@@ -21,8 +21,7 @@ from saitan.apsp.cpu_sweep import Swept
 from saitan.apsp.feedback import plan_of
 from saitan.apsp.instances import Instance
 from saitan.apsp.near_far import step
-from saitan.calls import in_turn
-from saitan.compiled import njit
+from saitan.compiled import in_turn, njit
 from saitan.problem import Run
 from saitan.sssp import unreachable
 from saitan.sssp.cpu_near_far import COUNTS, OVERFLOWED, RELAXED, search
@@ -35,7 +34,7 @@ WIDTH = 2048
 # where a vertex has more arcs than ARCS and a VERTICES-th of the vertices.
 ARCS, VERTICES = 11, 190
 # Vertices and arcs that a worker searches in an eighth of a second, at most (measured).
-WHILE = 1 << 24
+TURN = 1 << 24
 # Searches of so few vertices and arcs, counted together, take one worker less time than sharing them out (measured).
 SMALL = 1 << 13
 
@@ -133,7 +132,7 @@ class NearFar(CpuSolver):
             graph, limit = self.graph, unreachable(dtype)
             answer = (graph.offsets, graph.targets, graph.weights, self.matrix[:count], first)
             how = (step(graph, dtype), limit)
-            for some in in_turn(len(rows), self._workers * max(16, WHILE // (graph.n + graph.m))):
+            for some in in_turn(len(rows), self._workers * max(16, TURN // (graph.n + graph.m))):
                 if self._workers > 1:
                     _shared(*answer, rows[some], *how, self._lists, self._marks, counts, bounds)
                 else:
@@ -141,7 +140,7 @@ class NearFar(CpuSolver):
             lost = counts[:, OVERFLOWED].any()
             if plan is not None and not lost:
                 width = min(WIDTH, -(-graph.n // self._workers))
-                for some in in_turn(len(plan.rows), max(16, self._workers * WHILE // len(self.matrix))):
+                for some in in_turn(len(plan.rows), max(16, self._workers * TURN // len(self.matrix))):
                     ends = plan.offsets[some.start : some.stop + 1]
                     lost |= _combine(plan.rows[some], ends, plan.arcs, self.matrix, limit, width)
             if lost:

@@ -11,8 +11,8 @@ import numpy as np
 from saitan.graph import Graph
 from saitan.problem import Unavailable
 from saitan.tropical.instances import check_matrices, random_matrix, weight_matrix
-from saitan.tropical.operands import as_matrix, checked_pair
-from saitan.tropical.semiring import infinity
+from saitan.tropical.operands import as_matrix
+from saitan.tropical.semiring import check_operand, infinity
 from saitan.tropical.validate import product_rows
 
 # Pairs of terms that a reference takes at most, unless a single row is more: half a second of NumPy.
@@ -30,7 +30,7 @@ def checked_square(a, semiring: str = "min_plus", copies: int = 0) -> np.ndarray
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"a closure is that of a square matrix, not of one of shape {a.shape}")
     check_matrices(copies, len(a), a.dtype)
-    checked_pair(a, a, semiring)
+    check_operand(a, "a", semiring)
     if (a.min(initial=0) if semiring == "min_plus" else -a.max(initial=0)) < 0:
         sign = "non-negative" if semiring == "min_plus" else "non-positive"
         raise ValueError(f"the closure over {semiring} needs {sign} entries")

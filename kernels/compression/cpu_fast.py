@@ -30,6 +30,13 @@ from saitan.memory import check_room
 STEP = 4096
 
 
+def _work(chunks: int, dtype: np.dtype) -> np.ndarray:
+    """What `compress` takes as `work`. Raises Unavailable where memory has no room for it."""
+    shape = min(chunks, STEP), longest(dtype)
+    check_room(4 * prod(shape), f"the work space of {chunks:,} chunks")
+    return np.empty(shape, np.uint32)
+
+
 def compress(
     values: np.ndarray,
     kept: int,
@@ -51,11 +58,8 @@ def compress(
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
     head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
-    what = f"the stream of {values.size:,} values"
     if work is None:
-        shape = min(head.chunks, STEP), longest(dtype)
-        check_room(4 * prod(shape), what)
-        work = np.empty(shape, np.uint32)
+        work = _work(head.chunks, dtype)
     # In whole sections and words of 64 bits.
     every = np.zeros((head.sections, SECTION), np.int64)
     unsigned, content, signed = values.view(f"u{dtype.itemsize}"), values.view(np.uint8), dtype.kind == "i"
@@ -74,7 +78,7 @@ def compress(
         if careful:
             # All parts are copied into one at the end.
             longer = 4 * int(places[-1])
-            check_room(2 * longer + sum(part.nbytes for part in closed), what)
+            check_room(2 * longer + sum(part.nbytes for part in closed), f"the stream of {values.size:,} values")
         closed.append(np.empty(places[-1], np.uint32))
         cpu_encode.close_up(work, places, closed[-1])
         if progress:
@@ -156,7 +160,7 @@ class Fast(RoundTrip):
         bound = checked_bound(instance.dtype, keep_bits, bound)
         super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)), bound)
         chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound, False).chunks
-        self.work = np.empty((min(chunks, STEP), longest(instance.dtype)), np.uint32)
+        self.work = _work(chunks, instance.dtype)
         self.memory = self.workspace = self.work.nbytes
         # A run that ended shows that there is memory for the others.
         self._ended = False

@@ -151,10 +151,8 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     variant cannot run here, or memory has no room.
     """
     from saitan.tropical.instances import Instance
-    from saitan.tropical.operands import as_matrix, check_product_room, checked_pair, checked_sums
+    from saitan.tropical.operands import checked_pair, checked_sums
 
-    a, b = as_matrix(a, "a"), as_matrix(b, "b")
-    check_product_room(a, b, semiring)
     a, b = checked_pair(a, b, semiring)
     if a.ndim != 2 or b.ndim != 2:
         raise ValueError(f"solve multiplies two matrices, not arrays {a.shape} and {b.shape}: matmul takes batches")

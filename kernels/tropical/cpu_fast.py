@@ -14,8 +14,7 @@ import numba
 import numpy as np
 from numba import prange
 
-from saitan.calls import in_turn
-from saitan.compiled import njit
+from saitan.compiled import in_turn, njit
 from saitan.tropical import cpu
 from saitan.tropical.instances import Instance
 from saitan.tropical.skipping import occupancy
@@ -24,7 +23,7 @@ HEIGHT, DEPTH, WIDTH = 64, 16, 512
 GROUP = 8
 FEW = 3  # finite terms of a group that are taken one by one (measured)
 # Terms that a worker adds in an eighth of a second, at most (measured).
-WHILE = 1 << 30
+TURN = 1 << 30
 # So few terms of sums take one worker less time than sharing them out (measured).
 SMALL = 1 << 18
 _COUNT = np.array([bits.bit_count() for bits in range(1 << GROUP)], np.uint8)
@@ -157,7 +156,7 @@ def _relax_in_turn(c: np.ndarray, a: np.ndarray, b: np.ndarray, groups_a: np.nda
     workers, k, n = numba.get_num_threads(), *b.shape
     across = max(1, blocks_b.shape[1])
     # So many blocks that the last of each worker makes no difference.
-    down = max(workers * WHILE // (HEIGHT * max(1, k * n)), -(-16 * workers // across))
+    down = max(workers * TURN // (HEIGHT * max(1, k * n)), -(-16 * workers // across))
     for rows in in_turn(len(c), HEIGHT * down):
         _relax(c[rows], a[rows], b, groups_a[rows], blocks_b)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saitan.tropical.operands import as_matrix, check_out, check_product_room, checked_pair, checked_sums, result_shape
+from saitan.tropical.operands import check_out, checked_pair, checked_sums, result_shape
 from saitan.tropical.semiring import check_operand, infinity, mirrored
 
 
@@ -19,8 +19,6 @@ def multiply(a, b, semiring: str, out, accumulate: bool, backend: str):
         from saitan.tropical.cuda_multiply import multiply_on_device
 
         return multiply_on_device(a, b, semiring, out, accumulate)
-    a, b = as_matrix(a, "a"), as_matrix(b, "b")
-    check_product_room(a, b, semiring)
     a, b = checked_pair(a, b, semiring)
     shape = result_shape(a, b)
     if out is not None:

@@ -32,11 +32,7 @@ def result_shape(a, b) -> tuple[int, ...]:
 
 
 def check_product_room(a: np.ndarray, b: np.ndarray, semiring: str) -> None:
-    """Raise Unavailable where memory has no room for A (x) B and, a matrix at a time, what makes it.
-
-    Raises ValueError for shapes and types that do not fit. What operands hold is looked at afterwards, which takes
-    memory too.
-    """
+    """Raise Unavailable where memory has no room for A (x) B and, a matrix at a time, what makes it."""
     shape, size = result_shape(a, b), a.dtype.itemsize
     entries = [prod(x.shape[-2:]) for x in (a, b)]
     # An operand as the kernels read it, in rows of entries over (min, +): see `in_rows`.
@@ -70,11 +66,16 @@ def as_matrix(x, name: str = "the matrix") -> np.ndarray:
 
 
 def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
-    """Both as NumPy matrices [m, k] and [k, n]. Raises ValueError naming what does not fit."""
+    """Both as NumPy matrices [m, k] and [k, n].
+
+    Raises ValueError naming what does not fit, Unavailable where memory has no room for the product.
+    """
     same = a is b
     a, b = as_matrix(a, "a"), as_matrix(b, "b")
     check_shapes(a, b)
     infinity(a.dtype, semiring)
+    # What operands hold is looked at afterwards, which takes memory too.
+    check_product_room(a, b, semiring)
     for matrix, name in ((a, "a"),) if same else ((a, "a"), (b, "b")):
         check_operand(matrix, name, semiring)
     return a, a if same else b

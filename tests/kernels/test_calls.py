@@ -182,8 +182,8 @@ def test_a_graph_that_is_said_to_be_undirected_is(many, monkeypatch):
 def test_searches_of_a_graph_whose_edges_are_there_one_way_are_refused():
     """Levels would be wrong: bottom-up looks along a vertex's own arcs."""
     once = GRAPH.with_metadata(directed=False)
-    calls = lambda: bfs.solve(once, 0), lambda: bfs.solve_many(once, [0]), lambda: bfs.closeness(once)
-    for call in (*calls, lambda: sssp.queries(once, 1, 1)):
+    searches = lambda: bfs.solve(once, 0), lambda: bfs.solve_many(once, [0]), lambda: bfs.closeness(once)
+    for call in (*searches, lambda: sssp.queries(once, 1, 1)):
         with pytest.raises(ValueError, match="undirected by its metadata"):
             call()
 
@@ -493,25 +493,6 @@ def test_results_are_the_same_only_where_they_are_one(solve):
     assert one != other
     assert one in {one}
     assert one not in [other]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "bounds"),
-    [
-        ([0.1, 0.1, 0.1, 0.1], [0, 3, 9, 21, 40]),
-        ([0.7, 0.1, 2, 0.7, 2, 2, 2, 2, 2, 2], [0, 3, 6, 12, 15, 18, 21, 24, 27, 30, 33]),
-    ],
-)
-def test_rows_are_done_in_turn_as_many_as_take_about_a_second(monkeypatch, seconds, bounds):
-    clock = [0.0]
-    monkeypatch.setattr(calls.time, "perf_counter", lambda: clock[0])
-    found = [0]
-    for some, taken in zip(calls.in_turn(bounds[-1], 3), seconds, strict=True):
-        assert some.start == found[-1]
-        found.append(some.stop)
-        clock[0] += taken
-    assert found == bounds
-    assert list(calls.in_turn(0, 3)) == []
 
 
 def test_an_interrupt_is_heeded_between_some_rows_and_the_next(monkeypatch):

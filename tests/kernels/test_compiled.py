@@ -83,3 +83,22 @@ def test_where_nothing_can_be_written_functions_are_compiled_all_the_same(packag
 
     monkeypatch.setattr(compiled, "_Cache", refused)
     assert package(3)(10) == 13
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bounds"),
+    [
+        ([0.1, 0.1, 0.1, 0.1], [0, 3, 9, 21, 40]),
+        ([0.7, 0.1, 2, 0.7, 2, 2, 2, 2, 2, 2], [0, 3, 6, 12, 15, 18, 21, 24, 27, 30, 33]),
+    ],
+)
+def test_rows_are_done_in_turn_as_many_as_take_about_a_second(monkeypatch, seconds, bounds):
+    clock = [0.0]
+    monkeypatch.setattr(compiled.time, "perf_counter", lambda: clock[0])
+    found = [0]
+    for some, taken in zip(compiled.in_turn(bounds[-1], 3), seconds, strict=True):
+        assert some.start == found[-1]
+        found.append(some.stop)
+        clock[0] += taken
+    assert found == bounds
+    assert list(compiled.in_turn(0, 3)) == []
