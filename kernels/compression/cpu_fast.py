@@ -28,38 +28,38 @@ from saitan.memory import check_room
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.
 STEP = 4096
+# Bytes of arrays for which no look at the memory that is left is taken: it lasts a quarter of a millisecond.
+LITTLE = 1 << 24
 
 
-def _work(chunks: int, dtype: np.dtype) -> np.ndarray:
+def _check_room(needed: int, values: int, dtype: np.dtype) -> None:
+    """Raise Unavailable where memory has no room for what so many values of an array, unless a small one, need."""
+    if values * dtype.itemsize >= LITTLE:
+        check_room(needed, f"an array of {values:,} values and its stream")
+
+
+def _work(head: Head) -> np.ndarray:
     """What `compress` takes as `work`. Raises Unavailable where memory has no room for it."""
-    shape = min(chunks, STEP), longest(dtype)
-    check_room(4 * prod(shape), f"the work space of {chunks:,} chunks")
+    shape = min(head.chunks, STEP), longest(head.dtype)
+    _check_room(4 * prod(shape), head.count, head.dtype)
     return np.empty(shape, np.uint32)
 
 
 def compress(
-    values: np.ndarray,
-    kept: int,
-    row: int = 0,
-    bound: float = 0.0,
-    pairs: bool = False,
-    work=None,
-    progress=None,
-    careful: bool = True,
+    values: np.ndarray, kept: int, row: int = 0, bound: float = 0.0, pairs: bool = False, work=None, progress=None
 ) -> np.ndarray:
-    """The stream of a flat array, uint8.
+    """The stream of a flat array, uint8. Raises Unavailable where memory has no room for it.
 
     kept: mantissa bits, any number for integers; row, bound, pairs: as in format.Head.
     work: uint32 [chunks, or STEP of them, longest(dtype)] to use; made where absent.
     progress: called with the values done, now and then.
-    careful: whether to raise Unavailable before more memory is taken than there is.
     """
     values = as_compiled(values)
     dtype = values.dtype
     mantissa = mantissa_bits(dtype)
     head = Head.of(dtype, min(kept, mantissa), values.size, row, bound, pairs)
     if work is None:
-        work = _work(head.chunks, dtype)
+        work = _work(head)
     # In whole sections and words of 64 bits.
     every = np.zeros((head.sections, SECTION), np.int64)
     unsigned, content, signed = values.view(f"u{dtype.itemsize}"), values.view(np.uint8), dtype.kind == "i"
@@ -75,10 +75,8 @@ def compress(
             below = np.uint64(mantissa)
             cpu_encode.encode(some, first, below - np.uint64(head.kept), below, head.pairs, work, lengths)
         places = np.concatenate([[0], np.cumsum(lengths)])
-        if careful:
-            # All parts are copied into one at the end.
-            longer = 4 * int(places[-1])
-            check_room(2 * longer + sum(part.nbytes for part in closed), f"the stream of {values.size:,} values")
+        # All parts are copied into one at the end.
+        _check_room(8 * int(places[-1]) + sum(part.nbytes for part in closed), values.size, dtype)
         closed.append(np.empty(places[-1], np.uint32))
         cpu_encode.close_up(work, places, closed[-1])
         if progress:
@@ -125,10 +123,10 @@ def places(sections: np.ndarray, lengths: np.ndarray, words: int, first: int, la
     return out.reshape(-1, 2)[first - low * SECTION : last - low * SECTION]
 
 
-def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None, careful: bool = True) -> np.ndarray:
+def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None) -> np.ndarray:
     """Values start to stop - 1 of a stream (uint8), flat; only their chunks are read.
 
-    careful: whether to raise Unavailable before more memory is taken than there is. Raises StreamError.
+    Raises StreamError, Unavailable where memory has no room for them.
     """
     head, sections, lengths, payload = parts(stream)
     stop = head.count if stop is None else stop
@@ -138,8 +136,7 @@ def decompress(stream: np.ndarray, start: int = 0, stop: int | None = None, care
     wrong = np.zeros(last - first, np.uint8)
     where = places(sections, lengths, len(payload), first, last)
     size = head.dtype.itemsize
-    if careful:
-        check_room((end - begin) * size, f"the {end - begin:,} values of a stream")
+    _check_room((end - begin) * size, end - begin, head.dtype)
     out = np.empty(end - begin, head.dtype)
     if head.levels:
         extent = (first, begin, head.count, head.row, head.bands, 2 * head.bound)
@@ -159,20 +156,15 @@ class Fast(RoundTrip):
     def __init__(self, instance: Instance, *, keep_bits: int = 52, bound: float | None = None) -> None:
         bound = checked_bound(instance.dtype, keep_bits, bound)
         super().__init__(instance, min(keep_bits, mantissa_bits(instance.dtype)), bound)
-        chunks = Head.of(instance.dtype, self.kept, instance.count, instance.row, bound, False).chunks
-        self.work = _work(chunks, instance.dtype)
+        self.work = _work(Head.of(instance.dtype, self.kept, instance.count, instance.row, bound, False))
         self.memory = self.workspace = self.work.nbytes
-        # A run that ended shows that there is memory for the others.
-        self._ended = False
 
     def overwrite(self) -> None:
         self.values, self.stream = np.empty(0, self.instance.dtype), np.empty(0, np.uint8)
 
     def compress(self) -> None:
         i = self.instance
-        careful = not self._ended
-        self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work, careful=careful)
+        self.stream = compress(self.source, self.kept, i.row, self.bound, i.components == 2, self.work)
 
     def decompress(self) -> None:
-        self.values = decompress(self.stream, careful=not self._ended)
-        self._ended = True
+        self.values = decompress(self.stream)
