@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saitan.errors import Invalid
+from saitan.graph_input import shown
+
 
 class Block(NamedTuple):
     """Some neighbouring rows of one output.
@@ -39,6 +42,20 @@ def chosen_rows(name: str, rows: np.ndarray, values: np.ndarray) -> Iterator[Blo
     """Blocks of single rows: values [len(rows), ...] are those with the given numbers."""
     for place, row in enumerate(rows):
         yield Block(name, int(row), values[place : place + 1])
+
+
+def check_output(name: str, array: Any, shape: tuple[int | None, ...], *dtypes: np.typing.DTypeLike) -> None:
+    """Raise Invalid unless an output is a NumPy array of a shape (None: of any length there) and one of some types.
+
+    For compiled checks, which would read past the end of an array that is too short.
+    """
+    if not isinstance(array, np.ndarray):
+        raise Invalid(f"{name} are {shown(array)}: a NumPy array is right")
+    if array.ndim != len(shape) or any(right not in (None, got) for got, right in zip(array.shape, shape, strict=True)):
+        right = ", ".join("any" if length is None else str(length) for length in shape)
+        raise Invalid(f"{name} have the shape {array.shape}: ({right}{',' * (len(shape) == 1)}) is right")
+    if array.dtype not in dtypes:
+        raise Invalid(f"{name} have the type {array.dtype}: {' or '.join(str(np.dtype(x)) for x in dtypes)} is right")
 
 
 class Blockwise:

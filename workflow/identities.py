@@ -25,7 +25,7 @@ from saitan.workflow.quantities import declarations
 
 # Steps whose code decides what a file holds, with all that they import, but for what is set aside: how steps begin, say
 # something and end; settings, which are told by their values; what runs before anything is timed; other ways in.
-_GENERATING = ("saitan.workflow.graphs.generate",)
+_GENERATING = ("saitan.workflow.graphs.generate", "saitan.generators.generator")
 _CONVERTING = ("saitan.workflow.graphs.convert",)
 _UNPACKING = ("saitan.workflow.arrays",)
 _ASKING = ("saitan.workflow.queries",)
@@ -36,8 +36,10 @@ _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
     *(f"saitan.workflow.{name}" for name in ("points", "sources", "checksums", "graphs.catalogue", "graphs.read")),
 }
-# What takes no part in making a graph, and in generating one.
-_NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saitan.importers", "saitan.memory"}
+# What takes no part in making a graph, and in generating one. Which generators there are is no matter: an added one
+# makes no graph again.
+_NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.importers", "saitan.memory"}
+_NO_GRAPH |= {"saitan.generators", "saitan.generators.ranges"}
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
@@ -59,11 +61,12 @@ class Identities:
         if graph not in self._of_data:
             entry = self.entries[graph]
             if isinstance(entry, Generated):
-                code = _code([GENERATORS[entry.generator].path.split(":")[0], *_GENERATING], _NO_GRAPH | _NO_FILE)
+                path = GENERATORS[entry.generator].path
+                made_by = [path, _code([path.split(":")[0], *_GENERATING], _NO_GRAPH | _NO_FILE)]
             else:
-                code = _code(_CONVERTING, _NO_GRAPH)
+                made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
-            self._of_data[graph] = digest([told, self.contents_of(graph), code, *self.mirrors_of(graph)])
+            self._of_data[graph] = digest([told, self.contents_of(graph), *made_by, *self.mirrors_of(graph)])
         return self._of_data[graph]
 
     def array_identity(self, array: str) -> str:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import saitan
+import saitan.workflow
 from saitan import ranks
 from saitan.cuda import NvccError
 from saitan.graph import GraphError
@@ -83,7 +85,19 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except (Exception, SystemExit) as error:
-        _give_up(arguments.log, f"internal error: {type(error).__name__}: {error}", traceback.format_exc() + "\n")
+        told = f"internal error: {type(error).__name__}: {error}{_place(error)}"
+        _give_up(arguments.log, told, traceback.format_exc() + "\n")
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of saitan's code that an error passed, which may be the user's own: " (file, line N)"."""
+    roots = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    ours = [(path, line) for path, line in frames if any(path.is_relative_to(root) for root in roots)]
+    if not ours or ours[-1][0] == Path(__file__):
+        return ""
+    path, line = ours[-1]
+    return f" ({path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}, line {line})"
 
 
 def _interrupt_again(unraisable: Any) -> None:

@@ -15,7 +15,7 @@ from saitan.apsp.batches import counters
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.cpu_dense import Dense
 from saitan.apsp.instances import Instance
-from saitan.blocks import chosen
+from saitan.blocks import check_output, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Run
 from saitan.sssp.peers import check_exact, hops, in_type_of
@@ -42,7 +42,8 @@ class Peer(CpuSolver):
         self.check_room(instance.sources, self.entry)
 
     def _keep(self, first: int, distances: np.ndarray) -> None:
-        """The last answer, after its time was taken."""
+        """The last answer, after its time was taken. Raises Invalid for what are no distances."""
+        check_output("distances", distances, (None, self.graph.n), np.float64)
         check_exact(self.graph, distances)
         self.first, self.distances = first, distances
 

@@ -19,10 +19,12 @@ from functools import cached_property
 import numpy as np
 from numba import prange
 
+from saitan.blocks import check_output
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 from saitan.sssp import unreachable
+from saitan.sssp.validate import TYPES
 
 CERTIFIED = Checked("every entry, by a certificate a source")
 RIGHT = -1
@@ -102,8 +104,8 @@ class Certificate:
 
     def check(self, first: int, distances: np.ndarray) -> None:
         """Whether distances [sources, n] are those from first, first + 1, ... Raises Invalid naming an entry."""
+        check_output("distances", distances, (None, self.graph.n), *TYPES)
         graph, turned, limit = self.graph, self.turned, unreachable(distances.dtype)
-        self.check_width(distances.shape[1])
         into = (turned.offsets, turned.targets, turned.weights)
         wrong, hanging = np.empty(len(distances), np.int64), np.empty(len(distances), np.int64)
         _rows(*into, distances, first, limit, wrong, hanging)

@@ -15,6 +15,7 @@ from numba import prange
 
 from saitan.atomics import atomic_min
 from saitan.bfs.many import closeness
+from saitan.blocks import check_output
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
@@ -64,8 +65,7 @@ def _check_tree(levels, hangs, root, record):
 def check(graph: Graph, root: int, levels: np.ndarray, parents: np.ndarray) -> Checked:
     """Check levels and parents, int32 [n], on the host. Raises Invalid with the first vertex or arc that is wrong."""
     for name, values in (("levels", levels), ("parents", parents)):
-        if values.shape != (graph.n,) or values.dtype != np.int32:
-            raise Invalid(f"{name} are {values.dtype} {values.shape}, not int32 ({graph.n},)")
+        check_output(name, values, (graph.n,), np.int32)
     record = np.full(3, NONE, np.uint64)
     _check_vertices(levels, parents, root, record)
     if record[VERTEX] == NONE:
@@ -126,8 +126,7 @@ def _sums_by_queue(offsets, targets, roots, sums, reached):
 
 def check_closeness(graph: Graph, values: np.ndarray, relative: float = 0.0) -> Checked:
     """Closeness of drawn vertices, float64 [n], by a queue a vertex, to a relative difference. Raises Invalid."""
-    if values.shape != (graph.n,) or values.dtype != np.float64:
-        raise Invalid(f"closeness is {values.dtype} {values.shape}, not float64 ({graph.n},)")
+    check_output("closeness", values, (graph.n,), np.float64)
     drawn = np.random.default_rng(graph.n).permutation(graph.n)[:DRAWN]
     sums, reached = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.int64)
     _sums_by_queue(graph.offsets, graph.targets, drawn, sums, reached)

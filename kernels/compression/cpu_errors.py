@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
+from saitan.blocks import check_output
 from saitan.compiled import njit
 from saitan.compression.errors import Errors, combine
 
@@ -17,7 +18,9 @@ def compare(a: np.ndarray, found: np.ndarray, kept: int, bound: float, component
 
     With all mantissa bits kept, and for integers, every bit must agree; zeros, denormals, infinities and NaNs agree to
     the bit in any case, but within an absolute bound denormals and 0 may be any number near, and -0 agrees to the bit.
+    Raises Invalid where `found` has another shape or type.
     """
+    check_output("values", found, a.shape, a.dtype)
     parts = -(-a.size // STEP)
     places, sums = np.zeros((parts, 2), np.int64), np.zeros((parts, 6))
     bits = a.view(f"u{a.itemsize}"), found.view(f"u{a.itemsize}")

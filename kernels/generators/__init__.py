@@ -6,85 +6,12 @@ holds name, directed, generator, parameters and seed. Importing this package imp
 
 from __future__ import annotations
 
-import importlib
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from saitan.generators import ranges
-from saitan.graph_input import shown
-from saitan.memory import check_room
+from saitan.generators.generator import Generator
 
-if TYPE_CHECKING:
-    from saitan.graph import Graph
-
-
-@dataclass(frozen=True)
-class Generator:
-    """One generator, imported when it is first called.
-
-    path      "module:function"
-    size      vertices and about how many arcs its parameters, by name, make: what its memory is forecast by
-    fits      raises ValueError for parameters, by name, out of range (ranges.py)
-    required  parameter -> type; `seed` is one of every generator
-    optional  the same, for parameters with a default
-    arc       bytes that an arc takes at least while it is made: both ends and the weight, and once more in its row
-    """
-
-    name: str
-    path: str
-    size: Callable[..., tuple[int, int]]
-    fits: Callable[..., None]
-    required: Mapping[str, type]
-    optional: Mapping[str, type] = field(default_factory=dict)
-    arc: int = 20
-
-    def check(self, parameters: Mapping[str, Any]) -> None:
-        """Raise a ValueError of one line that names a parameter which is unknown, missing, mistyped or out of range."""
-        known = {**self.required, "seed": int, **self.optional}
-        for parameter, value in parameters.items():
-            if parameter not in known:
-                raise ValueError(
-                    f"generator {self.name}: unknown parameter {parameter!r} (it takes: {', '.join(known)})"
-                )
-            kind = known[parameter]
-            if not (type(value) is kind or (kind is float and type(value) is int)):
-                raise ValueError(f"generator {self.name}: {parameter} must be {_KINDS[kind]}, not {shown(value)}")
-            if kind is float and not math.isfinite(value):
-                raise ValueError(f"generator {self.name}: {parameter} must be finite, not {value!r}")
-            if parameter == "seed" and value < 0:
-                raise ValueError(f"generator {self.name}: seed must be at least 0, not {value}")
-        for parameter in (*self.required, "seed"):
-            if parameter not in parameters:
-                raise ValueError(f"generator {self.name}: parameter {parameter!r} is missing")
-        try:
-            self.fits(**parameters)
-        except ValueError as error:
-            raise ValueError(f"generator {self.name}: {error}") from None
-
-    def __call__(self, **parameters: Any) -> Graph:
-        """The graph. Raises ValueError for parameters that do not fit, Unavailable where memory does not hold it."""
-        self.check(parameters)
-        self._check_memory(parameters)
-        module, function = self.path.split(":")
-        try:
-            graph = getattr(importlib.import_module(module), function)(**parameters)
-        except ValueError as error:
-            raise ValueError(f"generator {self.name}: {error}") from error
-        if not hasattr(graph, "with_metadata"):
-            raise ValueError(f"generator {self.name}: {self.path} returned {type(graph).__name__}: a Graph is right")
-        settings = {key: value for key, value in parameters.items() if key != "seed"}
-        return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
-
-    def _check_memory(self, parameters: Mapping[str, Any]) -> None:
-        n, m = self.size(**parameters)
-        check_room(_VERTEX * n + self.arc * m, f"generator {self.name}: {n:,} vertices and {m:,} arcs")
-
-
-# Bytes of a vertex: its offset.
-_VERTEX = 8
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 _WEIGHTS = {"weight_low": int, "weight_high": int}
 
 _VERTICES = {"vertices": int}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csgraph
 
-from saitan.blocks import chosen
+from saitan.blocks import check_output, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Run, Unavailable
 from saitan.sssp import unreachable
@@ -70,7 +70,8 @@ class Peer(CpuSolver):
     """
 
     def _keep(self, source: int, distances: np.ndarray) -> None:
-        """The last answer, after its time was taken."""
+        """The last answer, after its time was taken. Raises Invalid for what are no distances."""
+        check_output("distances", distances, (self.graph.n,), np.float64, np.float32)
         check_exact(self.graph, distances)
         self.source, self.distances = source, distances
 

@@ -18,12 +18,15 @@ import numpy as np
 from numba import prange
 
 from saitan.atomics import atomic_min
+from saitan.blocks import check_output
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Checked, Invalid
 from saitan.sssp import unreachable
 
 NONE = np.uint32(0xFFFFFFFF)
+# Of distances: those of weights and their 64-bit types, in which peers answer.
+TYPES = (np.uint32, np.uint64, np.float32, np.float64)
 CERTIFIED = Checked("every vertex and arc, by a certificate")
 
 
@@ -75,7 +78,10 @@ def _hang_from_equal(offsets, targets, weights, distances, limit, rooted, before
 
 
 def check_distances(graph: Graph, source: int, distances: np.ndarray) -> None:
-    """Conditions (1) and (2) for distances [n]. Raises Invalid naming the vertex or arc that breaks them."""
+    """Conditions (1) and (2) for distances [n]. Raises Invalid naming the vertex or arc that breaks them, or what else
+    the distances are.
+    """
+    check_output("distances", distances, (graph.n,), *TYPES)
     if distances[source] != 0:
         raise Invalid(f"the source {source} is at distance {distances[source]}, not 0")
     first = np.full(1, np.iinfo(np.int64).max, np.uint64)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 from numba import prange
 
+from saitan.blocks import check_output
 from saitan.compiled import njit
 from saitan.problem import Block, Checked, Invalid
 from saitan.tropical.instances import Instance
@@ -60,7 +61,8 @@ class Check:
     def __call__(self, blocks: Iterable[Block]) -> Checked:
         """Raise Invalid unless the blocks of an answer, in order, are right in every entry and leave none out."""
         after = 0
-        for _, start, array in blocks:
+        for name, start, array in blocks:
+            check_output(name, array, (None, self.expected.shape[1]), self.expected.dtype)
             if start != after:
                 raise Invalid(f"row {start} follows row {after - 1}")
             for low in range(start, start + len(array), ROWS):

@@ -80,9 +80,9 @@ def test_rows_in_the_wrong_order_are_refused():
     right = apsp.solve(graph, None, "batched", "cpu")
     with pytest.raises(Invalid, match="from source 1, vertex 0 is at distance 0, but"):
         Certificate(graph).check(1, right[:10])
-    with pytest.raises(Invalid, match="a row has 59 entries, not 60"):
+    with pytest.raises(Invalid, match=r"^distances have the shape \(.*, 59\): \(any, 60\) is right$"):
         Certificate(graph).check(0, right[:, :59])
-    with pytest.raises(Invalid, match="a row has 61 entries, not 60"):
+    with pytest.raises(Invalid, match=r"^distances have the shape \(.*, 61\): \(any, 60\) is right$"):
         Certificate(graph).check(0, np.c_[right, right[:, 59]])
 
 

@@ -132,7 +132,7 @@ def test_no_more_memory_is_asked_for_than_a_graph_takes(name, monkeypatch):
         parameters["weights"] = "unit"
     generator(**parameters)
     asked = []
-    monkeypatch.setattr("saitan.generators.check_room", lambda *asking: asked.append(asking))
+    monkeypatch.setattr("saitan.generators.generator.check_room", lambda *asking: asked.append(asking))
     tracemalloc.start()
     graph = generator(**parameters)
     taken = tracemalloc.get_traced_memory()[1]

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saitan import own_code
+from saitan.blocks import Block, Digest
 from saitan.cuda import NvccError
 from saitan.files import beside
 from saitan.graph import GraphError
@@ -88,6 +89,9 @@ def test_a_defect_prints_its_traceback_first(step):
     code, printed, logged = step(raising(KeyError("x")))
     assert code == 1 and printed == logged
     assert printed[0] == "Traceback (most recent call last):" and printed[-1] == "error: internal error: KeyError: 'x'"
+    # Where saitan's code, which may be a variant of the user's own, was when a library's failed.
+    code, printed, logged = step(lambda arguments: Digest()(Block("c", 0, None)))
+    assert re.fullmatch(r"error: internal error: AttributeError: .* \(\S*kernels/blocks\.py, line \d+\)", printed[-1])
 
 
 def test_a_message_of_several_lines_ends_in_one(step):
