@@ -45,17 +45,26 @@ def chosen_rows(name: str, rows: np.ndarray, values: np.ndarray) -> Iterator[Blo
 
 
 def check_output(name: str, array: Any, shape: tuple[int | None, ...], *dtypes: np.typing.DTypeLike) -> None:
-    """Raise Invalid unless an output is a NumPy array of a shape (None: of any length there) and one of some types.
+    """Raise Invalid for what `misshapen` tells of an output.
 
     For compiled checks, which would read past the end of an array that is too short.
     """
+    if line := misshapen(name, array, shape, *dtypes):
+        raise Invalid(line)
+
+
+def misshapen(name: str, array: Any, shape: tuple[int | None, ...], *dtypes: np.typing.DTypeLike) -> str | None:
+    """One line unless an output is a NumPy array of a shape (None: of any length there) and one of some types, or of
+    any where none is given.
+    """
     if not isinstance(array, np.ndarray):
-        raise Invalid(f"{name} are {shown(array)}: a NumPy array is right")
+        return f"{name} are {shown(array)}: a NumPy array is right"
     if array.ndim != len(shape) or any(right not in (None, got) for got, right in zip(array.shape, shape, strict=True)):
         right = ", ".join("any" if length is None else str(length) for length in shape)
-        raise Invalid(f"{name} have the shape {array.shape}: ({right}{',' * (len(shape) == 1)}) is right")
-    if array.dtype not in dtypes:
-        raise Invalid(f"{name} have the type {array.dtype}: {' or '.join(str(np.dtype(x)) for x in dtypes)} is right")
+        return f"{name} have the shape {array.shape}: ({right}{',' * (len(shape) == 1)}) is right"
+    if dtypes and array.dtype not in dtypes:
+        return f"{name} have the type {array.dtype}: {' or '.join(str(np.dtype(x)) for x in dtypes)} is right"
+    return None
 
 
 class Blockwise:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from saitan.blocks import Block
+from saitan.blocks import Block, misshapen
 from saitan.calls import plain_array
 
 
@@ -60,11 +60,10 @@ class Reference:
     def misshapen(self, answer: dict[str, np.ndarray], *names: str) -> str | None:
         """Which of the arrays the answer lacks or has in another shape, in one line; None where none is."""
         for name in names:
-            found, wanted = answer.get(name), self.arrays[name].shape
-            if not isinstance(found, np.ndarray):
+            if answer.get(name) is None:
                 return f"there are no {name}"
-            if found.shape != wanted:
-                return f"{name} have the shape {found.shape}: {wanted} is right"
+            if line := misshapen(name, answer[name], self.arrays[name].shape):
+                return line
         return None
 
 

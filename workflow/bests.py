@@ -88,10 +88,10 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
         found.append(
             Best(
                 "" if winner["graph"] == NO_GRAPH else as_text(plain(winner["graph"])),
-                ", ".join(filter(None, [_assigned(winner, telling), answer[winner.name] if altering else ""])),
+                ", ".join(filter(None, [assigned(winner, telling), answer[winner.name] if altering else ""])),
                 as_text(plain(winner["backend"])),
                 str(winner["variant"]),
-                _assigned(winner, [name for name in parameters if name not in altering]),
+                assigned(winner, [name for name in parameters if name not in altering]),
                 headline.quantity,
                 float(winner["ours"]),
                 str(winner["unit"]),
@@ -106,7 +106,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
 
 def answers(table: pd.DataFrame, problem: str | None) -> pd.Series:
     """What alters the answer of each row's point, as a text, "" where nothing does: those alike are compared."""
-    told = [_assigned(altered, altered) for altered in _altered(table, problem)]
+    told = [assigned(altered, altered) for altered in _altered(table, problem)]
     return pd.Series(told, table.index, dtype=object, name="answer")
 
 
@@ -143,7 +143,7 @@ def plain(value: Any) -> Any:
     return None if pd.isna(value) else value
 
 
-def _assigned(row: Any, names: Collection[str]) -> str:
+def assigned(row: Any, names: Collection[str]) -> str:
     """Those of the names that have a value: "n=1,024, by=tile"."""
     given = {name: plain(row[name]) for name in names}
     return ", ".join(f"{name}={as_text(value)}" for name, value in given.items() if value is not None)

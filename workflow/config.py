@@ -361,7 +361,7 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             if reason := known[name].wrong(value):
                 raise ConfigError(f"{key}.{name}: {reason}")
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
-                raise ConfigError(f"{key}.{name}: {value!r} is to stand in a path: letters, digits and . _ + : - only")
+                raise ConfigError(f"{key}.{name}: {value!r} stands in a path: ASCII letters, digits and . _ + : - only")
         _once(f"{key}.{name}", values)
     for name, values in given.items():
         if (other := known[name].within) and max(values) > min(given[other]):

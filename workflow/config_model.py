@@ -37,7 +37,7 @@ LONGEST_NAME = 100
 def _name(value: Any) -> Any:
     if isinstance(value, str) and not re.fullmatch(rf"[A-Za-z0-9_]{{1,{LONGEST_NAME}}}", value):
         shown = value if len(value) <= 60 else f"{value[:57]}..."
-        raise ValueError(f"{shown!r} is no name: up to {LONGEST_NAME} letters, digits and underscores")
+        raise ValueError(f"{shown!r} is no name: up to {LONGEST_NAME} ASCII letters, digits and underscores")
     return value
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from saitan.workflow.bests import (
     altering_of,
+    assigned,
     bests,
     compared_by,
     doubt,
@@ -318,9 +319,12 @@ def _checked(table: pd.DataFrame) -> Iterable[str]:
     if len(groups) == 1:
         yield f"Checked in every timed answer: {told['checked'].iloc[0]}."
         return
+    solvers = told["variant"] + " on " + told["backend"].map(lambda backend: _BACKENDS.get(backend, backend))
+    several = told.groupby(solvers)["checked"].transform("nunique") > 1
+    points = told.apply(assigned, axis=1, names=parameters_of(told))
+    solvers = solvers.where(~several | (points == ""), solvers + " (" + points + ")")
     for says, rows in groups:
-        who = ", ".join(dict.fromkeys(f"{v} on {_BACKENDS.get(b, b)}" for v, b in rows[["variant", "backend"]].values))
-        yield f"Checked in every timed answer of {who}: {says}."
+        yield f"Checked in every timed answer of {', '.join(dict.fromkeys(solvers[rows.index]))}: {says}."
 
 
 _BACKENDS = {"cpu": "the CPU", "cuda": "the GPU"}

@@ -23,7 +23,7 @@ def _not_reserved(name: str) -> str:
 Name = Annotated[
     worded(
         r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-        "a name: letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
+        "a name: ASCII letters, digits, '.', '_' and '-', a letter or digit first, 100 at most",
     ),
     AfterValidator(_not_reserved),
 ]
@@ -34,7 +34,7 @@ Address = worded(
 )
 FileName = worded(
     r"[A-Za-z0-9_-]([A-Za-z0-9._ -]{0,198}[A-Za-z0-9._-])?",
-    "the name of a file: letters, digits, '.', '_', '-' and spaces within, no folder",
+    "the name of a file: ASCII letters, digits, '.', '_', '-' and spaces within, no folder",
 )
 
 

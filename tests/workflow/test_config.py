@@ -98,10 +98,10 @@ def test_of_many_names_a_line_lists_some():
         ({"experiments": {"a": {"titel": "A"}}}, "experiments.a.titel: unknown key 'titel'; did you mean 'title'?"),
         (
             {"experiments": {"a-b": EXPERIMENT}},
-            "experiments: 'a-b' is no name: up to 100 letters, digits and underscores",
+            "experiments: 'a-b' is no name: up to 100 ASCII letters, digits and underscores",
         ),
-        ({"experiments": {"a" * 300: EXPERIMENT}}, f"experiments: '{'a' * 57}...' is no name: up to 100 letters"),
-        ({"experiments": {"a": EXPERIMENT}, "name": "my run"}, "name: 'my run' is no name: up to 100 letters"),
+        ({"experiments": {"a" * 300: EXPERIMENT}}, f"experiments: '{'a' * 57}...' is no name: up to 100 ASCII letters"),
+        ({"experiments": {"a": EXPERIMENT}, "name": "my run"}, "name: 'my run' is no name: up to 100 ASCII letters"),
         ({"experiments": {"a": EXPERIMENT}, "name": "graphs"}, "name: results/graphs is a folder that all runs share"),
         ({"experiments": {"graphs": EXPERIMENT}}, "experiments.graphs: graphs is the name of a rule"),
         *(

@@ -49,7 +49,7 @@ def test_where_a_file_comes_from():
         ({**FILE, "file": "../a.gr"}, "file"),
         ({**FILE, "url": "ftp://a/b"}, "url"),
         ({**FILE, "sha256": "A" * 64}, "'A+\\.\\.\\.' is not a SHA-256: 64 digits from 0 to 9 and a to f"),
-        ({**FILE, "file": "x" * 300}, "is not the name of a file: letters, digits"),
+        ({**FILE, "file": "x" * 300}, "is not the name of a file: ASCII letters, digits"),
         ({**FILE, "file": "a{b}.gr"}, "'a{b}.gr' is not the name of a file"),
         ({**FILE, "file": "a "}, "'a ' is not the name of a file"),
         ({**FILE, "url": "http://host"}, "'http://host' is not the address of a file"),

@@ -183,6 +183,18 @@ def test_what_validation_covered_is_said_by_variant_where_it_differs():
     assert "Checked in every timed answer of b on the GPU: 256 entries (a sample)." in notes
 
 
+def test_what_validation_covered_of_points_of_one_variant_is_said_by_its_parameters():
+    rows = [
+        point("a", keep_bits=bits) | quantity("time", "s", 1.0, checked=f"within 2^-{bits}") for bits in (8, 20)
+    ] + [point("b") | quantity("time", "s", 1.0, checked="every entry")]
+    notes = [note for note in layout(pd.DataFrame(rows), "sssp", []).notes if note.startswith("Checked")]
+    assert notes == [
+        "Checked in every timed answer of a on the CPU (keep_bits=8): within 2^-8.",
+        "Checked in every timed answer of a on the CPU (keep_bits=20): within 2^-20.",
+        "Checked in every timed answer of b on the CPU: every entry.",
+    ]
+
+
 def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
     rows = [
         point(variant, size=size) | quantity("time", "s", value)
