@@ -49,6 +49,8 @@ def edited(monkeypatch):
         ("saitan.workflow.queries", {"cpu", "cuda"}),
         ("saitan.workflow.answers", set()),
         ("saitan.workflow.graphs.readers", set()),
+        ("saitan.generators.kronecker", {"cpu", "cuda"}),
+        ("saitan.generators", set()),
     ],
 )
 def test_a_point_depends_on_the_modules_that_it_imports(edited, module, variants):
@@ -76,8 +78,10 @@ def test_queries_are_drawn_again_when_the_code_that_draws_them_changes(edited):
     # References are other people's solvers', which no measurement calls.
     edited("saitan.sssp.peers")
     assert codes()[0] != before[0]
-    # The data's own code, too: they are drawn of another graph.
     before = codes()
+    edited("saitan.generators")
+    assert codes() == before
+    # The data's own code, too: they are drawn of another graph.
     edited("saitan.generators.regular")
     plans = [plan(), plan(TROPICAL)]
     assert codes()[0] != before[0] and codes()[1] == before[1]
