@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.files import beside
+from saitan.graph_input import shown
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
@@ -99,6 +101,9 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             raise Failure(f"{settings['variant']} gives no {headline}, {ranked}")
         if crowded := crowded_by(settings["backend"], ranks, arguments.cores):
             sampled.disturbed.append(crowded)
+        for name in ("memory", "transfer"):
+            if not isinstance(cost := getattr(solver, name, None), Real):
+                raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: a number is right")
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
         return sampled, costs
 

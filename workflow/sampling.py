@@ -172,7 +172,7 @@ def sample(
         for query in progress(queries, label):
             begin, before = time.perf_counter(), (compilations(), answering.compiled)
             run, checked = _answer_compiled(answering, query)
-            if wrong := _wrong(run, query):
+            if wrong := _wrong(run, checked, query):
                 raise Failure(f"{settings['variant']} says that {wrong}")
             if not sampled.rows or (compilations(), answering.compiled) != before:
                 # A check may compile too.
@@ -217,10 +217,12 @@ def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
     raise Failure(f"{COMPILING} answers to {query} each compiled something: what compiles each time cannot be timed")
 
 
-def _wrong(run: Run, query: Any) -> str | None:
-    """What no run can say of itself, as the end of a sentence; None where there is nothing of this kind."""
+def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
+    """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind."""
     if not isinstance(run, Run):
         return f"its run of query {query} is {shown(run)}: a Run is right"
+    if not isinstance(checked, Checked):
+        return f"its check of query {query} is {shown(checked)}: a Checked is right, and Invalid for a wrong answer"
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
         if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"

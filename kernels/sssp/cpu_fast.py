@@ -61,6 +61,10 @@ ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
 THERE, MOST_ALONE = 0.75, 64
 SMALL = 200_000  # arcs up to which one thread answers the query, by near-far: starting the others costs more
 SPREAD = 32  # near-far's widths in a mean weight from which it does so too: most entries would wait beyond the window
+# Of a graph of no more arcs a breadth-first level one thread answers the query too, as there is little to share. Of still
+# fewer, fewer threads than these take no chains out: they save no step, and expanding takes longer than a search.
+SHARED_ARCS = 128
+CHAINED_ARCS, EXPANDING = 16, 6
 WALKED = 16_000  # arcs from which real weights' chains are walked: what is around a query costs more than a search
 # Near-far's width is so many times the weight below which so many arcs of a vertex lie on average. Where a vertex has
 # fewer than twice as many arcs it is so many times the median divided by the arcs of a vertex, which buckets do not.
@@ -201,11 +205,12 @@ def _together(b, most, scale, rows, distances, limit, shared, control, alone):
             _help(b, t, scale, rows, distances, limit, shared, control)
 
 
-def _over_core(graph: Graph) -> OverChains | OverWalks | None:
+def _over_core(graph: Graph, levels: int) -> OverChains | OverWalks | None:
     """A smaller graph to search, and what leads from it to all vertices; None where that takes no less time."""
     integers = graph.weights.dtype.kind == "u"
-    # From the core to a vertex of a chain takes 50 ns, to search the vertex 15 ns and no other thread.
-    if graph.m <= (SMALL if integers else WALKED) or (levels := len(level_sizes(graph))) < chains.LEAST_LEVELS:
+    # From the core to a vertex of a chain takes 30 ns of a thread's, to search the vertex 15 ns and no other thread.
+    thin = graph.m <= CHAINED_ARCS * levels and get_num_threads() < EXPANDING
+    if levels < chains.LEAST_LEVELS or (integers and thin):
         return None
     simple = simplified(graph)
     if integers:
@@ -238,12 +243,15 @@ class Fast(CpuSolver):
     def __init__(self, graph: Graph, *, delta: float | None = None) -> None:
         super().__init__(graph)
         begin = time.perf_counter()
-        self._over = _over_core(graph)
+        levels = len(level_sizes(graph)) if graph.m > (SMALL if graph.weights.dtype.kind == "u" else WALKED) else 0
+        self._over = _over_core(graph, levels)
         self._prepare_s = time.perf_counter() - begin
+        thin = levels >= chains.LEAST_LEVELS and graph.m <= SHARED_ARCS * levels
         if self._over is not None:
             graph = self._over.core
         near_far, buckets = _widths(graph)
-        self._searched, self._small = graph, graph.m <= SMALL or graph.mean_weight > SPREAD * near_far
+        self._searched = graph
+        self._small = graph.m <= SMALL or thin or graph.mean_weight > SPREAD * near_far
         if delta is None:
             delta = near_far if self._small else buckets
         self.delta = float(delta)
@@ -351,7 +359,8 @@ class Fast(CpuSolver):
             state, steps = self._buckets.state, int(self._control[STEPS])
             ended = TOO_LONG * bool(state[:, OVERFLOWED].any()) | FULL * bool(state[:, POOL_FULL].any())
         if self._over is not None and not ended:
-            with shared(together):
+            # A core may be small and its chains long.
+            with shared(together or near_far is not None):
                 ended = TOO_LONG * self._over.expand(source, self._found, self.distances)
         return ended, steps
 

@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import get_num_threads
 
 from saitan import sssp
+from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.sssp import chains as module
 from saitan.sssp import cpu_fast
 from saitan.sssp.chains import contracted, worth_contracting
 from saitan.sssp.choice import level_sizes
-from saitan.sssp.cpu_chains import enter, expand, no_way
+from saitan.sssp.cpu_chains import OverChains, enter, expand, no_way
 from saitan.sssp.peeling import NONE
 from saitan.sssp.simplify import simplified
 
@@ -116,6 +118,7 @@ def test_fast_equals_dijkstra(graph, seed, delta):
     with pytest.MonkeyPatch.context() as patch:
         take_out(patch, module)
         patch.setattr(cpu_fast, "SMALL", -1)
+        patch.setattr(cpu_fast, "CHAINED_ARCS", 0)
         solver = Fast(graph, delta=delta)
     for counters in right(graph, solver, seed):
         assert counters["searched"] <= graph.n and counters["prepare_s"] > 0
@@ -125,6 +128,7 @@ def test_fast_takes_few_steps_on_a_path_and_widens(monkeypatch):
     from saitan.sssp.cpu_fast import Fast
 
     monkeypatch.setattr(cpu_fast, "SMALL", -1)
+    monkeypatch.setattr(cpu_fast, "CHAINED_ARCS", 0)
     n = 3000
     for weight, bits in ((5, 32), (2**21, 64), (TOP, 64)):
         solver = Fast(edges(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight)))
@@ -134,6 +138,37 @@ def test_fast_takes_few_steps_on_a_path_and_widens(monkeypatch):
             assert run.counters["phases"] < 3 and run.counters["searched"] == 1
         assert run.counters["distance_bits"] == bits
         assert len(solver.count(7)["seconds"]) == run.counters["phases"]
+
+
+@pytest.mark.parametrize(
+    ("generator", "parameters", "threads", "over", "alone"),
+    [
+        ("path", {"vertices": 3000}, 2, False, True),
+        ("path", {"vertices": 3000}, 8, True, True),  # a core of one vertex
+        ("ladder", {"rungs": 1000}, 8, False, True),
+        ("torus", {"width": 16, "height": 500}, 8, False, True),
+        ("torus", {"width": 40, "height": 500}, 8, False, False),
+        ("comb", {"teeth": 300, "length": 20}, 2, True, True),
+    ],
+)
+def test_one_thread_searches_graphs_of_few_arcs_a_level(generator, parameters, threads, over, alone, monkeypatch):
+    from saitan.sssp.cpu_fast import Fast
+
+    monkeypatch.setattr(cpu_fast, "SMALL", 1)
+    monkeypatch.setattr(cpu_fast, "get_num_threads", lambda: threads)
+    graph = GENERATORS[generator](**parameters, weights="uniform", seed=1)
+    solver = Fast(graph)
+    assert (solver._over is not None, solver._near_far is not None) == (over, alone)
+
+
+def test_chains_are_expanded_by_all_threads(monkeypatch):
+    from saitan.sssp.cpu_fast import Fast
+
+    seen, expand = [], OverChains.expand
+    monkeypatch.setattr(OverChains, "expand", lambda *given: seen.append(get_num_threads()) or expand(*given))
+    monkeypatch.setattr(cpu_fast, "SMALL", 1)
+    Fast(GENERATORS["comb"](teeth=300, length=20, weights="uniform", seed=1)).run(7)
+    assert seen == [get_num_threads()]
 
 
 def test_a_path_is_one_vertex():

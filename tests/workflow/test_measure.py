@@ -298,6 +298,16 @@ def test_every_answer_gives_what_solvers_are_ranked_by(inputs, tmp_path, monkeyp
     assert len(measured(inputs, tmp_path / "b.parquet", max_rounds=1, warmup=0)) == 3
 
 
+@pytest.mark.parametrize(("name", "cost"), [("memory", None), ("transfer", "fast")])
+def test_a_cost_that_is_no_number_is_one_line(inputs, tmp_path, monkeypatch, name, cost):
+    from saitan.sssp.peers import Scipy
+
+    monkeypatch.setattr(Scipy, name, property(lambda self: cost, lambda self, _: None), raising=False)
+    with pytest.raises(Failure, match=rf"^scipy says that its {name} is {cost!r}: a number is right$"):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1)
+    assert not (tmp_path / "a.parquet").exists()
+
+
 def test_a_counter_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):
     from saitan.sssp.peers import Scipy
 

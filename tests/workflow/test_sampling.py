@@ -599,6 +599,18 @@ def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
     assert str(found.value) == says
 
 
+@pytest.mark.parametrize("checked", [None, True])
+def test_a_check_that_says_nothing_is_one_line(checked):
+    class Odd(Scripted):
+        def validate(self):
+            return checked
+
+    with pytest.raises(Failure) as found:
+        sampled(Odd([[1.0]]))
+    right = "a Checked is right, and Invalid for a wrong answer"
+    assert str(found.value) == f"scipy says that its check of query 5 is {checked}: {right}"
+
+
 def test_a_counter_may_be_infinite():
     class Odd(Scripted):
         def run(self, query):
