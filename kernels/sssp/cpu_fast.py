@@ -61,8 +61,8 @@ ALONE = 6  # one thread relaxes a bucket of fewer blocks: sharing it costs more
 THERE, MOST_ALONE = 0.75, 64
 SMALL = 200_000  # arcs up to which one thread answers the query, by near-far: starting the others costs more
 SPREAD = 32  # near-far's widths in a mean weight from which it does so too: most entries would wait beyond the window
-# Of a graph of no more arcs a breadth-first level one thread answers the query too, as there is little to share. Of still
-# fewer, fewer threads than these take no chains out: they save no step, and expanding takes longer than a search.
+# Graphs of no more arcs a breadth-first level are searched by one thread too, as there is little to share. Of those of
+# still fewer arcs no chains are taken out by fewer threads than these: expanding them takes longer than a search.
 SHARED_ARCS = 128
 CHAINED_ARCS, EXPANDING = 16, 6
 WALKED = 16_000  # arcs from which real weights' chains are walked: what is around a query costs more than a search

@@ -118,7 +118,7 @@ def test_fast_equals_dijkstra(graph, seed, delta):
     with pytest.MonkeyPatch.context() as patch:
         take_out(patch, module)
         patch.setattr(cpu_fast, "SMALL", -1)
-        patch.setattr(cpu_fast, "CHAINED_ARCS", 0)
+        patch.setattr(cpu_fast, "CHAINED_ARCS", -1)
         solver = Fast(graph, delta=delta)
     for counters in right(graph, solver, seed):
         assert counters["searched"] <= graph.n and counters["prepare_s"] > 0
@@ -128,7 +128,7 @@ def test_fast_takes_few_steps_on_a_path_and_widens(monkeypatch):
     from saitan.sssp.cpu_fast import Fast
 
     monkeypatch.setattr(cpu_fast, "SMALL", -1)
-    monkeypatch.setattr(cpu_fast, "CHAINED_ARCS", 0)
+    monkeypatch.setattr(cpu_fast, "CHAINED_ARCS", -1)
     n = 3000
     for weight, bits in ((5, 32), (2**21, 64), (TOP, 64)):
         solver = Fast(edges(n, np.arange(n - 1), np.arange(1, n), np.full(n - 1, weight)))
