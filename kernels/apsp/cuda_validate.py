@@ -38,7 +38,8 @@ class DeviceCertificate(Certificate):
         if isinstance(distances, np.ndarray):
             super().check(first, distances)
             return
-        self.check_width(distances.shape[1])
+        if (entries := distances.shape[1]) != self.graph.n:
+            raise Invalid(f"a row has {entries:,} entries, not {self.graph.n:,}")
         self.check_device(first, distances.__cuda_array_interface__["data"][0], len(distances), distances.dtype)
 
     def _upload(self) -> None:

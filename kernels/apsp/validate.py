@@ -117,11 +117,6 @@ class Certificate:
             if vertex != RIGHT:
                 raise Invalid(tree_message(first + int(row), vertex, distances[row]))
 
-    def check_width(self, entries: int) -> None:
-        """Whether a row has an entry for every vertex. Raises Invalid."""
-        if entries != self.graph.n:
-            raise Invalid(f"a row has {entries:,} entries, not {self.graph.n:,}")
-
     def entry_message(self, source: int, vertex: int, row: np.ndarray) -> str:
         """One line on an entry that breaks condition (1) or (2)."""
         if vertex == source:

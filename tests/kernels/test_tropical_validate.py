@@ -98,13 +98,15 @@ def test_a_block_left_out_is_refused():
     check = Check(instance)
     c = product_rows(instance.a, instance.b, "min_plus")
     check([Block("c", 0, c[:30]), Block("c", 30, c[30:])])
+    with pytest.raises(Invalid, match=r"^\(41, 40\) entries where \(40, 40\) are right$"):
+        check([Block("c", 0, np.vstack([c, c[:1]]))])
     with pytest.raises(Invalid, match="39 rows where 40 are right"):
         check([Block("c", 0, c[:39])])
     with pytest.raises(Invalid, match="row 30 follows row 28"):
         check([Block("c", 0, c[:29]), Block("c", 30, c[30:])])
     with pytest.raises(Invalid, match="row 20 follows row 29"):
         check([Block("c", 0, c[:30]), Block("c", 20, c[20:])])
-    with pytest.raises(Invalid, match=r"\(40, 39\) entries where \(40, 40\)"):
+    with pytest.raises(Invalid, match=r"^c have the shape \(40, 39\): \(any, 40\) is right$"):
         check([Block("c", 0, c[:, :39])])
 
 
