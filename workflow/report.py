@@ -96,8 +96,13 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
     if ratios := _ratios(table, found):
         return f"{experiment.name}: {_first(ratios)}"
     found = [best for best in found if best.contenders > 1] or found
-    word = "best" if found[0].contenders > 1 else "median"
-    return f"{experiment.name}: {word}, {_first([f'{best.where} on {best.backend}: {best}'.strip() for best in found])}"
+    contested, decided = found[0].contenders > 1, any(best.sure for best in found)
+    word = "median" if not contested else "best" if decided else "undecided"
+    said = [
+        f"{best.where} on {best.backend}: {'undecided, ' if decided and contested and not best.sure else ''}{best}"
+        for best in found
+    ]
+    return f"{experiment.name}: {word}, {_first([line.strip() for line in said])}"
 
 
 def _ratios(table: pd.DataFrame, found: list[Best]) -> list[str]:

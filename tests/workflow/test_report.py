@@ -234,6 +234,21 @@ def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
             read_plan(tmp_path / "plan.json")
 
 
+@pytest.mark.parametrize(
+    ("doubtful", "cpu", "cuda"),
+    [
+        ([], "best, map on cpu: adaptive", "; map on cuda: adaptive"),
+        (["cuda"], "best, map on cpu: adaptive", "; map on cuda: undecided, adaptive"),
+        (["cpu", "cuda"], "undecided, map on cpu: adaptive", "; map on cuda: adaptive"),
+    ],
+)
+def test_what_is_undecided_on_the_page_is_so_on_the_console(plan, tmp_path, doubtful, cpu, cuda):
+    write_table(table().assign(settled=lambda rows: ~rows["backend"].isin(doubtful)), tmp_path / "a.parquet")
+    said = lines_of(plan)[0]
+    assert said.startswith(f"fig_a: {cpu} (threshold_up=350) 871 ms") and cuda in said
+    assert shown(plan).count("undecided:") == len(doubtful)
+
+
 def test_a_time_without_a_rival_is_no_best(plan, tmp_path):
     write_table(table()[lambda rows: rows["threshold_up"] == 9.0], tmp_path / "a.parquet")
     said = lines_of(plan)[0]
