@@ -126,7 +126,7 @@ def _sums_by_queue(offsets, targets, roots, sums, reached):
 
 def check_closeness(graph: Graph, values: np.ndarray, relative: float = 0.0) -> Checked:
     """Closeness of drawn vertices, float64 [n], by a queue a vertex, to a relative difference. Raises Invalid."""
-    check_output("closeness", values, (graph.n,), np.float64)
+    check_output("closeness values", values, (graph.n,), np.float64)
     drawn = np.random.default_rng(graph.n).permutation(graph.n)[:DRAWN]
     sums, reached = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.int64)
     _sums_by_queue(graph.offsets, graph.targets, drawn, sums, reached)

@@ -62,7 +62,7 @@ class Check:
         """Raise Invalid unless the blocks of an answer, in order, are right in every entry and leave none out."""
         after = 0
         for name, start, array in blocks:
-            check_output(name, array, (None, self.expected.shape[1]), self.expected.dtype)
+            check_output(f"rows of {name}", array, (None, self.expected.shape[1]), self.expected.dtype)
             if start != after:
                 raise Invalid(f"row {start} follows row {after - 1}")
             for low in range(start, start + len(array), ROWS):

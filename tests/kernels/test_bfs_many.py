@@ -246,5 +246,7 @@ def test_closeness_of_a_large_graph_is_checked_at_256_vertices():
             refused.append(v)
     # Of all vertices, not of the first ones.
     assert 8 <= len(refused) <= 24 and refused[0] < 256 <= refused[-1]
-    with pytest.raises(Invalid, match="not float64"):
+    with pytest.raises(Invalid, match=r"^closeness values have the shape \(511,\): \(512,\) is right$"):
         check_closeness(graph, right[1:])
+    with pytest.raises(Invalid, match=r"^closeness values have the type float32: float64 is right$"):
+        check_closeness(graph, right.astype(np.float32))

@@ -70,8 +70,8 @@ def values(wrong):
 CHECKS = {
     "distances": (distances, peers_distances, rows, peers_rows),
     "levels": (levels,),
-    "closeness": (closeness,),
-    "c": (product,),
+    "closeness values": (closeness,),
+    "rows of c": (product,),
     "values": (values,),
 }
 

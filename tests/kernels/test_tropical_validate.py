@@ -106,7 +106,7 @@ def test_a_block_left_out_is_refused():
         check([Block("c", 0, c[:29]), Block("c", 30, c[30:])])
     with pytest.raises(Invalid, match="row 20 follows row 29"):
         check([Block("c", 0, c[:30]), Block("c", 20, c[20:])])
-    with pytest.raises(Invalid, match=r"^c have the shape \(40, 39\): \(any, 40\) is right$"):
+    with pytest.raises(Invalid, match=r"^rows of c have the shape \(40, 39\): \(any, 40\) is right$"):
         check([Block("c", 0, c[:, :39])])
 
 

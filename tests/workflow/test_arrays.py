@@ -137,7 +137,10 @@ def test_a_file_that_is_not_what_its_entry_says_is_named(tmp_path, changes, cont
             "line 5: a.shape.1: input should be greater",
         ),
         ("a:\n  title: A\n  dtype: float64\n", "line 1: a: a url or a file is needed"),
-        ("a:\n  title: A\n  file: ../a\n  dtype: int8\n", "line 3: a.file: '../a' is not the name of a file: letters"),
+        (
+            "a:\n  title: A\n  file: ../a\n  dtype: int8\n",
+            "line 3: a.file: '../a' is not the name of a file: ASCII letters, digits",
+        ),
         ("a:\n  title: A\n  file: a\n  dtype: int8\n  colour: 1\n", "line 5: a.colour: unknown key"),
         ("b:\n  title: A\na/b: {}\n", "line "),
         ("no-graph: {title: A, file: a, dtype: int8}\n", "line 1: no-graph stands in paths where"),
