@@ -87,6 +87,7 @@ rule all:
     default_target: True
     input:
         plan.report,
+        plan.listed,
         # Not written for a failed run, whose report must not pass for the end of it.
         plan.summary,
         plan.needed_cubins,

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
-from saitan.problem import Misdeclared, Parameter, Trace, with_defaults
-from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar
+from saitan.problem import Parameter, Trace, with_defaults
+from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
 from saitan.workflow.points import combinations
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
@@ -188,12 +188,13 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     if experiment.problem not in (names := problems.names()):
         raise ConfigError(f"{key}.problem: unknown problem{suggest(experiment.problem, names)}")
     package = problems.problem(experiment.problem)
-    _check_declared(experiment.problem, package)
     _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():
         if variant not in package.VARIANTS:
             raise ConfigError(f"{key}.variants: unknown variant{suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
+    if experiment.baseline is not None and experiment.baseline not in experiment.variants:
+        raise ConfigError(f"{key}: baseline {experiment.baseline!r} is not among `variants`")
     if experiment.ranks and not any(package.VARIANTS[variant].ranks for variant in experiment.variants):
         able = [name for name, variant in package.VARIANTS.items() if variant.ranks]
         raise ConfigError(
@@ -229,17 +230,6 @@ def _check_read(key: str, experiment: Experiment) -> None:
             raise ConfigError(f"{key}.{name}: it is of the views {' and '.join(views)}, not of {view}: leave it out")
         if name in _MEASURING and not experiment.variants:
             raise ConfigError(f"{key}.{name}: nothing is measured without `variants`: leave it out")
-
-
-def _check_declared(name: str, package: Any) -> None:
-    """Raise Misdeclared for a metric or trace that would take the place of what every problem has."""
-    taken = {"METRICS": (*QUANTITIES, *COLUMNS["summary"]), "TRACES": COLUMNS["phases"]}
-    for where, words in taken.items():
-        if clashing := [one for one in getattr(package, where, {}) if one in words]:
-            raise Misdeclared(
-                f'saitan.{name}: {where}["{clashing[0]}"]: every problem has a quantity or column of this name: another'
-                " name is right"
-            )
 
 
 def _check_inputs(key: str, experiment: Experiment, package: Any) -> None:
@@ -363,6 +353,7 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
                 raise ConfigError(f"{key}.{name}: {value!r} stands in a path: ASCII letters, digits and . _ + : - only")
         _once(f"{key}.{name}", values)
+        values[:] = map(whole, values)
     for name, values in given.items():
         if (other := known[name].within) and max(values) > min(given[other]):
             least, most = min(given[other]), max(values)

@@ -229,8 +229,6 @@ class Experiment(Model):
             raise ValueError("either `graphs` or `arrays`, not both")
         if self.view == "rivals" and not self.baseline:
             raise ValueError("view rivals needs `baseline`: the variant that is compared with the others")
-        if self.baseline is not None and self.baseline not in self.variants:
-            raise ValueError(f"baseline {self.baseline!r} is not among `variants`")
         return self
 
     @property
@@ -283,6 +281,11 @@ def number(value: Any) -> Any:
     """The number that people mean by 1e-6, which is a text in YAML 1.1: it wants 1.0e-6."""
     meant = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
     return float(value) if meant else value
+
+
+def whole(value: Scalar) -> Scalar:
+    """30 for 30.0, so that both are one point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def with_numbers(entry: Any) -> Any:

@@ -97,12 +97,20 @@ def _code(path: Path | None) -> str:
     return "absent" if path is None else _facts(path).code
 
 
+def defined(module: str) -> list[str]:
+    """The names that a module of saitan defines or imports, those inside functions and classes aside."""
+    return _facts(source(module)).defined
+
+
 class _Facts(NamedTuple):
-    """Of a file: names of saitan that it imports, those that a measurement imports by it, and a digest of its code."""
+    """Of a file: names of saitan that it imports, those that a measurement imports by it, a digest of its code, and the
+    names that it defines.
+    """
 
     imports: list[str]
     measured: list[str]
     code: str
+    defined: list[str]
 
 
 @cache
@@ -156,7 +164,22 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         if path.name == "__init__.py":
             measured = _used(body, MEASURED)
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
-    return _Facts(_named(body), _named(measured), digest)
+    return _Facts(_named(body), _named(measured), digest, sorted(_bound(body)))
+
+
+def _bound(body: Iterable[ast.AST]) -> set[str]:
+    """The names that statements bind in their module, under `if` and `try` too."""
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, ast.Lambda):
+            found |= _bound(ast.iter_child_nodes(node))
+    return found
 
 
 def _used(body: list[ast.stmt], functions: Iterable[str]) -> list[ast.stmt]:

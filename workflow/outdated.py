@@ -145,9 +145,12 @@ def _told_another(told: Mapping[str, str]) -> list[str]:
 
 
 def _cut(plan: Plan) -> list[str]:
-    """The page and the charts in it, which bear no identity, where they do not end as they should."""
+    """The page, what is listed of it and the charts in it, which bear no identity, where they do not end as they
+    should.
+    """
     ends = {f"{plan.run}/figures/{name}.svg": b"</svg>" for name in plan.config.experiments}
-    return [file for file, end in {**ends, plan.report: b"</html>"}.items() if end not in _end(file, end)]
+    ends |= {plan.report: b"</html>", plan.listed: b"}"}
+    return [file for file, end in ends.items() if end not in _end(file, end)]
 
 
 def _end(file: str, default: bytes) -> bytes:

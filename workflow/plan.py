@@ -71,6 +71,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
         return f"{self.run}/report.html"
 
     @property
+    def listed(self) -> str:
+        """What the list of runs says of this one."""
+        return f"{self.run}/report.json"
+
+    @property
     def outlines(self) -> list[str]:
         """What tells the report of a run, then the table of each experiment, what to do."""
         return [f"{self.run}/plan.json", *(f"{self.run}/plan/{name}.json" for name in self.config.experiments)]

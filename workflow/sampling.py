@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from types import ModuleType
@@ -58,18 +58,28 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
             solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
         except ValueError as error:
             raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
-        try:
+        with _closing(solver):
             if timed is None or not any(timed.each(_loaded() != before)):
                 yield solver
                 return
-        finally:
-            solver.close()
         # Its arrays are not held while others are made.
         del solver
     raise Failure(
         f"{COMPILING} preparations of {settings['variant']} each compiled something: what compiles each time cannot be"
         " timed; compile at the top of a module, or once for the same code"
     )
+
+
+@contextmanager
+def _closing(solver: Any) -> Iterator[None]:
+    """Closes a solver. Where it failed, that says more than a failure to close it."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            solver.close()
+        raise
+    solver.close()
 
 
 def _loaded() -> tuple[int, int]:

@@ -119,7 +119,7 @@ def keep_report(plan: Plan) -> None:
     if plan.points or not any(experiment.variants for experiment in plan.config.experiments.values()):
         return
     try:
-        counts = json.loads(Path(plan.report).with_suffix(".json").read_bytes())["counts"]
+        counts = json.loads(Path(plan.listed).read_bytes())["counts"]
     except (OSError, ValueError, KeyError, TypeError):
         return
     if not counts.startswith("0 points"):

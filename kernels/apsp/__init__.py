@@ -272,7 +272,9 @@ def compress(
     backend = backend_for(chosen, backend)
     graph = checked_graph(graph)
     if reason := chosen.unfit(backend, {"answer": "slabs"}, _known(graph)):
-        raise Unavailable(f"{variant} {reason}")
+        able = {name: other for name, other in VARIANTS.items() if backend in other.backends()}
+        able = [name for name, other in able.items() if not other.unfit(backend, {"answer": "slabs"}, _known(graph))]
+        raise Unavailable(f"{variant} {reason} (variants that do: {', '.join(able)})")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     return write_coded(graph, path, make, backend, check)
 

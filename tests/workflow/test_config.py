@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saitan.problem import Misdeclared, names, problem
@@ -16,6 +16,7 @@ from saitan.workflow import rows
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import RULES, TABLE, ConfigError, load, schema
 from saitan.workflow.config_model import Config, Experiment
+from saitan.workflow.declared import check_declared
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
 
@@ -230,6 +231,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ),
         ({"instance": {"n": 3}}, ".instance.n: sssp has no parameter 'n' (it has none)"),
         ({"instance": 3}, ".instance: input should be a valid dictionary, not 3"),
+        ({"baseline": "scipy", "variants": ["scip"]}, ".variants: unknown variant 'scip'; did you mean 'scipy'?"),
         ({"baseline": "scipy"}, ": baseline 'scipy' is not among `variants`"),
         ({"quantities": ["mean tim"]}, ".quantities: unknown quantity 'mean tim'; did you mean 'mean time'?"),
         ({"variants": {"fast": {"delta": [float("nan")]}}}, ".fast.delta: must be finite, not nan"),
@@ -407,6 +409,16 @@ def test_those_that_go_together_are_taken(problem, data, instance):
     )
 
 
+@settings(deadline=None)
+@given(st.floats(1e-300, 1e300), st.integers(1, 2**62))
+def test_a_whole_number_is_one_point_however_it_is_written(value, number):
+    written = list(dict.fromkeys([value, float(number)]))
+    experiment = {**EXPERIMENT | GENERAL["compression"], "instance": {"data": ["qft"]}}
+    made = loaded(experiment, variants={"fast": {"bound": written}}).variants["fast"]["bound"]
+    assert made == written
+    assert [isinstance(known, int) for known in made] == [one.is_integer() for one in written]
+
+
 def test_a_number_that_yaml_takes_for_a_text_is_the_number_that_is_meant():
     written = yaml.safe_load("{bound: [1e-6, 1.0e6, 2.e+2, 3E1, 0.5]}")
     assert str in map(type, written["bound"])
@@ -504,7 +516,7 @@ def test_a_parameter_is_no_column_of_its_view():
 def test_a_metric_takes_no_place_of_what_every_problem_has(monkeypatch, declared, name):
     monkeypatch.setitem(getattr(problem("sssp"), declared), name, None)
     with pytest.raises(Misdeclared, match=rf'^saitan\.sssp: {declared}\["{name}"\]: every problem has a quantity or'):
-        load({"experiments": {"tiny": EXPERIMENT}}, GRAPHS)
+        check_declared(["sssp"])
 
 
 def test_the_schema_completes_what_problems_offer():

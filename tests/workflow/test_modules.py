@@ -156,11 +156,23 @@ def test_text_digests_tell_contents(tmp_path):
     assert modules.text_digest([two]) == before
 
 
+def test_the_names_that_a_module_defines_are_those_that_importing_it_binds(package):
+    package(
+        a="import x.y, m.n as o\nfrom p import q as r, s\nx1, (x2, *x3) = 1, 2\nfor i in ():\n    j: int = 3\n"
+        "try:\n    class C:\n        inside = 1\n        def method(self): pass\nexcept ImportError:\n    C2 = None\n"
+        "if x1:\n    def f(a):\n        local = 2\nelse:\n    async def g(): pass\n"
+        "h = lambda z: (k := z)\nwith x1 as opened: pass\nw.attribute = 1\n"
+    )
+    names = {"x.y", "o", "r", "s", "x1", "x2", "x3", "i", "j", "C", "C2", "f", "g", "h", "opened"}
+    assert set(modules.defined("saitan.a")) == names
+
+
 @pytest.mark.parametrize("name", problem.names())
-def test_every_solver_of_a_problem_is_a_module_that_is_there(name):
+def test_every_solver_of_a_problem_is_there(name):
     for variant in problem.problem(name).VARIANTS.values():
         for backend in variant.backends():
-            assert modules.source(getattr(variant, backend).split(":")[0]), getattr(variant, backend)
+            module, _, wanted = getattr(variant, backend).partition(":")
+            assert wanted in modules.defined(module), getattr(variant, backend)
 
 
 def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
@@ -179,7 +191,7 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]
     assert modules.digest(["saitan.a"]) != digest
     old = json.loads(kept.read_text())
-    old = {"by": f"0{old['by']}", "files": {content: [[], [], "of another code"] for content in old["files"]}}
+    old = {"by": f"0{old['by']}", "files": {content: [[], [], "of another code", []] for content in old["files"]}}
     for content in ("", "{", json.dumps(old)):
         kept.write_text(content)
         package(**texts)
@@ -196,7 +208,7 @@ def test_what_another_code_or_python_found_is_not_taken(package, tmp_path, monke
     modules.closure(["saitan.a"])
     modules.keep_found(kept)
     stored = json.loads(kept.read_text())
-    nothing = {content: [[], [], "of another code"] for content in stored["files"]}
+    nothing = {content: [[], [], "of another code", []] for content in stored["files"]}
     kept.write_text(json.dumps(stored | {"files": nothing}))
     package()
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]

@@ -112,6 +112,13 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
         shown.write_bytes(before)
         os.utime(shown, (0, 0))
         assert project.planned() == {}
+    # What the list of runs says of one is made again where it was removed or damaged.
+    listed = results / "tiny/report.json"
+    before = listed.read_bytes()
+    for damage in (None, before[:20]):
+        listed.unlink() if damage is None else listed.write_bytes(damage)
+        assert project.planned() == {"all": 1, "report": 1}
+        listed.write_bytes(before)
     # What is shown is made again where it was removed, and nothing is measured for it.
     shown = [results / "tiny/tables", results / "tiny/figures"]
     for folder in shown:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
-from saitan import problem
+from saitan import generators, problem
 from saitan.workflow import modules
 from saitan.workflow.config import ConfigError
 from saitan.workflow.machine import NO_NVCC
@@ -306,6 +306,33 @@ def test_a_variant_that_names_no_class_is_one_line(monkeypatch):
     # A class of the user's own may lie elsewhere.
     monkeypatch.setitem(variants, "mine", replace(mine, cpu="my_package.mine:Mine"))
     assert "sssp" in problem.names()
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("saitan.sssp.mine:Mine", "there is no module saitan.sssp.mine"),
+        ("saitan.ssp:Mine", "there is no module saitan.ssp"),
+        ("saitan.sssp.cpu:Adaptiv", "saitan.sssp.cpu has no 'Adaptiv'; did you mean 'Adaptive'?"),
+        # Names of methods are none of the module.
+        ("saitan.workflow.sampling:xyz", "saitan.workflow.sampling has no 'xyz' (there are: "),
+    ],
+)
+@pytest.mark.parametrize("where", ["VARIANTS", "FORMS", "GENERATORS"])
+def test_a_path_to_what_is_not_there_is_one_line_of_the_plan(monkeypatch, where, path, says):
+    owner = generators if where == "GENERATORS" else problem.problem("sssp" if where == "VARIANTS" else "apsp")
+    experiment = {**EXPERIMENT, "graphs": ["grid-128"]}
+    made, key = {
+        "VARIANTS": (problem.Variant("mine", cuda=path), "cuda"),
+        "FORMS": (problem.Form("mine", ("distances",), "saitan.apsp.coding:write_coded", path), "reads"),
+        "GENERATORS": (replace(generators.GENERATORS["grid"], path=path), "path"),
+    }[where]
+    if where == "FORMS":
+        experiment |= {"problem": "apsp", "variants": ["fast"]}
+    monkeypatch.setitem(getattr(owner, where), "mine", made)
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": experiment}})
+    assert caught.value.code.startswith(f'error: {owner.__name__}: {where}["mine"] has {key}="{path}": {says}')
 
 
 @pytest.mark.parametrize(

@@ -511,6 +511,22 @@ def test_a_solver_is_closed_whatever_happens():
         pass
 
 
+@pytest.mark.parametrize(("runs", "says"), [(False, "not answered"), (True, "not closed")])
+def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
+    class Broken(Scripted):
+        def close(self):
+            raise ValueError("not closed")
+
+    class Prepares:
+        @staticmethod
+        def prepare(instance, variant, backend):
+            return Broken([[1]])
+
+    with pytest.raises(ValueError, match=f"^{says}$"), prepared(Prepares, None, SETTINGS):
+        if not runs:
+            raise ValueError("not answered")
+
+
 class Preparing:
     """A problem whose solvers compile or import while they are prepared, in the preparations of these numbers."""
 

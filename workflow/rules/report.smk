@@ -100,6 +100,7 @@ rule report:
         templates=templates,
     output:
         page=plan.report,
+        listed=plan.listed,
         summary=plan.summary,
     log:
         f"{plan.run}/logs/report.log",
