@@ -121,10 +121,13 @@ def weighted_graph(graph: Graph) -> Graph:
 
 
 def plain_array(values: Any, name: str) -> np.ndarray:
-    """The values as NumPy's own array. Raises ValueError naming the argument where some are masked, or truth values.
+    """The values as NumPy's own array. Raises ValueError naming the argument where some are masked, or truth values,
+    and for a sparse matrix.
 
-    NumPy would take what lies under the mask, and truth values beside numbers for 0 and 1.
+    NumPy would take what lies under the mask, truth values beside numbers for 0 and 1, and a matrix for one object.
     """
+    if hasattr(values, "tocsr"):
+        raise ValueError(f"{name} is a sparse matrix: give its data, or matrix.toarray()")
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name}: {int(np.ma.count_masked(values)):,} entries are masked: fill them or leave them out")
     array = np.asarray(values)

@@ -136,8 +136,8 @@ class Graph:
         """The graph of n vertices with the given arcs; a row keeps its arcs in the order given.
 
         sources, targets: whole numbers [m] in [0, n); weights: [m] or None. Any array, Series or list will do, by
-        position; types as for Graph itself. Raises GraphError that names the first arc that is off, and where
-        the rows of n vertices are more than memory has room for.
+        position; types as for Graph itself. coordinates and labels are not copied. Raises GraphError that names the
+        first arc that is off, and where the rows of n vertices are more than memory has room for.
         """
         n = vertex_count(n)
         tails, heads = vertices(sources, n, "source"), vertices(targets, n, "target")

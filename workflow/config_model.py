@@ -284,8 +284,8 @@ def number(value: Any) -> Any:
 
 
 def whole(value: Scalar) -> Scalar:
-    """30 for 30.0, so that both are one point."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """30 for 30.0, so that both are one point; a number that 64 bits do not hold stays what it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else value
 
 
 def with_numbers(entry: Any) -> Any:

@@ -113,7 +113,7 @@ def _packed_as(dtype: np.dtype) -> np.dtype:
 def unpack(arguments: argparse.Namespace) -> None:
     """FILE.packed to FILE."""
     if arguments.file.suffix != PACKED:
-        raise ValueError(f"the name does not end in {PACKED}")
+        raise ValueError(f"a name of the form NAME{PACKED} is right")
     with _opened(arguments.file) as file:
         front = _front(file)
         stream = np.frombuffer(file.read(), np.uint8)

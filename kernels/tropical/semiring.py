@@ -37,7 +37,7 @@ def infinity(dtype: np.typing.DTypeLike, semiring: str = "min_plus"):
     name = np.dtype(dtype).name
     checked_name("semiring", semiring, SEMIRINGS)
     if name not in INFINITE:
-        raise ValueError(f"entries of type {name} (there are: {', '.join(INFINITE)})")
+        raise ValueError(f"entries of type {np.dtype(dtype)} (there are: {', '.join(INFINITE)})")
     if semiring == "min_plus":
         return INFINITE[name]
     if name == "uint16":

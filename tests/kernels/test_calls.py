@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pandas
 import pytest
+import scipy.sparse
 
 import saitan
 from saitan import apsp, bfs, calls, compression, sssp, tropical
@@ -389,6 +390,9 @@ def test_a_graph_says_what_it_lacks():
 
 def test_a_mask_that_masks_nothing_is_no_obstacle():
     assert plain_array(np.ma.masked_array([1, 2]), "x").tolist() == [1, 2]
+    for sparse in (scipy.sparse.eye(3), scipy.sparse.csr_array((2, 2))):
+        with pytest.raises(ValueError, match=r"^array is a sparse matrix: give its data, or matrix\.toarray\(\)$"):
+            compression.compress(sparse)
     with pytest.raises(ValueError, match=r"^x: 1 entries are masked"):
         plain_array(np.ma.masked_array([1, 2], mask=[False, True]), "x")
 

@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_one_line_with_the_file(tmp_path, monkeypatch):
         (("pack", raw), "raw: no .npy file: name the type"),
         (("pack", raw, "--type", "float32"), "raw: 5 bytes are no whole number of float32"),
         (("pack", tmp_path / "none"), "none: No such file or directory$"),
-        (("unpack", raw), "raw: the name does not end in .packed"),
+        (("unpack", raw), "raw: a name of the form NAME.packed is right"),
         (("unpack", text), "text.packed: the stream begins with b'not a st'"),
         (("info", text), "text.packed: the stream begins"),
         (("info", plain), r"plain\.npy: no stream follows its \.npy header: a file that `pack` wrote is right$"),

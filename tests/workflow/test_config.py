@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from saitan.problem import Misdeclared, names, problem
@@ -410,13 +410,17 @@ def test_those_that_go_together_are_taken(problem, data, instance):
 
 
 @settings(deadline=None)
-@given(st.floats(1e-300, 1e300), st.integers(1, 2**62))
+@given(st.floats(1e-300, 1e300), st.integers(1, 2**63 - 1024))
+@example(1e20, 10**18)
+@example(1.2345678e19, 2**62)
 def test_a_whole_number_is_one_point_however_it_is_written(value, number):
     written = list(dict.fromkeys([value, float(number)]))
     experiment = {**EXPERIMENT | GENERAL["compression"], "instance": {"data": ["qft"]}}
     made = loaded(experiment, variants={"fast": {"bound": written}}).variants["fast"]["bound"]
     assert made == written
-    assert [isinstance(known, int) for known in made] == [one.is_integer() for one in written]
+    assert [isinstance(known, int) for known in made] == [one.is_integer() and one < 2**63 for one in written]
+    assert not any(problem("compression").VARIANTS["fast"].parameters["bound"].wrong(known) for known in made)
+    assert not any(re.search(r"(.)\1{19}$", str(known)) for known in made), "Snakemake takes it for a path without end"
 
 
 def test_a_number_that_yaml_takes_for_a_text_is_the_number_that_is_meant():
