@@ -104,6 +104,7 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
         message = f"input should be {' or '.join(types)}"
     if where and where[-1] == "[key]":
         where = where[:-2]
+        message = "a name in it must be a text" if first["type"] == "string_type" else message
     where = [str(part) for part in (where if content is None else _written(where, content, first["type"]))]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":

@@ -62,7 +62,7 @@ def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> d
 
 def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevelMixin:
     if not data[[f"y{number}" for number in range(len(figure.y))]].notna().any(axis=None):
-        empty = alt.Chart(pd.DataFrame({"text": ["No numbers were measured"]})).mark_text(size=16).encode(text="text:N")
+        empty = alt.Chart(pd.DataFrame({"text": ["No numbers to draw"]})).mark_text(size=16).encode(text="text:N")
         return empty.properties(width=WIDTH, height=80, title=figure.title).configure(**theme())
     titles = figure.y_title or []
     facets = [] if "facet" not in data else list(dict.fromkeys(data["facet"]))

@@ -80,6 +80,10 @@ def as_text(value: Any) -> str:
 
 
 def typeset(text: str) -> str:
-    """A title with units as print has them: 10^12 as 10¹², (us) as (µs)."""
+    """A title in one line, with units as print has them: 10^12 as 10¹², (us) as (µs).
+
+    Vega-Lite puts titles into expressions in which a backslash would begin an escape: another character of its form.
+    """
+    text = " ".join(text.split()).replace("\\", "\N{REVERSE SOLIDUS OPERATOR}")
     text = re.sub(r"\b10\^(-?\d+)", lambda match: f"10{match[1].translate(_RAISED)}", text)
     return text.replace("(us)", "(µs)")

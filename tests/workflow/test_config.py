@@ -207,6 +207,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"graphs": "grid"}, '.graphs: input should be a valid list, not "grid"'),
         ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
         ({"variants": [{"adaptive": {}}]}, ".variants: a list of names, or names with their parameters, is right"),
+        ({"variants": {1: {}}}, ".variants: a name in it must be a text, not 1"),
         ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be a valid dictionary, not 3"),
         (
             {"variants": {"conventional": {"threshold_up": [1]}}},

@@ -15,6 +15,7 @@ from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
 from saitan.workflow.figure_data import FEW_MARKERS
 from saitan.workflow.figures import Drawn, draw, specification
+from saitan.workflow.numbers import typeset
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of, theme
 
@@ -90,6 +91,17 @@ def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     assert printed in rows
     assert identity_of(tmp_path / "e.json") == "now"
     assert not any("url" in data for data in of_kind(drawn, "data"))
+
+
+@pytest.mark.parametrize("mark", ["bar", "line"])
+@pytest.mark.parametrize("title", ["a\nb", r"c:\u12", "a\u2028b\x85", 'it\'s "quoted" ${x} `y` {z} %d </svg> \\', "\\"])
+def test_any_title_is_drawn(title, mark):
+    vl_convert = pytest.importorskip("vl_convert")
+    titled = {"title": title, "x_title": title, "y_title": [title], "color": "variant"}
+    for interactive in (True, False):
+        drawn = specification(figure(mark=mark, **titled), phases(), interactive=interactive)
+        svg = vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version(), allowed_base_urls=[])
+        assert {typeset(title)} <= {element.text for element in ET.fromstring(svg).iter()}
 
 
 @pytest.mark.parametrize("content", ['{"usermeta"', "\0\0", "[]"])
@@ -404,7 +416,7 @@ def test_a_number_that_no_line_joins_to_another_is_a_point(mark, values, points,
 )
 def test_without_rows_of_ours_the_chart_says_so(table):
     drawn = specification(figure(color="variant"), table, interactive=False)
-    assert "No numbers were measured" in json.dumps(drawn)
+    assert "No numbers to draw" in json.dumps(drawn)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +431,7 @@ def test_without_rows_of_ours_the_chart_says_so(table):
 )
 def test_a_column_that_no_variant_counts_has_no_numbers(changes, nothing):
     drawn = specification(figure(**changes), phases(), interactive=False)
-    assert ("No numbers were measured" in json.dumps(drawn)) == nothing
+    assert ("No numbers to draw" in json.dumps(drawn)) == nothing
     vl_convert = pytest.importorskip("vl_convert")
     vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version(), allowed_base_urls=[])
 

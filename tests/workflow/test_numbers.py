@@ -51,6 +51,7 @@ def test_digits_of_infinity():
 
 def test_titles_are_typeset():
     assert typeset("Rate (10^12 op/s), threshold (us), 10^-3") == "Rate (10¹² op/s), threshold (µs), 10⁻³"
+    assert typeset(" two\nlines\u2028\\alpha\t ") == "two lines \u29f5alpha"
 
 
 @pytest.mark.parametrize(
