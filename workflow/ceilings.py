@@ -7,14 +7,14 @@ from pathlib import Path
 from pydantic import Field, RootModel, TypeAdapter
 
 from saitan.workflow.config_model import Model
-from saitan.workflow.yaml_files import read_checked
+from saitan.workflow.yaml_files import Title, read_checked
 
 
 class Ceiling(Model):
     """rate: amount a second, as measured; says: of what, in a few words."""
 
     rate: float = Field(gt=0, allow_inf_nan=False)
-    says: str
+    says: Title
 
 
 class Ceilings(RootModel[dict[str, dict[str, Ceiling]]]):

@@ -121,8 +121,8 @@ def _written(where: list[str | int], content: Any, kind: str) -> list[str | int]
     """The keys of a place that are there, and the last one where that is what is missing."""
     kept = []
     for place, part in enumerate(where, 1):
-        there = isinstance(part, int) or not isinstance(content, dict) or part in content
-        if there and isinstance(content, dict | list):
+        among = content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
+        if there := part in among:
             content = content[part]
         if there or (kind == "missing" and place == len(where)):
             kept.append(part)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from saitan import problem as problems
 from saitan.workflow.config import QUANTITIES, suggest
 from saitan.workflow.config_model import Model, with_numbers
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_checked
+from saitan.workflow.yaml_files import Title, read_checked
 
 
-class Value(BaseModel):
+def _day(value: Any) -> Any:
+    if not isinstance(value, str | datetime.date):
+        raise ValueError("a day is right, such as 2026-11-21")
+    return value
+
+
+class Value(Model):
     """A quoted number; its other keys are the graph or the problem's own parameters, all that an experiment names, and
     parameters of variants that make the same answer (`keep_bits`).
     """
@@ -34,7 +40,7 @@ class Value(BaseModel):
 class Solver(Model):
     """Other people's solver. title: what it is and how it was timed."""
 
-    title: str
+    title: Title
     problem: str
     backend: Literal["cpu", "cuda"]
     quantity: str
@@ -44,8 +50,8 @@ class Solver(Model):
 class Quoted(Model):
     """Solvers by name, measured on one machine on one day."""
 
-    machine: str
-    measured: datetime.date
+    machine: Title
+    measured: Annotated[datetime.date, BeforeValidator(_day)]
     solvers: dict[str, Solver]
 
     @property

@@ -241,6 +241,9 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     for name, value in run.counters.items():
         if not isinstance(value, Real) or math.isnan(value):
             return f"its counter {name} is {_said(value)}: a number is right, or none where there is nothing to say"
+    for name, amount in run.work.items():
+        if not (isinstance(amount, Real) and 0 <= amount < math.inf):
+            return f"its work of {name} is {_said(amount)}: a finite number of at least 0 is right"
     return None
 
 
@@ -251,7 +254,8 @@ def _said(value: Any) -> str:
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:
     row = {"query": str(query), "round": number}
-    row |= {"seconds": ranks.slowest(run.kernel), "total_seconds": ranks.slowest(run.total)}
+    # A solver may count in NumPy's numbers, which are no JSON.
+    row |= {"seconds": ranks.slowest(float(run.kernel)), "total_seconds": ranks.slowest(float(run.total))}
     row |= {"counters": dict(run.counters), "work": dict(run.work), "disturbed": run.disturbed}
     row |= {"checked": checked.says, "checked_whole": checked.whole}
     return row | {f"phase_{name}": values.tolist() for name, values in run.phases.items()}

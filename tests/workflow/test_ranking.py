@@ -182,6 +182,13 @@ def test_solvers_of_others_are_those_of_the_module_peers():
             "line 2: a date or number that cannot be read: month must be in 1..12",
         ),
         ("machine: a\nmeasured: soon\nsolvers: {}\n", "line 2: measured: "),
+        ("machine: a\nmeasured: 20261121\nsolvers: {}\n", "line 2: measured: a day is right, such as 2026-11-21"),
+        ("machine: ' '\nmeasured: 2026-01-01\nsolvers: {}\n", "line 1: machine: ' ' is not a title"),
+        (
+            "machine: a\nmeasured: 2026-01-01\nsolvers:\n  s: {title: t, problem: sssp, backend: cpu, quantity: time,\n"
+            "    values: [{value: yes}]}\n",
+            "line 5: solvers.s.values.0.value: a number is right, not true",
+        ),
         ("machine: a\nmeasured: 2026-01-01\nsolvers: {}\nmore: 1\n", "line 4: more: unknown key"),
         (
             "machine: a\nmeasured: 2026-01-01\nsolvers:\n  s: {title: t, problem: sssp, backend: cpu, quantity: time,\n"

@@ -1,4 +1,6 @@
+import json
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from saitan.workflow.disturbance import Disturbance
 from saitan.workflow.sampling import Answering, decided_by_disturbed, finished, prepared, sample, spread_of
 from saitan.workflow.step import Failure
 
+AMOUNT = "a finite number of at least 0"
 SETTINGS = {
     "backend": "none",  # which nothing watches
     "graph": "grid",
@@ -603,6 +606,10 @@ def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
             Run(1.0, 1.0, {"phases": "3"}),
             "scipy says that its counter phases is '3': a number is right, or none where there is nothing to say",
         ),
+        *(
+            (Run(1.0, 1.0, work={"bytes": amount}), f"scipy says that its work of bytes is {said}: {AMOUNT} is right")
+            for amount, said in ((-1, "-1"), (None, "None"), (float("inf"), "inf"), (float("nan"), "nan"))
+        ),
     ],
 )
 def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
@@ -630,6 +637,16 @@ def test_a_check_that_says_nothing_is_one_line(checked):
 def test_a_counter_may_be_infinite():
     class Odd(Scripted):
         def run(self, query):
-            return Run(0.5, np.float32(1), {"ratio": float("inf"), "phases": np.int64(2)})
+            return Run(0.5, 1.0, {"ratio": float("inf"), "phases": np.int64(2)})
 
     assert sampled(Odd([]), max_rounds=2).rows[0]["counters"] == {"ratio": float("inf"), "phases": 2}
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, Fraction, int])
+def test_times_may_be_any_numbers(kind):
+    class Odd(Scripted):
+        def run(self, query):
+            return Run(kind(1), kind(2))
+
+    found = sampled(Odd([]), max_rounds=2)
+    assert json.loads(json.dumps([found.settled, found.spread, found.rows])) == [True, 0, found.rows]
