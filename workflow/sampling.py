@@ -6,12 +6,14 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from saitan.blocks import Digest, Rows, both
 from saitan.graph_input import shown
@@ -227,12 +229,28 @@ def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
     raise Failure(f"{COMPILING} answers to {query} each compiled something: what compiles each time cannot be timed")
 
 
+_FORMS = (
+    (Run, "counters", Mapping, "a mapping of names to numbers"),
+    (Run, "work", Mapping, "a mapping of names to numbers"),
+    (Run, "phases", Mapping, "a mapping of names to arrays"),
+    (Run, "disturbed", str, "a text"),
+    (Checked, "says", str, "a text"),
+    (Checked, "whole", bool | np.bool_, "True or False"),
+)
+
+
 def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind."""
     if not isinstance(run, Run):
         return f"its run of query {query} is {shown(run)}: a Run is right"
     if not isinstance(checked, Checked):
         return f"its check of query {query} is {shown(checked)}: a Checked is right, and Invalid for a wrong answer"
+    for owner, name, kind, right in _FORMS:
+        if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
+            return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"
+    for name, values in run.phases.items():
+        if not isinstance(values, np.ndarray):
+            return f"its phases of {name} are {shown(values)}: an array is right"
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
         if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
@@ -257,7 +275,7 @@ def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> d
     # A solver may count in NumPy's numbers, which are no JSON.
     row |= {"seconds": ranks.slowest(float(run.kernel)), "total_seconds": ranks.slowest(float(run.total))}
     row |= {"counters": dict(run.counters), "work": dict(run.work), "disturbed": run.disturbed}
-    row |= {"checked": checked.says, "checked_whole": checked.whole}
+    row |= {"checked": checked.says, "checked_whole": bool(checked.whole)}
     return row | {f"phase_{name}": values.tolist() for name, values in run.phases.items()}
 
 

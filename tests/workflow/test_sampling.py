@@ -622,6 +622,35 @@ def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
     assert str(found.value) == says
 
 
+@pytest.mark.parametrize(
+    ("run", "checked", "says"),
+    [
+        (Run(1.0, 1.0, [1]), Checked("x"), "counters of its Run of query 5 is [1]: a mapping of names to numbers"),
+        (Run(1.0, 1.0, work=3), Checked("x"), "work of its Run of query 5 is 3: a mapping of names to numbers"),
+        (
+            Run(1.0, 1.0, phases=None),
+            Checked("x"),
+            "phases of its Run of query 5 is None: a mapping of names to arrays",
+        ),
+        (Run(1.0, 1.0, phases={"updated": [1, 2]}), Checked("x"), "its phases of updated are [1, 2]: an array"),
+        (Run(1.0, 1.0, disturbed=None), Checked("x"), "disturbed of its Run of query 5 is None: a text"),
+        (Run(1.0, 1.0), Checked(3), "says of its Checked of query 5 is 3: a text"),
+        (Run(1.0, 1.0), Checked("x", None), "whole of its Checked of query 5 is None: True or False"),
+    ],
+)
+def test_a_part_of_another_form_is_one_line(run, checked, says):
+    class Odd(Scripted):
+        def run(self, query):
+            return run
+
+        def validate(self):
+            return checked
+
+    with pytest.raises(Failure) as found:
+        sampled(Odd([]))
+    assert str(found.value) == f"scipy says that {says} is right"
+
+
 @pytest.mark.parametrize("checked", [None, True])
 def test_a_check_that_says_nothing_is_one_line(checked):
     class Odd(Scripted):
