@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 
 def described(variants: Mapping[str, Variant]) -> Callable[[Callable], Callable]:
-    """A decorator that ends a function's docstring with the variants, their backends and their parameters."""
+    """A decorator that ends a function's docstring with the variants, their backends and their parameters.
+
+    Raises Misdeclared for a variant that cannot be.
+    """
+
+    from saitan.declarations import check_variants
 
     def document(function: Callable) -> Callable:
+        check_variants(function.__module__, variants)
         lines = [cleandoc(function.__doc__ or ""), "", "Variants (with their backends) and parameters:"]
         for name, variant in variants.items():
             lines.append(f"    {name} ({', '.join(variant.backends())}): {variant.summary}")

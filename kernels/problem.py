@@ -32,7 +32,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +47,7 @@ import saitan
 from saitan import cuda
 from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
-from saitan.errors import Invalid, Unavailable
+from saitan.errors import Invalid, Misdeclared, Unavailable
 from saitan.graph_input import shown
 from saitan.solver import Checked, Checker, Reference, Run, Solver
 
@@ -79,10 +78,6 @@ __all__ = [
 ]
 
 BACKENDS = ("cpu", "cuda")
-
-
-class Misdeclared(ValueError):
-    """A problem's package declares what cannot be: one line that says where and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -330,7 +325,7 @@ class Variant:
         """The Solver class for a backend. Raises ValueError for a backend that there is not, Unavailable when the
         variant has none or its package is missing.
 
-        name: the variant's, for that message.
+        name: the variant's, for that message. Raises Misdeclared for what is no class.
         """
         path = getattr(self, checked_name("backend", backend, BACKENDS))
         if path is None:
@@ -338,7 +333,9 @@ class Variant:
             raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
-        return _named(path)
+        if not callable(found := _named(path)):
+            raise Misdeclared(f'{name} has {backend}="{path}", which is {shown(found)}: a class is right')
+        return found
 
 
 def _importable(module: str) -> bool:
@@ -357,41 +354,13 @@ def _generation(arch: str) -> int:
 @cache
 def names() -> list[str]:
     """Names of all problems: the packages under `kernels/` that define VARIANTS. Raises Misdeclared."""
+    from saitan.declarations import check_declared
+
     packages = [p.name for p in pkgutil.iter_modules(saitan.__path__) if p.ispkg and p.name != "workflow"]
     found = [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
     for name in found:
-        package = importlib.import_module(f"saitan.{name}")
-        _check_names(name, package)
-        _check_paths(name, package.VARIANTS)
+        check_declared(name, importlib.import_module(f"saitan.{name}"))
     return found
-
-
-def _check_names(name: str, package: ModuleType) -> None:
-    """Raise Misdeclared for a name that cannot be a part of a path, and for one of two parameters of a point."""
-    small, any_case = (r"[a-z0-9_]+", "small letters, digits and _"), (r"[A-Za-z0-9_-]+", "letters, digits, _ and -")
-    named = [("", name, small)]
-    named += [(f': VARIANTS["{variant}"]', variant, any_case) for variant in package.VARIANTS]
-    named += [(f': OUTPUTS["{output}"]', output, small) for output in getattr(package, "OUTPUTS", {})]
-    for where, one, (pattern, words) in named:
-        if not re.fullmatch(pattern, one):
-            raise Misdeclared(f"saitan.{name}{where}: the name is a part of paths: {words} are right in it")
-    instance = getattr(package, "INSTANCE", {})
-    for variant, declared in package.VARIANTS.items():
-        if both := [parameter for parameter in declared.parameters if parameter in instance]:
-            raise Misdeclared(
-                f'saitan.{name}: VARIANTS["{variant}"] has a parameter {both[0]}, and INSTANCE too: another name for'
-                " one of them is right"
-            )
-
-
-def _check_paths(name: str, variants: Mapping[str, Variant]) -> None:
-    for variant, backend in ((v, b) for v, declared in variants.items() for b in declared.backends()):
-        path = getattr(variants[variant], backend)
-        if not re.fullmatch(r"[\w.]+:\w+", path):
-            raise Misdeclared(
-                f'saitan.{name}: VARIANTS["{variant}"] has {backend}="{path}": "module:Class" is right, such as'
-                f' "saitan.{name}.{backend}:Solver"'
-            )
 
 
 def problem(name: str) -> ModuleType:

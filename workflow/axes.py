@@ -57,7 +57,7 @@ def axis_of(
     # What neighbouring ticks differ in.
     span = float(present.max() - present.min()) if len(present) else 0.0
     digits = min(12, max(3, 2 + math.ceil(math.log10(largest / span)))) if 0 < span < math.inf else 4
-    steps = steps_of(unit)
+    steps = steps_of(unit, decimal=True)
     if len(steps) > 1:
         # The ticks say the unit.
         ticks = {"labelExpr": _with_unit(steps, digits)}

@@ -23,6 +23,13 @@ from saitan.workflow.points import combinations
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
 
+# What the views of graphs say of one.
+_WEIGHTS = ("weight mean", "weight standard deviation", "weight least", "weight largest")
+FACTS = {
+    "graphs": ("vertices", "arcs", "mean degree", "largest degree", *_WEIGHTS),
+    "weights": ("weights", *_WEIGHTS),
+}
+
 # Columns of every table (rows.py), beside the parameters.
 TABLE = (
     *("backend", "graph", "variant", "cores", "quantity", "unit", "ours", "q1", "q3", "samples", "settled"),

@@ -45,5 +45,6 @@ def _check_path(where: str, key: str, path: str) -> None:
         return
     if source(module) is None:
         raise Misdeclared(f'{where} has {key}="{path}": there is no module {module}')
-    if wanted not in (known := defined(module)):
+    known = defined(module)
+    if wanted not in known and "*" not in known:
         raise Misdeclared(f'{where} has {key}="{path}": {module} has no{suggest(wanted, known)}')

@@ -113,7 +113,7 @@ def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Rank
     loaded = lacking = None
     try:
         loaded = load_instance(settings, arguments)
-        loaded[0].VARIANTS[settings["variant"]].load(settings["backend"])
+        loaded[0].VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
     except Unavailable as error:
         lacking = f"{ranks}: {error}" if ranks.size > 1 else str(error)
     if first := next(filter(None, ranks.each(lacking)), None):

@@ -16,12 +16,15 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 NONE = "–"
 
 
-def steps_of(unit: str) -> list[tuple[float, str]]:
-    """Factors and the units that they make of a unit, the largest first: seconds as ms, bytes as MiB, rates as G..."""
+def steps_of(unit: str, *, decimal: bool = False) -> list[tuple[float, str]]:
+    """Factors and the units that they make of a unit, the largest first: seconds as ms, bytes as MiB, rates as G...
+
+    decimal: bytes as MB, for an axis, whose ticks are round in powers of ten
+    """
     if unit == "s":
         return _TIMES
     if unit in ("B", "bytes"):
-        return _BYTES
+        return [(factor, f"{prefix}B") for factor, prefix in _PREFIXES] if decimal else _BYTES
     if is_rate(unit) and not is_scaled(unit):
         return [(factor, prefix + unit) for factor, prefix in _PREFIXES]
     if unit == "vertices":

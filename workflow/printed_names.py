@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from saitan.problem import BACKENDS, Parameter, problem
-from saitan.workflow.config import COLUMNS, QUANTITIES, suggest
+from saitan.workflow.config import COLUMNS, FACTS, QUANTITIES, suggest
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.published import ANY, Published
 from saitan.workflow.quantities import BEST, SHARE
@@ -78,9 +78,11 @@ class _Known:
             raise Failure(f"{key}.{column}: a number is right, not {value!r}")
 
     def check_quantity(self, key: str, quantity: str) -> None:
-        if self.package is None or quantity.startswith(SHARE) or quantity == BEST:
+        if quantity.startswith(SHARE) or quantity == BEST:
             return
-        if found := _OF_VARIANT.fullmatch(quantity):
+        if facts := FACTS.get(self.experiment.view):
+            what, name, known = "quantity", quantity, facts
+        elif found := _OF_VARIANT.fullmatch(quantity):
             what, name, known = "variant", found[1], list(self.package.VARIANTS)
         elif found := _OF_TRACE.fullmatch(quantity):
             what, name, known = "trace", found[1] or found[2], ["seconds", *getattr(self.package, "TRACES", ())]

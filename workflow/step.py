@@ -22,7 +22,7 @@ import saitan.workflow
 from saitan import ranks
 from saitan.cuda import NvccError
 from saitan.graph import GraphError
-from saitan.problem import Invalid, Unavailable
+from saitan.problem import Invalid, Misdeclared, Unavailable
 from saitan.workflow.numba_code import numba_cache
 
 # The last line of a step's log says how it ended; one that only began is of a process that was killed. An empty log is
@@ -75,7 +75,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
             say_to_log(arguments.log, DONE)
     except KeyboardInterrupt:
         _stopped(None if several else arguments.log)
-    except (Failure, GraphError, Invalid, Unavailable, NvccError) as error:
+    except (Failure, GraphError, Invalid, Misdeclared, Unavailable, NvccError) as error:
         _give_up(arguments.log, str(error))
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""

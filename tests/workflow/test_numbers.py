@@ -1,6 +1,6 @@
 import pytest
 
-from saitan.workflow.numbers import as_text, digits, readable, typeset
+from saitan.workflow.numbers import as_text, digits, readable, steps_of, typeset
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,11 @@ def test_numbers_are_readable(value, unit, text):
 
 def test_digits_of_infinity():
     assert digits(float("-inf")) == "-∞"
+
+
+def test_ticks_of_bytes_are_round():
+    assert dict(steps_of("bytes", decimal=True)) == {1e12: "TB", 1e9: "GB", 1e6: "MB", 1e3: "kB", 1: "B"}
+    assert steps_of("bytes")[-2:] == [(1024, "KiB"), (1, "B")]
 
 
 def test_titles_are_typeset():

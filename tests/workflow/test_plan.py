@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import generators, problem
-from saitan.workflow import modules
+from saitan.declarations import check_declared
+from saitan.workflow import declared, modules
 from saitan.workflow.config import ConfigError
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
@@ -335,6 +336,11 @@ def test_a_path_to_what_is_not_there_is_one_line_of_the_plan(monkeypatch, where,
     assert caught.value.code.startswith(f'error: {owner.__name__}: {where}["mine"] has {key}="{path}": {says}')
 
 
+def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(declared, "defined", lambda module: ["*", "np"])
+    assert from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}).points
+
+
 @pytest.mark.parametrize(
     ("where", "name", "says"),
     [
@@ -345,7 +351,7 @@ def test_a_path_to_what_is_not_there_is_one_line_of_the_plan(monkeypatch, where,
     ],
 )
 def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name, says):
-    added = problem.Variant("mine", cpu="saitan.sssp.cpu:Mine")
+    added = problem.Variant("mine", cpu="saitan.sssp.cpu:Mine") if says else problem.Parameter(int, 1, "x")
     monkeypatch.setitem(getattr(problem.problem("sssp"), where), name, added)
     problem.names.cache_clear()
     with pytest.raises(SystemExit) as caught:
@@ -356,7 +362,7 @@ def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name
 
 def test_a_problem_of_a_name_that_cannot_stand_in_a_path_is_one_line():
     with pytest.raises(problem.Misdeclared, match=r"^saitan\.Toy: the name is a part of paths: small letters, digits"):
-        problem._check_names("Toy", problem.problem("sssp"))
+        check_declared("Toy", problem.problem("sssp"))
 
 
 def test_a_run_without_a_name_has_its_files(monkeypatch, tmp_path):

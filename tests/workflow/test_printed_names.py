@@ -72,6 +72,16 @@ def test_what_rows_and_charts_have_is_right(experiment, printed):
             "quantities.0.quantity: unknown quantity 'mean tim'; did you mean 'mean time'?",
         ),
         (
+            GRAPHS,
+            {"quantities": [{"quantity": "vertises", "value": 1}]},
+            "quantities.0.quantity: unknown quantity 'vertises'; did you mean 'vertices'?",
+        ),
+        (
+            {**GRAPHS, "view": "weights"},
+            {"quantities": [{"quantity": "arcs", "value": 1}]},
+            "quantities.0.quantity: unknown quantity 'arcs' (there are: weights, weight mean, weight",
+        ),
+        (
             SSSP,
             {"quantities": [{"quantity": "speed-up of means over scypi", "value": 1}]},
             "quantities.0.quantity: unknown variant 'scypi'; did you mean 'scipy'?",

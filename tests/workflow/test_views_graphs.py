@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from shown import shown
 
+from saitan.workflow.config import FACTS
+
 
 def test_graphs_are_described_by_degrees_and_weights(graph_folder):
     settings = {"variants": {}, "problem": None}
@@ -18,6 +20,7 @@ def test_graphs_are_described_by_degrees_and_weights(graph_folder):
         "weight least": 1,
         "weight largest": 4,
     }
+    assert set(table["quantity"]) == {*FACTS["graphs"]}
     assert table["settled"].all() and set(table["disturbed"]) == set(table["checked"]) == {""}
     assert set(table[table["graph"] == "h"]["quantity"]) == {"vertices", "arcs", "mean degree", "largest degree"}
     assert figure.index.is_unique
@@ -28,6 +31,7 @@ def test_graphs_are_described_by_degrees_and_weights(graph_folder):
 def test_weights_are_shown_as_a_distribution(graph_folder):
     settings = {"variants": {}, "problem": None}
     table, figure = shown("weights", settings, graphs=[graph_folder("g", [1, 1, 2, 4, 2]), graph_folder("h", None)])
+    assert set(table["quantity"]) == {*FACTS["weights"]}
     # A graph without weights stands there with none.
     assert dict(table.loc[table["quantity"] == "weights", ["graph", "ours"]].values) == {"g": 5, "h": 0}
     assert set(table.loc[table["quantity"] != "weights", "graph"]) == set(figure["graph"]) == {"g"}

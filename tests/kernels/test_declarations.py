@@ -1,0 +1,121 @@
+"""Whatever a problem declares wrongly is one line that says where."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from saitan import problem
+from saitan.calls import described
+from saitan.declarations import check_declared
+from saitan.problem import Input, Misdeclared, Output, Parameter, Trace, Variant
+
+GOOD = Variant(
+    "s",
+    cpu="saitan.tropical.peers:NumPy",
+    cuda="saitan.tropical.cuda:Tiled",
+    cubins=("tiled", "bfs/fast"),
+    parameters={
+        "a": Parameter(int, 3, "x"),
+        "b": Parameter(float, None, "x", within="a"),
+        "c": Parameter(str, "q", "x"),
+    },
+    peer=("numpy", "peers"),
+    architecture="sm_90a",
+    graph=("undirected",),
+    instance={"task": ("one",)},
+    traces={"cpu": ("updated",)},
+    inputs=("graph",),
+    ranks=range(1, 9),
+)
+
+
+def toy(variant, **changes):
+    declared = {
+        "INPUTS": {"graph": Input("graph", "x")},
+        "INSTANCE": {"task": Parameter(str, "one", "x", ("one", "two"))},
+        "OUTPUTS": {"c": Output("x")},
+        "TRACES": {"updated": Trace("x")},
+        "VARIANTS": {"z": variant},
+    }
+    return SimpleNamespace(__name__="saitan.tropical", **declared | changes)
+
+
+@pytest.mark.parametrize("name", problem.names())
+def test_what_is_declared_can_be(name):
+    check_declared(name, problem.problem(name))
+
+
+def test_a_problem_may_declare_little():
+    check_declared("toy", toy(GOOD))
+    check_declared("toy", SimpleNamespace(__name__="saitan.toy", VARIANTS={"z": Variant("s", cpu="mine.solver:Mine")}))
+
+
+def parameter(*given, **named):
+    return {"parameters": {"a": Parameter(*given, **named)}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"cpu": "saitan.tropical.mine"},
+            ' has cpu="saitan.tropical.mine": "module:Class" is right, such as "saitan.toy.',
+        ),
+        ({"cpu": 3}, ' has cpu=3: "module:Class" is right, such as "saitan.toy.cpu:Solver"'),
+        ({"cpu": None, "cuda": None}, " has neither cpu nor cuda: one of them is right"),
+        ({"cubins": ("nope",)}, ' has a cubin "nope": there is no kernels/tropical/nope.cu'),
+        ({"cubins": ("sssp/nope",)}, ' has a cubin "sssp/nope": there is no kernels/sssp/nope.cu'),
+        ({"peer": "x"}, ' has peer="x": a module and the extra that installs it are right'),
+        ({"architecture": "sm90"}, ' has architecture="sm90": one such as "sm_90" is right'),
+        ({"architecture": 90}, ' has architecture=90: one such as "sm_90" is right'),
+        ({"graph": ("directed",)}, ' has graph of "directed": one of undirected, integer, weights is right'),
+        ({"instance": {"foo": (1,)}}, ' has instance of "foo": one of task is right'),
+        ({"instance": {"task": ("three",)}}, ": instance[\"task\"] must be one of one, two, not 'three'"),
+        ({"traces": {"gpu": ("updated",)}}, ' has traces of "gpu": one of cpu, cuda is right'),
+        ({"traces": {"cpu": ("foo",)}}, ' has traces of "foo": one of updated is right'),
+        ({"inputs": ("grph",)}, ' has inputs of "grph": one of graph is right'),
+        ({"ranks": 2}, " has ranks=2: numbers of processes in ascending order are right"),
+        ({"ranks": ("2",)}, " has ranks=('2',): numbers of processes in ascending order are right"),
+        ({"ranks": (0, 1)}, " has ranks=(0, 1): numbers of processes in ascending order are right"),
+        ({"ranks": (2, 1)}, " has ranks=(2, 1): numbers of processes in ascending order are right"),
+        ({"parameters": ["a"]}, ": parameters are ['a']: a mapping of names to Parameters is right"),
+        ({"parameters": {"a": 3}}, ': parameters["a"] is 3: a Parameter is right'),
+        (parameter(list, [], "x"), ': parameters["a"] is of type '),
+        (parameter(int, "3", "x"), ": parameters[\"a\"]: its default must be a whole number, not '3'"),
+        (parameter(int, True, "x"), ': parameters["a"]: its default must be a whole number, not True'),
+        (parameter(int, 3, "x", most=2), ': parameters["a"]: its default must be at most 2, not 3'),
+        (parameter(str, "q", "x", choices=("a",)), ": parameters[\"a\"]: its default must be one of a, not 'q'"),
+        (parameter(str, None, "x", choices=("a", 3)), ': parameters["a"]: its choice must be a text, not 3'),
+        (parameter(int, None, "x", within="c"), ': parameters["a"] has within="c": one of a is right'),
+        (parameter(int, None, "x", instead_of="c"), ': parameters["a"] has instead_of="c": one of a is right'),
+        ({"parameters": {"task": Parameter(int, 3, "x")}}, " has a parameter task, and INSTANCE too: another name for"),
+    ],
+)
+def test_what_a_variant_cannot_be_is_one_line(changes, says):
+    with pytest.raises(Misdeclared) as caught:
+        check_declared("toy", toy(replace(GOOD, **changes)))
+    assert str(caught.value).startswith(f'saitan.toy: VARIANTS["z"]{says}') and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("entry", [3, {"cpu": "a:B"}, None, Variant])
+def test_what_is_no_variant_is_told_before_it_is_described(entry):
+    says = r'VARIANTS\["z"\] is .*: a Variant is right$'
+    with pytest.raises(Misdeclared, match=rf"^saitan\.toy: {says}"):
+        check_declared("toy", toy(entry))
+    with pytest.raises(Misdeclared, match=rf"^{__name__}: {says}"):
+
+        @described({"z": entry})
+        def solve():
+            pass
+
+
+def test_a_problem_s_own_parameters_are_looked_at_too():
+    with pytest.raises(Misdeclared, match=r'^saitan\.toy: INSTANCE\["n"\]: its default must be at least 1, not 0$'):
+        check_declared("toy", toy(replace(GOOD, instance={}), INSTANCE={"n": Parameter(int, 0, "x", least=1)}))
+
+
+def test_what_is_no_class_is_told_where_it_is_loaded():
+    says = r'^mine has cpu="saitan\.problem:BACKENDS", which is \(.*\): a class is right$'
+    with pytest.raises(Misdeclared, match=says):
+        Variant("s", cpu="saitan.problem:BACKENDS").load("cpu", "mine")
