@@ -85,11 +85,11 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except (Exception, SystemExit) as error:
-        told = f"internal error: {type(error).__name__}: {error}{_place(error)}"
+        told = f"internal error: {type(error).__name__}: {error}{place_of(error)}"
         _give_up(arguments.log, told, traceback.format_exc() + "\n")
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The innermost line of saitan's code that an error passed, which may be the user's own: " (file, line N)"."""
     roots = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]
     frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

@@ -336,6 +336,18 @@ def test_a_path_to_what_is_not_there_is_one_line_of_the_plan(monkeypatch, where,
     assert caught.value.code.startswith(f'error: {owner.__name__}: {where}["mine"] has {key}="{path}": {says}')
 
 
+def test_a_package_that_cannot_be_imported_is_one_line(monkeypatch):
+    def fails(name):
+        return problem.Variant("mine", cpus="saitan.sssp.mine:Mine")
+
+    monkeypatch.setattr(problem.importlib, "import_module", fails)
+    problem.names.cache_clear()
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    says = r"error: TypeError: Variant\.__init__\(\) got an unexpected keyword argument 'cpus'( \(\S+, line \d+\))?"
+    assert re.fullmatch(says, caught.value.code)
+
+
 def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
     monkeypatch.setattr(declared, "defined", lambda module: ["*", "np"])
     assert from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}).points
