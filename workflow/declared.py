@@ -11,7 +11,7 @@ from saitan.workflow.config import COLUMNS, QUANTITIES, suggest
 from saitan.workflow.modules import defined, source
 
 
-def check_declared(problems: Iterable[str]) -> None:
+def check_clashes_and_paths(problems: Iterable[str]) -> None:
     """Raise Misdeclared for a path of a problem or a generator to what is not there, and for a metric or trace that
     would take the place of what every problem has.
     """

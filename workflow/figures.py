@@ -24,6 +24,7 @@ from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
 from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, series_of, shapes, tidy
 from saitan.workflow.parquet_files import described, read_rows
+from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
 from saitan.workflow.vega import theme, vega_lite_version
 
@@ -34,13 +35,19 @@ FEW_COLORS = 8
 
 
 class Drawn(Figure):
-    """A figure as `--figure` gives it: the configuration's, and the title over it; of the data's columns the units, and
-    those that say which point a row is of.
+    """A figure as `--figure` gives it: the configuration's, and the title over it.
+
+    units, counts, keys: of the data's columns; which no clock enters; which say what point a row is of
     """
 
     title: str
     units: dict[str, str] = Field(default={})
+    counts: list[str] = Field(default=[])
     keys: list[str] = Field(default=[])
+
+    def clocked(self, y: str) -> bool:
+        """Whether a point of this panel can be in doubt."""
+        return y not in self.counts or is_timed(self.units.get(self.x, ""))
 
 
 def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> dict[str, Any]:
@@ -48,6 +55,8 @@ def specification(figure: Drawn, table: pd.DataFrame, *, interactive: bool) -> d
 
     interactive: with tooltips, highlighting by the legend, and zoom where x is continuous.
     """
+    if not any(map(figure.clocked, figure.y)):
+        table = table.assign(settled=True)
     data = tidy(figure, table, figure.keys)
     with warnings.catch_warnings():
         # Panels share their selections on purpose.
@@ -79,7 +88,8 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         width = f"concat_{number}_child_width" if facets and last else "child_width" if facets else "width"
         x = axis_of("x", data["x"], x_title, figure.x_log, bars, x_unit, width)
         above = replace(x, title=None) if number < last else x
-        encoder = _Encoder(figure, data, above, y, picked if interactive and figure.color else None, interactive)
+        chosen = picked if interactive and figure.color else None
+        encoder = _Encoder(figure, data, above, y, chosen, interactive, figure.clocked(name))
         panel = alt.layer(*encoder.layers()).properties(**size)
         if facets:
             panel = panel.facet(data=values, facet=alt.Facet("facet:N", title=None, sort=facets), columns=columns)
@@ -99,11 +109,15 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
 
 
 class _Encoder:
-    """The layers of one panel."""
+    """The layers of one panel. clocked: whether its numbers can be in doubt."""
 
-    def __init__(self, figure: Drawn, data: pd.DataFrame, x: Axis, y: Axis, picked: Any, interactive: bool):
+    def __init__(
+        self, figure: Drawn, data: pd.DataFrame, x: Axis, y: Axis, picked: Any, interactive: bool, clocked: bool
+    ):
         self.figure, self.data, self.x, self.y, self.interactive = figure, data, x, y, interactive
         self.ours = data[(data["source"] == OURS) & data[y.field].notna()]
+        self.in_doubt = clocked and self.ours["doubt"].any()
+        self.marks = [mark for mark in dict.fromkeys(data["mark"]) if mark and (clocked or mark != DOUBTFUL)]
         self.base = {
             "x": alt.X(x.shorthand, title=x.title, scale=x.scale, axis=x.axis, sort=None),
             "y": alt.Y(y.shorthand, title=y.title, scale=y.scale, axis=y.axis, stack=None),
@@ -123,7 +137,7 @@ class _Encoder:
                 x.tooltip(),
                 y.tooltip(),
                 alt.Tooltip("source:N", title="Source"),
-                *([alt.Tooltip("state:N", title="Median")] if self.ours["doubt"].any() else []),
+                *([alt.Tooltip("state:N", title="Median")] if self.in_doubt else []),
             ]
 
     def layers(self) -> list[alt.Chart]:
@@ -132,7 +146,7 @@ class _Encoder:
             layers.append(self._levels())
         if f"{self.y.field}_q1" in self.data:
             layers.append(self._quartiles())
-        if (self.data["mark"] != "").any():
+        if self.marks:
             layers += self._hollow()
         return layers
 
@@ -140,7 +154,7 @@ class _Encoder:
         chosen = alt.Chart().transform_filter(f"datum.source == '{OURS}' && isValid(datum.x)")
         if self.figure.mark == "bar":
             pale = {}
-            if self.ours["doubt"].any():
+            if self.in_doubt:
                 pale["fillOpacity"] = alt.condition(f"datum.state == '{DOUBTFUL}'", alt.value(0.45), alt.value(1))
             return [chosen.mark_bar().encode(**self.base, **pale, **self.tooltips)]
         if self.figure.mark == "point":
@@ -177,6 +191,7 @@ class _Encoder:
 
         What a paper prints of a curve are points, no line joins them.
         """
+        # The same in all panels, which share their legend.
         present = list(dict.fromkeys(self.data["mark"]))
         kinds = {kind: shape for kind, shape in shapes(present).items() if kind in present}
         shape = alt.Shape(
@@ -186,11 +201,12 @@ class _Encoder:
         )
         layers = []
         for where, place in (("isValid(datum.x)", {}), ("!isValid(datum.x)", {"x": alt.value("width")})):
-            chosen = alt.Chart().transform_filter(f"isValid(datum.mark) && {where} && isValid(datum.{self.y.field})")
+            shown = f"indexof({json.dumps(self.marks)}, datum.mark) >= 0"
+            chosen = alt.Chart().transform_filter(f"{shown} && {where} && isValid(datum.{self.y.field})")
             # Of a mark on the frame, a chart that can be moved would show half.
             whole = {"clip": False} if place else {}
             point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1, **whole)
-            if not place or self.data.loc[self.data["mark"] != "", "x"].isna().any():
+            if not place or self.data.loc[self.data["mark"].isin(self.marks), "x"].isna().any():
                 layers.append(point.encode(**{**self.base, **place}, **self.tooltips, shape=shape))
         return layers
 
@@ -225,7 +241,7 @@ def draw(arguments: argparse.Namespace) -> None:
 
     told = described(arguments.data)
     figure = Drawn.model_validate_json(arguments.figure).model_copy(
-        update={name: told[name] for name in ("units", "keys")}
+        update={name: told[name] for name in ("units", "counts", "keys")}
     )
     table = read_rows(arguments.data).to_pandas()
     with beside(arguments.spec) as path:

@@ -25,7 +25,7 @@ from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import SHARED, ConfigError, load, suggest
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.declared import check_declared
+from saitan.workflow.declared import check_clashes_and_paths
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.reach import absent_data
@@ -353,7 +353,7 @@ def plan_from(
         entries, arrays = load_catalogue(catalogues[0]), load_arrays(catalogues[1])
         refuse_clashes(" and ".join(map(str, catalogues)), (*named_sources(entries), *arrays.items()))
         config = load(settings, entries, arrays)
-        check_declared(dict.fromkeys(e.problem for e in config.experiments.values() if e.problem))
+        check_clashes_and_paths(dict.fromkeys(e.problem for e in config.experiments.values() if e.problem))
         _check_folders(config.name)
         absent = absent_data(config, entries, arrays)
         known = contents(config, entries, arrays)

@@ -20,7 +20,7 @@ from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, identity_in
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.published import beside_ours, printed_points, read_published
-from saitan.workflow.quantities import metrics_of, traces_of
+from saitan.workflow.quantities import is_timed, metrics_of, traces_of
 from saitan.workflow.report_plan import TablePlan
 from saitan.workflow.rows import KEYS
 from saitan.workflow.step import Failure, run_step
@@ -46,10 +46,11 @@ def tabulate(plan: TablePlan) -> None:
     figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
     known = traces_of(experiment.problem) if experiment.traced else metrics_of(experiment.problem)
     units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
+    counts = [name for name, one in known.items() if not is_timed(one.unit)]
     with beside(plan.csv) as path:
         table.to_csv(path, index=False)
     keys = [name for name in (*KEYS, *experiment.swept, "query") if name in figure]
-    _write(figure, plan.figure, {"identity": plan.identity, "units": units, "keys": keys})
+    _write(figure, plan.figure, {"identity": plan.identity, "units": units, "counts": counts, "keys": keys})
     _write(table, plan.table, {"identity": plan.identity})
 
 

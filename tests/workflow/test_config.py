@@ -16,7 +16,7 @@ from saitan.workflow import rows
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import RULES, TABLE, ConfigError, load, schema
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.declared import check_declared
+from saitan.workflow.declared import check_clashes_and_paths
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
 
@@ -521,7 +521,7 @@ def test_a_parameter_is_no_column_of_its_view():
 def test_a_metric_takes_no_place_of_what_every_problem_has(monkeypatch, declared, name):
     monkeypatch.setitem(getattr(problem("sssp"), declared), name, None)
     with pytest.raises(Misdeclared, match=rf'^saitan\.sssp: {declared}\["{name}"\]: every problem has a quantity or'):
-        check_declared(["sssp"])
+        check_clashes_and_paths(["sssp"])
 
 
 def test_the_schema_completes_what_problems_offer():

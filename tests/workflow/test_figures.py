@@ -13,7 +13,7 @@ import pytest
 
 from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
-from saitan.workflow.figure_data import FEW_MARKERS
+from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS
 from saitan.workflow.figures import Drawn, draw, specification
 from saitan.workflow.numbers import typeset
 from saitan.workflow.step import Failure
@@ -57,7 +57,9 @@ def scale(drawn, channel):
 def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):
     table = pd.concat([phases(), pd.DataFrame([{"phase": 2, "seconds": 5e-4, "updated": 7777, "source": "paper"}])])
     described = {
-        b"saitan": json.dumps({"identity": "now", "units": {"seconds": "s"}, "keys": ["backend", "variant"]}).encode()
+        b"saitan": json.dumps(
+            {"identity": "now", "units": {"seconds": "s"}, "counts": [], "keys": ["backend", "variant"]}
+        ).encode()
     }
     data = pa.Table.from_pandas(table).replace_schema_metadata(described)
     pq.write_table(data, tmp_path / "data.parquet")
@@ -115,7 +117,7 @@ def test_what_is_printed_does_not_answer_the_pointer(tmp_path, monkeypatch):
     vl_convert = pytest.importorskip("vl_convert")
     taken = []
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda drawn, **_: taken.append(drawn) or "<svg/>")
-    described = {b"saitan": json.dumps({"identity": "now", "units": {}, "keys": []}).encode()}
+    described = {b"saitan": json.dumps({"identity": "now", "units": {}, "counts": [], "keys": []}).encode()}
     pq.write_table(pa.Table.from_pandas(phases()).replace_schema_metadata(described), tmp_path / "data.parquet")
     places = {"data": tmp_path / "data.parquet", "svg": tmp_path / "e.svg", "spec": tmp_path / "e.json"}
     draw(SimpleNamespace(figure=figure().model_dump_json(), **places))
@@ -379,6 +381,28 @@ def test_the_least_bar_of_a_logarithmic_axis_can_be_seen(least, foot):
     table = phases(seconds=[least, *[0.3] * 11])
     drawn = specification(figure(mark="bar", x="variant", y_log=True), table, interactive=False)
     assert scale(drawn, "y")["domainMin"] == pytest.approx(foot) and scale(drawn, "y")["nice"] is True
+
+
+@pytest.mark.parametrize("mark", ["bar", "line"])
+def test_a_count_is_in_no_doubt(mark):
+    table = phases(settled=[False] * 6 + [True] * 6)
+    known = {"mark": mark, "color": "variant", "facet": "backend", "units": {"seconds": "s"}, "counts": ["updated"]}
+
+    def doubted(**changes):
+        """Of each panel, the parts that tell what is in doubt from the rest."""
+        drawn = specification(figure(**known | changes), table, interactive=True)
+        for panel in drawn.get("vconcat", [drawn]):
+            told = {"filter": of_kind(panel, "filter"), "test": of_kind(panel, "test")}
+            found = {key for key, values in told.items() if DOUBTFUL in json.dumps(list(values))}
+            found |= {"tooltip" for field in of_kind(panel, "field") if field == "state"}
+            yield found
+
+    every = {"filter", "test", "tooltip"} if mark == "bar" else {"filter", "tooltip"}
+    assert list(doubted(y=["seconds", "updated"])) == [every, set()]
+    assert list(doubted(y=["updated"])) == [set()]
+    assert DOUBTFUL not in json.dumps(specification(figure(y=["updated"], **known), table, interactive=True))
+    # Where the other axis is a time, its points are in doubt.
+    assert list(doubted(x="seconds", y=["updated"])) == [every]
 
 
 def test_quartiles_are_drawn_where_the_data_have_them():
