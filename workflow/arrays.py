@@ -19,7 +19,7 @@ from pydantic import Field, TypeAdapter
 
 from saitan.files import beside
 from saitan.workflow.checksums import checksum_of
-from saitan.workflow.graphs.streams import check_content, chunks
+from saitan.workflow.graphs.streams import check_content, check_numbers, chunks
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, refuse_clashes
 from saitan.workflow.step import Failure, run_step
@@ -90,6 +90,7 @@ def convert(entry: Array, path: Path, output: Path) -> None:
                 _copy(entry, path, file)
             _check_npy(entry, path, part)
             return
+        check_numbers(path, next(chunks(path), b""))
         size = sum(map(len, chunks(path)))
         dtype = np.dtype(entry.dtype).newbyteorder("<")
         count, rest = divmod(size, dtype.itemsize)

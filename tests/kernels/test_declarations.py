@@ -8,7 +8,7 @@ import pytest
 from saitan import problem
 from saitan.calls import described
 from saitan.declarations import check_declared
-from saitan.problem import Input, Misdeclared, Output, Parameter, Trace, Variant
+from saitan.problem import Form, Input, Metric, Misdeclared, Output, Parameter, Trace, Variant
 
 GOOD = Variant(
     "s",
@@ -30,15 +30,25 @@ GOOD = Variant(
 )
 
 
+ABSENT = object()
+
+
 def toy(variant, **changes):
     declared = {
         "INPUTS": {"graph": Input("graph", "x")},
         "INSTANCE": {"task": Parameter(str, "one", "x", ("one", "two"))},
         "OUTPUTS": {"c": Output("x")},
         "TRACES": {"updated": Trace("x")},
+        "METRICS": {"tops": Metric("x", "op/s", "harmonic", "more")},
+        "FORMS": {"coded": Form("x", ("c",), "saitan.toy:write", "saitan.toy:Read", ("graph",), {"task": "one"})},
         "VARIANTS": {"z": variant},
+        "TITLE": "Toy",
+        "HEADLINE": "tops",
     }
-    return SimpleNamespace(__name__="saitan.tropical", **declared | changes)
+    functions = dict.fromkeys(("instance", "queries", "reference", "differs", "prepare"), print)
+    declared |= functions | changes
+    there = {name: value for name, value in declared.items() if value is not ABSENT}
+    return SimpleNamespace(__name__="saitan.tropical", **there)
 
 
 @pytest.mark.parametrize("name", problem.names())
@@ -48,7 +58,8 @@ def test_what_is_declared_can_be(name):
 
 def test_a_problem_may_declare_little():
     check_declared("toy", toy(GOOD))
-    check_declared("toy", SimpleNamespace(__name__="saitan.toy", VARIANTS={"z": Variant("s", cpu="mine.solver:Mine")}))
+    little = {key: {} for key in ("INPUTS", "INSTANCE", "OUTPUTS", "METRICS")} | {"TRACES": ABSENT, "FORMS": ABSENT}
+    check_declared("toy", toy(Variant("s", cpu="mine.solver:Mine"), **little, HEADLINE="time"))
 
 
 def parameter(*given, **named):
@@ -79,7 +90,7 @@ def parameter(*given, **named):
         ({"ranks": ("2",)}, " has ranks=('2',): numbers of processes in ascending order are right"),
         ({"ranks": (0, 1)}, " has ranks=(0, 1): numbers of processes in ascending order are right"),
         ({"ranks": (2, 1)}, " has ranks=(2, 1): numbers of processes in ascending order are right"),
-        ({"parameters": ["a"]}, ": parameters are ['a']: a mapping of names to Parameters is right"),
+        ({"parameters": ["a"]}, ": parameters is ['a']: a mapping of names to Parameters is right"),
         ({"parameters": {"a": 3}}, ': parameters["a"] is 3: a Parameter is right'),
         (parameter(list, [], "x"), ': parameters["a"] is of type '),
         (parameter(int, "3", "x"), ": parameters[\"a\"]: its default must be a whole number, not '3'"),
@@ -108,6 +119,64 @@ def test_what_is_no_variant_is_told_before_it_is_described(entry):
         @described({"z": entry})
         def solve():
             pass
+
+
+OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "saitan.toy:write", "saitan.toy:Read")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        *(
+            ({key: ABSENT}, f" has no {key}: a mapping of names to {kind}s is right, which may be empty")
+            for key, kind in (("INPUTS", "Input"), ("INSTANCE", "Parameter"), ("OUTPUTS", "Output"))
+        ),
+        ({"METRICS": ABSENT}, " has no METRICS: a mapping of names to Metrics is right, which may be empty"),
+        *(
+            ({key: [3]}, f": {key} is [3]: a mapping of names to {kind}s is right")
+            for key, kind in (("OUTPUTS", "Output"), ("TRACES", "Trace"), ("FORMS", "Form"))
+        ),
+        ({"TRACES": None}, ": TRACES is None: a mapping of names to Traces is right"),
+        ({"METRICS": {3: METRIC}}, ": METRICS[3]: the name is 3: a text is right"),
+        ({"OUTPUTS": {"c": "int64"}}, ": OUTPUTS[\"c\"] is 'int64': an Output is right"),
+        ({"OUTPUTS": {"C": OUTPUT}}, ': OUTPUTS["C"]: the name is a part of paths: small letters, digits and _ are'),
+        ({"OUTPUTS": {"ä": OUTPUT}}, ': OUTPUTS["ä"]: the name is a part of paths: small letters, digits and _ are'),
+        ({"OUTPUTS": {"c": Output("x", {"foo": (1,)})}}, ': OUTPUTS["c"] has instance of "foo": one of task is right'),
+        ({"OUTPUTS": {"c": Output("x", {"task": 1})}}, ': OUTPUTS["c"]: instance["task"] is 1: a tuple of values is'),
+        ({"OUTPUTS": {"c": Output("x", {"task": (1,)})}}, ': OUTPUTS["c"]: instance["task"] must be a text, not 1'),
+        ({"TRACES": {"updated": "x"}}, ": TRACES[\"updated\"] is 'x': a Trace is right"),
+        (
+            {"INPUTS": {"graph": Input("grph", "x")}},
+            ': INPUTS["graph"] has kind of "grph": one of graph, array',
+        ),
+        (
+            {"METRICS": {"tops": replace(METRIC, over="max")}},
+            ': METRICS["tops"] has over of "max": one of median,',
+        ),
+        (
+            {"METRICS": {"tops": replace(METRIC, better="up")}},
+            ': METRICS["tops"] has better of "up": one of more,',
+        ),
+        ({"HEADLINE": "top"}, ': HEADLINE is "top": one of time, tops is right'),
+        ({"HEADLINE": ABSENT}, ": HEADLINE is None: one of time, tops is right"),
+        ({"TITLE": ABSENT}, ": TITLE is None: a text is right"),
+        ({"queries": ABSENT}, " has no function queries: kernels/problem.py says what it does"),
+        ({"differs": 3}, " has no function differs: kernels/problem.py says what it does"),
+        (
+            {"FORMS": {"f": replace(FORM, reads="toy")}},
+            ': FORMS["f"] has reads="toy": "module:name" is right, such',
+        ),
+        ({"FORMS": {"f": replace(FORM, outputs=("d",))}}, ': FORMS["f"] has outputs of "d": one of c is right'),
+        ({"FORMS": {"f": replace(FORM, inputs=("d",))}}, ': FORMS["f"] has inputs of "d": one of graph is right'),
+        ({"FORMS": {"f": replace(FORM, instance={"task": 3})}}, ': FORMS["f"]: instance["task"] must be a text, not 3'),
+        ({"VARIANTS": {3: GOOD}}, ": VARIANTS[3]: the name is 3: a text is right"),
+        ({"VARIANTS": 3}, ": VARIANTS is 3: a mapping of names to Variants is right"),
+    ],
+)
+def test_what_a_problem_cannot_declare_is_one_line(changes, says):
+    with pytest.raises(Misdeclared) as caught:
+        check_declared("toy", toy(GOOD, **changes))
+    assert str(caught.value).startswith(f"saitan.toy{says}") and "\n" not in str(caught.value)
 
 
 def test_a_problem_s_own_parameters_are_looked_at_too():

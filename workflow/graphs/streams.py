@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import lzma
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -36,6 +37,8 @@ _BEGINS = {
     b"<": ("a page of the web", "the file itself is right: fetch it again"),
 }
 _UTF8 = b"\xef\xbb\xbf"
+# Of these no raw numbers begin with: four bytes or more.
+_PACKED = re.compile(rb"\xfd7zXZ\x00|\x28\xb5\x2f\xfd|\x1f\x8b\x08[\x00-\x1f]|BZh[1-9]1AY&SY|PK\x03\x04|PAR1")
 
 
 def _pieces(path: Path, suffix: str, size: int) -> Iterator[bytes]:
@@ -141,6 +144,14 @@ def begun(path: Path, content: bytes) -> bytes:
         if text.startswith(begin):
             raise Failure(f"{path}: the file is {kind}: {right}")
     return text
+
+
+def check_numbers(path: Path, content: bytes) -> None:
+    """Raise Failure where what should be raw numbers begins like a file of another kind."""
+    if content.startswith(b"\x93NUMPY"):
+        raise Failure(f"{path}: the file is a NumPy array: `format: npy` is right")
+    if _PACKED.match(content):
+        begun(path, content)
 
 
 def checksum(path: Path, suffix: str | None = None) -> str:
