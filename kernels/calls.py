@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saitan.errors import Unavailable
+from saitan.errors import Misdeclared, Unavailable
 from saitan.graph import Graph
 from saitan.graph_input import shown, truth_value_among
 
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 def described(variants: Mapping[str, Variant]) -> Callable[[Callable], Callable]:
     """A decorator that ends a function's docstring with the variants, their backends and their parameters.
 
-    Raises Misdeclared for a variant that cannot be.
+    Raises Misdeclared where they are none.
     """
 
-    from saitan.declarations import check_variants
-
     def document(function: Callable) -> Callable:
-        check_variants(function.__module__, variants)
+        _check_described(f"{function.__module__}: VARIANTS", variants)
         lines = [cleandoc(function.__doc__ or ""), "", "Variants (with their backends) and parameters:"]
         for name, variant in variants.items():
             lines.append(f"    {name} ({', '.join(variant.backends())}): {variant.summary}")
@@ -38,10 +36,25 @@ def described(variants: Mapping[str, Variant]) -> Callable[[Callable], Callable]
     return document
 
 
+def _check_described(where: str, variants: Any) -> None:
+    """The workflow looks at the rest of what is declared (saitan.workflow.declared)."""
+    from saitan.problem import Parameter, Variant
+
+    if not isinstance(variants, Mapping):
+        raise Misdeclared(f"{where} is {shown(variants)}: a mapping of names to Variants is right")
+    for name, variant in variants.items():
+        if not isinstance(variant, Variant):
+            raise Misdeclared(f'{where}["{name}"] is {shown(variant)}: a Variant is right')
+        parameters = variant.parameters
+        if not isinstance(parameters, Mapping) or not all(isinstance(one, Parameter) for one in parameters.values()):
+            right = "a mapping of names to Parameters is right"
+            raise Misdeclared(f'{where}["{name}"]: parameters is {shown(parameters)}: {right}')
+
+
 def _parameter(parameter: Parameter) -> str:
     default = "" if parameter.default is None else f", default {parameter.default!r}"
     choices = f", one of {', '.join(map(str, parameter.choices))}" if parameter.choices else ""
-    return f"{parameter.type.__name__}{default}{choices}: {parameter.says}"
+    return f"{getattr(parameter.type, '__name__', '')}{default}{choices}: {parameter.says}"
 
 
 def checked_graph(graph: Any, parts: bool = False) -> Any:

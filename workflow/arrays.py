@@ -19,7 +19,7 @@ from pydantic import Field, TypeAdapter
 
 from saitan.files import beside
 from saitan.workflow.checksums import checksum_of
-from saitan.workflow.graphs.streams import check_content, check_numbers, chunks
+from saitan.workflow.graphs.streams import NPY, check_content, check_numbers, chunks
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, refuse_clashes
 from saitan.workflow.step import Failure, run_step
@@ -115,6 +115,9 @@ def _copy(entry: Array, path: Path, file: BinaryIO) -> None:
 
 
 def _check_npy(entry: Array, path: Path, part: Path) -> None:
+    with part.open("rb") as file:
+        if not file.read(len(NPY)).startswith((NPY, b"PK")):
+            raise Failure(f"{path}: not a .npy file: `format: raw` is right for numbers one behind the other")
     try:
         array = np.load(part, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:

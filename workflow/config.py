@@ -16,9 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
-from saitan.problem import Parameter, Trace, with_defaults
+from saitan.problem import Misdeclared, Parameter, Trace, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
 from saitan.workflow.points import combinations
+from saitan.workflow.step import place_of
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
@@ -104,6 +105,7 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     where = list(first["loc"])
     message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
+    message = message.replace("a valid tuple", "a valid list")
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
     types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:
@@ -377,6 +379,9 @@ def _check_together(key: str, experiment: Experiment, package: Any) -> None:
             check(data, **dict(zip(experiment.instance, chosen, strict=True)))
         except ValueError as error:
             raise ConfigError(f"{key}: {error}") from None
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}{place_of(error)}"
+            raise Misdeclared(f"saitan.{experiment.problem}.check_instance: {told}") from error
 
 
 def _once(key: str, values: Sequence[Scalar]) -> None:

@@ -1,50 +1,261 @@
-"""What problems and generators declare of themselves, where the workflow alone can tell that it is wrong."""
+"""Whether what problems and generators declare can be; kernels/problem.py says what it is. Each mistake is one line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from types import ModuleType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+import saitan
 from saitan.generators import GENERATORS
-from saitan.problem import Misdeclared, problem
-from saitan.workflow.config import COLUMNS, QUANTITIES, suggest
+from saitan.graph_input import shown
+from saitan.problem import (
+    BACKENDS,
+    Form,
+    Input,
+    Metric,
+    Misdeclared,
+    Output,
+    Parameter,
+    Trace,
+    Variant,
+    names,
+    problem,
+)
+from saitan.workflow.config import ARRAYS, COLUMNS, QUANTITIES, suggest
 from saitan.workflow.modules import defined, source
+from saitan.workflow.step import place_of
+
+# What there must be, and what there may be.
+_TABLES = {"INPUTS": Input, "INSTANCE": Parameter, "OUTPUTS": Output, "METRICS": Metric, "VARIANTS": Variant}
+_MORE = {"TRACES": Trace, "FORMS": Form}
+_FUNCTIONS = ("instance", "queries", "reference", "differs", "prepare")
+# Names that are parts of paths.
+_NAMES = {
+    "OUTPUTS": (r"[a-z0-9_]+", "small letters, digits and _"),
+    "VARIANTS": (r"[A-Za-z0-9_-]+", "letters, digits, _ and -"),
+}
+_GRAPH = ("undirected", "integer", "weights")
+_PATH = r"[\w.]+:\w+"
+# Fields of which more is said than their type.
+_TOLD = ("cpu", "cuda", "parameters", "peer", "architecture", "ranks", "writes", "reads")
 
 
-def check_clashes_and_paths(problems: Iterable[str]) -> None:
-    """Raise Misdeclared for a path of a problem or a generator to what is not there, and for a metric or trace that
-    would take the place of what every problem has.
+def check_declared() -> None:
+    """Raise Misdeclared for what a problem or a generator declares and cannot be, and where the package of a problem,
+    in which there may be code of the user's own, cannot be imported.
     """
-    for name in problems:
-        package = problem(name)
-        _check_names(name, package)
-        for variant, declared in package.VARIANTS.items():
-            for backend in declared.backends():
-                _check_path(f'saitan.{name}: VARIANTS["{variant}"]', backend, getattr(declared, backend))
-        for form, kept in getattr(package, "FORMS", {}).items():
-            for key in ("writes", "reads"):
-                _check_path(f'saitan.{name}: FORMS["{form}"]', key, getattr(kept, key))
+    try:
+        packages = {name: problem(name) for name in names()}
+    except Misdeclared:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Misdeclared(f"{type(error).__name__}: {error}{place_of(error)}") from error
+    for name, package in packages.items():
+        check_package(name, package)
     for name, generator in GENERATORS.items():
-        _check_path(f'saitan.generators: GENERATORS["{name}"]', "path", generator.path)
+        _refuse(_there(f'saitan.generators: GENERATORS["{name}"]', "path", generator.path))
 
 
-def _check_names(name: str, package: ModuleType) -> None:
-    taken = {"METRICS": (*QUANTITIES, *COLUMNS["summary"]), "TRACES": COLUMNS["phases"]}
-    for where, words in taken.items():
-        if clashing := [one for one in getattr(package, where, {}) if one in words]:
-            raise Misdeclared(
-                f'saitan.{name}: {where}["{clashing[0]}"]: every problem has a quantity or column of this name: another'
-                " name is right"
+def check_package(name: str, package: ModuleType) -> None:
+    """Raise Misdeclared for what the package of a problem declares and cannot be."""
+    _refuse(_in_package(f"saitan.{name}", name, package))
+
+
+def _refuse(found: Iterator[str]) -> None:
+    if (line := next(found, None)) is not None:
+        raise Misdeclared(line)
+
+
+def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
+    yield from _in_name(owner, name, "OUTPUTS")
+    for key, kind in {**_TABLES, **_MORE}.items():
+        if hasattr(package, key):
+            yield from _in_table(f"{owner}: {key}", getattr(package, key), kind, key)
+        elif key in _TABLES:
+            yield f"{owner} has no {key}: a mapping of names to {kind.__name__}s is right, which may be empty"
+    for key, kind in {**_TABLES, **_MORE}.items():
+        for here, declared in _entries(owner, package, key):
+            yield from _in_fields(here, declared, kind)
+    for function in _FUNCTIONS:
+        if not callable(getattr(package, function, None)):
+            yield f"{owner} has no function {function}: kernels/problem.py says what it does"
+    if not isinstance(title := getattr(package, "TITLE", None), str):
+        yield f"{owner}: TITLE is {shown(title)}: a text is right"
+    if (headline := getattr(package, "HEADLINE", None)) not in (known := ["time", *package.METRICS]):
+        yield f"{owner}: HEADLINE is {_quoted(headline)}: {_another(known)}"
+    instance = package.INSTANCE
+    yield from _in_parameters(f"{owner}: INSTANCE", instance)
+    for key, words in (("METRICS", (*QUANTITIES, *COLUMNS["summary"])), ("TRACES", COLUMNS["phases"])):
+        if clashing := [one for one in getattr(package, key, {}) if one in words]:
+            yield (
+                f'{owner}: {key}["{clashing[0]}"]: every problem has a quantity or column of this name: another name is'
+                " right"
             )
+    for here, declared in _entries(owner, package, "OUTPUTS"):
+        if declared.dtype not in ("", *np.sctypeDict):
+            yield f'{here} has dtype="{declared.dtype}": the name of a type of NumPy\'s is right'
+        yield from _in_values(here, declared.instance, instance)
+    for here, form in _entries(owner, package, "FORMS"):
+        if here in {f'{owner}: FORMS["{name}"]' for name in ARRAYS}:
+            yield f"{here}: every problem has a form of this name: another name is right"
+        for key in ("writes", "reads"):
+            yield from _in_path(here, key, getattr(form, key), f"{owner}.stored:{key}")
+        yield from _in_choice(here, "outputs", form.outputs, package.OUTPUTS)
+        yield from _in_choice(here, "inputs", form.inputs, package.INPUTS)
+        yield from _in_values(here, {name: (value,) for name, value in form.instance.items()}, instance)
+    for here, variant in _entries(owner, package, "VARIANTS"):
+        yield from _in_variant(here, owner, variant)
+        yield from _beside(here, variant, package)
 
 
-def _check_path(where: str, key: str, path: str) -> None:
+def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:
+    return [(f'{owner}: {key}["{name}"]', declared) for name, declared in getattr(package, key, {}).items()]
+
+
+def _in_table(where: str, table: Any, kind: type, key: str = "") -> Iterator[str]:
+    article = "an" if kind.__name__[0] in "IO" else "a"
+    if not isinstance(table, Mapping):
+        yield f"{where} is {shown(table)}: a mapping of names to {kind.__name__}s is right"
+        return
+    for name, declared in table.items():
+        here = f'{where}["{name}"]' if isinstance(name, str) else f"{where}[{shown(name)}]"
+        yield from _in_name(here, name, key)
+        if not isinstance(declared, kind):
+            yield f"{here} is {shown(declared)}: {article} {kind.__name__} is right"
+
+
+def _in_name(where: str, name: Any, key: str) -> Iterator[str]:
+    if not isinstance(name, str):
+        yield f"{where}: the name is {shown(name)}: a text is right"
+    elif key in _NAMES and not re.fullmatch(_NAMES[key][0], name):
+        yield f"{where}: the name is a part of paths: {_NAMES[key][1]} are right in it"
+
+
+@cache
+def _types(kind: type) -> dict[str, tuple[TypeAdapter, str]]:
+    """Of each field of what can be declared: what its value must be, and that in words."""
+    found = {}
+    for name, hint in get_type_hints(kind).items():
+        if name not in _TOLD:
+            choice = get_args(hint) if get_origin(hint) is Literal else ()
+            words = f"one of {', '.join(map(str, choice))}" if choice else kind.__annotations__[name]
+            found[name] = TypeAdapter(hint, config=ConfigDict(strict=True)), words
+    return found
+
+
+def _in_fields(where: str, declared: Any, kind: type) -> Iterator[str]:
+    for name, (adapter, words) in _types(kind).items():
+        value = getattr(declared, name)
+        try:
+            adapter.validate_python(value)
+        except ValidationError:
+            yield f"{where} has {name}={_quoted(value)}: {words} is right"
+
+
+def _in_variant(where: str, owner: str, variant: Variant) -> Iterator[str]:
+    for backend in BACKENDS:
+        if (path := getattr(variant, backend)) is not None:
+            yield from _in_path(where, backend, path, f"{owner}.{backend}:Solver")
+    if not variant.backends():
+        yield f"{where} has neither cpu nor cuda: one of them is right"
+    if variant.peer is not None and not (
+        isinstance(variant.peer, tuple) and len(variant.peer) == 2 and all(isinstance(one, str) for one in variant.peer)
+    ):
+        yield f"{where} has peer={_quoted(variant.peer)}: a module and the extra that installs it are right"
+    if not re.fullmatch(r"(sm_\d+[af]?)?", str(variant.architecture)):
+        yield f'{where} has architecture={_quoted(variant.architecture)}: one such as "sm_90" is right'
+    if not _ascending(variant.ranks):
+        yield f"{where} has ranks={shown(variant.ranks)}: numbers of processes in ascending order are right"
+    yield from _in_table(f"{where}: parameters", variant.parameters, Parameter)
+    yield from _in_parameters(f"{where}: parameters", variant.parameters)
+
+
+def _in_path(where: str, key: str, path: Any, such: str) -> Iterator[str]:
+    if not (isinstance(path, str) and re.fullmatch(_PATH, path)):
+        what = "Class" if such[such.index(":") + 1].isupper() else "name"
+        yield f'{where} has {key}={_quoted(path)}: "module:{what}" is right, such as "{such}"'
+    yield from _there(where, key, path)
+
+
+def _there(where: str, key: str, path: str) -> Iterator[str]:
     """By the text of a module of saitan's: it is not loaded, which would take seconds or want PyCUDA."""
     module, _, wanted = path.partition(":")
     if not module.startswith("saitan."):
         return
     if source(module) is None:
-        raise Misdeclared(f'{where} has {key}="{path}": there is no module {module}')
+        yield f'{where} has {key}="{path}": there is no module {module}'
+        return
     known = defined(module)
     if wanted not in known and "*" not in known:
-        raise Misdeclared(f'{where} has {key}="{path}": {module} has no{suggest(wanted, known)}')
+        yield f'{where} has {key}="{path}": {module} has no{suggest(wanted, known)}'
+
+
+def _ascending(numbers: Any) -> bool:
+    if not isinstance(numbers, range | tuple | list):
+        return False
+    some = numbers[:2] if isinstance(numbers, range) else numbers
+    return all(isinstance(one, int) for one in some) and all(a < b for a, b in itertools.pairwise((0, *some)))
+
+
+def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[str]:
+    for name, declared in parameters.items():
+        here = f'{where}["{name}"]'
+        yield from _in_fields(here, declared, Parameter)
+        if declared.type not in (bool, int, float, str):
+            yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
+            return
+        for kind, values in (("default", (declared.default,)), ("choice", declared.choices)):
+            reasons = (declared.wrong(value) for value in values if value is not None)
+            yield from (f"{here}: its {kind} {reason}" for reason in reasons if reason)
+        for key in ("instead_of", "within"):
+            if (other := getattr(declared, key)) and other not in parameters:
+                yield f"{here} has {key}={_quoted(other)}: {_another(parameters)}"
+
+
+def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:
+    """What a variant names and its problem does not have, or has too."""
+    if both := [parameter for parameter in variant.parameters if parameter in package.INSTANCE]:
+        yield f"{where} has a parameter {both[0]}, and INSTANCE too: another name for one of them is right"
+    yield from _in_choice(where, "graph", variant.graph, _GRAPH)
+    yield from _in_choice(where, "inputs", variant.inputs, package.INPUTS)
+    yield from _in_values(where, variant.instance, package.INSTANCE)
+    yield from _in_choice(where, "traces", variant.traces, variant.backends())
+    for traced in variant.traces.values():
+        yield from _in_choice(where, "traces", traced, getattr(package, "TRACES", {}))
+    root = Path(saitan.__path__[0])
+    for cubin in variant.cubins:
+        owner, _, stem = cubin.rpartition("/")
+        file = root / (owner or package.__name__.rpartition(".")[2]) / f"{stem}.cu"
+        if not file.exists():
+            yield f"{where} has a cubin {_quoted(cubin)}: there is no kernels/{file.parent.name}/{file.name}"
+
+
+def _in_values(where: str, values: Mapping[str, Any], instance: Mapping[str, Parameter]) -> Iterator[str]:
+    """Parameters of an instance, each with values that it is to have."""
+    yield from _in_choice(where, "instance", values, instance)
+    for name, some in values.items():
+        if not isinstance(some, tuple | list):
+            yield f'{where}: instance["{name}"] is {shown(some)}: a tuple of values is right'
+            return
+        reasons = (instance[name].wrong(value) for value in some)
+        yield from (f'{where}: instance["{name}"] {reason}' for reason in reasons if reason)
+
+
+def _in_choice(where: str, key: str, named: Iterable[Any], known: Collection[Any]) -> Iterator[str]:
+    yield from (f"{where} has {key} of {_quoted(one)}: {_another(known)}" for one in named if one not in known)
+
+
+def _another(known: Collection[Any]) -> str:
+    return f"one of {', '.join(map(str, known))} is right" if known else "there is none"
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else shown(value)

@@ -24,8 +24,8 @@ from saitan.workflow.points import Point, digest
 from saitan.workflow.quantities import declarations
 
 # Steps whose code decides what a file holds, with all that they import, but for what is set aside: how steps begin, say
-# something and end; settings, which are told by their values; what runs before anything is timed; whether declarations
-# can be; other ways in; which generators there are, so that an added one makes and measures nothing again.
+# something and end; settings, which are told by their values; what runs before anything is timed; other ways in; which
+# generators there are, so that an added one makes and measures nothing again.
 _GENERATING = ("saitan.workflow.graphs.generate", "saitan.generators.generator")
 _CONVERTING = ("saitan.workflow.graphs.convert",)
 _UNPACKING = ("saitan.workflow.arrays",)
@@ -36,7 +36,7 @@ _KEEPING = ("saitan.workflow.keep", *_ASKING, _READING_ANSWERS)
 _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
     *(f"saitan.workflow.{name}" for name in ("points", "sources", "checksums", "graphs.catalogue", "graphs.read")),
-    *("saitan.declarations", "saitan.generators"),
+    "saitan.generators",
 }
 # What takes no part in making a graph, and in generating one.
 _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saitan.importers", "saitan.memory"}

@@ -21,7 +21,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import Failure, add_ranks, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave_after, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -144,4 +144,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    leave_after(main)

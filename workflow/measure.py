@@ -30,7 +30,7 @@ from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, Sampled, prepared, sample
-from saitan.workflow.step import Failure, add_ranks, leave, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave_after, run_step, say
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
@@ -178,5 +178,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    leave()
+    leave_after(main)

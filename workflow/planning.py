@@ -19,13 +19,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saitan.problem import Misdeclared, Variant, names, problem, with_defaults
+from saitan.problem import Misdeclared, Variant, problem, with_defaults
 from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import SHARED, ConfigError, load, suggest
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.declared import check_clashes_and_paths
+from saitan.workflow.declared import check_declared
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
 from saitan.workflow.graphs.reach import absent_data
@@ -36,7 +36,7 @@ from saitan.workflow.printed_names import check_printed
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import check_quoted, read_quoted
 from saitan.workflow.sources import refuse_clashes
-from saitan.workflow.step import Failure, place_of
+from saitan.workflow.step import Failure
 from saitan.workflow.yaml_files import check_run
 
 
@@ -318,16 +318,6 @@ def _check_file(path: str, advice: str) -> None:
         sys.exit(f"config: {error}")
 
 
-def _import_problems() -> None:
-    """Raise Misdeclared where a problem's package, in which there may be code of the user's own, cannot be imported."""
-    try:
-        names()
-    except Misdeclared:
-        raise
-    except Exception as error:
-        raise Misdeclared(f"{type(error).__name__}: {error}{place_of(error)}") from error
-
-
 def plan_from(
     raw: Mapping[str, Any],
     *,
@@ -341,7 +331,7 @@ def plan_from(
     root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name.
     """
     try:
-        _import_problems()
+        check_declared()
         # Snakemake has read them, and says nothing of a key that is there twice.
         for file in filter(os.path.exists, configfiles):
             check_run(Path(file))
@@ -353,7 +343,6 @@ def plan_from(
         entries, arrays = load_catalogue(catalogues[0]), load_arrays(catalogues[1])
         refuse_clashes(" and ".join(map(str, catalogues)), (*named_sources(entries), *arrays.items()))
         config = load(settings, entries, arrays)
-        check_clashes_and_paths(dict.fromkeys(e.problem for e in config.experiments.values() if e.problem))
         _check_folders(config.name)
         absent = absent_data(config, entries, arrays)
         known = contents(config, entries, arrays)

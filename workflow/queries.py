@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
 from saitan.workflow.numba_code import load_numba
-from saitan.workflow.step import leave, run_step
+from saitan.workflow.step import leave_after, run_step
 
 
 def draw(arguments: argparse.Namespace) -> None:
@@ -31,5 +31,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    leave()
+    leave_after(main)

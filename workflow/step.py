@@ -115,16 +115,24 @@ def answer(numbers: Iterable[signal.Signals], stop: Callable[[], Any]) -> None:
             signal.signal(number, lambda *_: stop())
 
 
-def leave() -> None:
-    """At the end of a process: leave its memory to the system, as clearing it takes a quarter of a second after Numba.
+def leave_after(main: Callable[[], None]) -> None:
+    """Run a process's `main`, and leave its memory to the system: clearing it takes a quarter of a second after Numba,
+    and a thread that a solver left would be waited for.
 
     Ranks go on to leave MPI.
     """
+    status = 0
+    try:
+        main()
+    except SystemExit as ended:
+        if ranks.current().size > 1 or not isinstance(ended.code, int):
+            raise
+        status = ended.code
     if ranks.current().size == 1:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:  # closed before the process began
                 stream.flush()
-        os._exit(0)
+        os._exit(status)
 
 
 def add_ranks(parser: argparse.ArgumentParser) -> None:

@@ -107,7 +107,8 @@ def test_npy_files(tmp_path):
             f"its decompressed content has the SHA-256 {hashlib.sha256(RAW).hexdigest()}, but 0",
         ),
         ({"format": "npy", "sha256": "0" * 64}, npy(VALUES), "its decompressed content has the SHA-256 "),
-        ({"format": "npy"}, RAW, "not a .npy file of numbers: "),
+        ({"format": "npy"}, RAW, "not a .npy file: `format: raw` is right for numbers one behind the other"),
+        ({"format": "npy"}, b"", "not a .npy file: `format: raw` is right for numbers one behind the other"),
         ({"format": "npy"}, npy(VALUES)[:-1], "not a .npy file of numbers: "),
         ({"format": "npy"}, npy(np.array([None])), "not a .npy file of numbers: "),
         ({"format": "npy"}, npy(VALUES.astype(np.float32)), "it holds <f4: float64 in little-endian order is right"),
@@ -138,6 +139,10 @@ def test_a_file_that_is_not_what_its_entry_says_is_named(tmp_path, changes, cont
     [
         ("a:\n  title: A\n  file: a\n  dtype: float128\n", "line 4: a.dtype: input should be 'float32'"),
         ("a:\n  title: A\n  file: a\n  dtype: float64\n  shape: []\n", "line 5: a.shape: "),
+        (
+            "a:\n  title: A\n  file: a\n  dtype: float64\n  shape: 5000\n",
+            "line 5: a.shape: input should be a valid list, not 5",
+        ),
         (
             "a:\n  title: A\n  file: a\n  dtype: float64\n  shape: [2, 0]\n",
             "line 5: a.shape.1: input should be greater",

@@ -11,12 +11,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from saitan.problem import Misdeclared, names, problem
+from saitan.problem import Metric, Misdeclared, Trace, names, problem
 from saitan.workflow import rows
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.config import RULES, TABLE, ConfigError, load, schema
 from saitan.workflow.config_model import Config, Experiment
-from saitan.workflow.declared import check_clashes_and_paths
+from saitan.workflow.declared import check_package
 from saitan.workflow.graphs.catalogue import CATALOGUE, load_catalogue
 from saitan.workflow.published import Published
 
@@ -519,9 +519,10 @@ def test_a_parameter_is_no_column_of_its_view():
     ("declared", "name"), [("METRICS", "memory"), ("METRICS", "graph"), ("METRICS", "seconds"), ("TRACES", "phase")]
 )
 def test_a_metric_takes_no_place_of_what_every_problem_has(monkeypatch, declared, name):
-    monkeypatch.setitem(getattr(problem("sssp"), declared), name, None)
+    entry = Metric("x") if declared == "METRICS" else Trace("x")
+    monkeypatch.setitem(getattr(problem("sssp"), declared), name, entry)
     with pytest.raises(Misdeclared, match=rf'^saitan\.sssp: {declared}\["{name}"\]: every problem has a quantity or'):
-        check_clashes_and_paths(["sssp"])
+        check_package("sssp", problem("sssp"))
 
 
 def test_the_schema_completes_what_problems_offer():

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import generators, problem
-from saitan.declarations import check_declared
 from saitan.workflow import declared, modules
 from saitan.workflow.config import ConfigError
+from saitan.workflow.declared import check_package
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
 from saitan.workflow.planning import check_named, check_triggers, cores_meant, plan_from
@@ -374,7 +374,7 @@ def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name
 
 def test_a_problem_of_a_name_that_cannot_stand_in_a_path_is_one_line():
     with pytest.raises(problem.Misdeclared, match=r"^saitan\.Toy: the name is a part of paths: small letters, digits"):
-        check_declared("Toy", problem.problem("sssp"))
+        check_package("Toy", problem.problem("sssp"))
 
 
 def test_a_run_without_a_name_has_its_files(monkeypatch, tmp_path):

@@ -23,7 +23,7 @@ from saitan.workflow.step import (
     CRASHED,
     Failure,
     add_ranks,
-    leave,
+    leave_after,
     progress,
     run_step,
     say,
@@ -302,24 +302,39 @@ def test_messages_are_appended_to_the_log(tmp_path, capsys):
 def test_a_process_leaves_its_memory_to_the_system():
     code = """
 import atexit
-from saitan.workflow.step import leave
+from saitan.workflow.step import leave_after
 atexit.register(print, "late")
-print("said", end="")
-leave()
+leave_after(lambda: print("said", end=""))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "said"
 
 
 def test_a_process_leaves_where_its_output_is_closed(tmp_path):
-    leave = f"{sys.executable} -c 'from saitan.workflow.step import leave; leave()'"
+    leave = f"{sys.executable} -c 'from saitan.workflow.step import leave_after; leave_after(bool)'"
     assert subprocess.run(["sh", "-c", f"{leave} >&- 2>&-"], check=False).returncode == 0
 
 
 def test_ranks_leave_in_order(monkeypatch):
     monkeypatch.setattr(os, "_exit", lambda _: pytest.fail("left at once"))
     monkeypatch.setattr("saitan.ranks.current", lambda: argparse.Namespace(size=2))
-    leave()
+    leave_after(bool)
+    with pytest.raises(SystemExit):
+        leave_after(lambda: sys.exit(1))
+
+
+@pytest.mark.parametrize(("ends", "status"), [("", 0), ("raise Failure('why')", 1)])
+def test_a_process_waits_for_no_thread_that_a_solver_left(ends, status):
+    code = f"""
+import argparse, threading, time
+from saitan.workflow.step import Failure, leave_after, run_step
+def step(arguments):
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    {ends}
+leave_after(lambda: run_step(step, argparse.ArgumentParser()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr) == (status, "error: why\n" * status)
 
 
 def test_what_measures_a_point_loads_no_configuration():

@@ -36,6 +36,7 @@ _BEGINS = {
     ),
     b"<": ("a page of the web", "the file itself is right: fetch it again"),
 }
+NPY = b"\x93NUMPY"
 _UTF8 = b"\xef\xbb\xbf"
 # Of these no raw numbers begin with: four bytes or more.
 _PACKED = re.compile(rb"\xfd7zXZ\x00|\x28\xb5\x2f\xfd|\x1f\x8b\x08[\x00-\x1f]|BZh[1-9]1AY&SY|PK\x03\x04|PAR1")
@@ -148,7 +149,7 @@ def begun(path: Path, content: bytes) -> bytes:
 
 def check_numbers(path: Path, content: bytes) -> None:
     """Raise Failure where what should be raw numbers begins like a file of another kind."""
-    if content.startswith(b"\x93NUMPY"):
+    if content.startswith(NPY):
         raise Failure(f"{path}: the file is a NumPy array: `format: npy` is right")
     if _PACKED.match(content):
         begun(path, content)

@@ -7,8 +7,8 @@ import pytest
 
 from saitan import problem
 from saitan.calls import described
-from saitan.declarations import check_declared
 from saitan.problem import Form, Input, Metric, Misdeclared, Output, Parameter, Trace, Variant
+from saitan.workflow.declared import check_package
 
 GOOD = Variant(
     "s",
@@ -40,7 +40,7 @@ def toy(variant, **changes):
         "OUTPUTS": {"c": Output("x")},
         "TRACES": {"updated": Trace("x")},
         "METRICS": {"tops": Metric("x", "op/s", "harmonic", "more")},
-        "FORMS": {"coded": Form("x", ("c",), "saitan.toy:write", "saitan.toy:Read", ("graph",), {"task": "one"})},
+        "FORMS": {"coded": Form("x", ("c",), "mine.toy:write", "mine.toy:Read", ("graph",), {"task": "one"})},
         "VARIANTS": {"z": variant},
         "TITLE": "Toy",
         "HEADLINE": "tops",
@@ -53,13 +53,13 @@ def toy(variant, **changes):
 
 @pytest.mark.parametrize("name", problem.names())
 def test_what_is_declared_can_be(name):
-    check_declared(name, problem.problem(name))
+    check_package(name, problem.problem(name))
 
 
 def test_a_problem_may_declare_little():
-    check_declared("toy", toy(GOOD))
+    check_package("toy", toy(GOOD))
     little = {key: {} for key in ("INPUTS", "INSTANCE", "OUTPUTS", "METRICS")} | {"TRACES": ABSENT, "FORMS": ABSENT}
-    check_declared("toy", toy(Variant("s", cpu="mine.solver:Mine"), **little, HEADLINE="time"))
+    check_package("toy", toy(Variant("s", cpu="mine.solver:Mine"), **little, HEADLINE="time"))
 
 
 def parameter(*given, **named):
@@ -100,12 +100,22 @@ def parameter(*given, **named):
         (parameter(str, None, "x", choices=("a", 3)), ': parameters["a"]: its choice must be a text, not 3'),
         (parameter(int, None, "x", within="c"), ': parameters["a"] has within="c": one of a is right'),
         (parameter(int, None, "x", instead_of="c"), ': parameters["a"] has instead_of="c": one of a is right'),
+        ({"traces": ("updated",)}, " has traces=('updated',): Mapping[str, tuple[str, ...]] is right"),
+        ({"summary": 3}, " has summary=3: str is right"),
+        ({"peer": (5, 6)}, " has peer=(5, 6): a module and the extra that installs it are right"),
+        (parameter(int, None, "x", choices=None), ': parameters["a"] has choices=None: tuple is right'),
+        (parameter(int, None, "x", least="1"), ': parameters["a"] has least="1": float | None is right'),
+        (
+            parameter(int, None, "x", data="generatd"),
+            ': parameters["a"] has data="generatd": one of , given, generated',
+        ),
+        ({"cpu": "saitan.tropical.nowhere:Toy"}, ' has cpu="saitan.tropical.nowhere:Toy": there is no module saitan.'),
         ({"parameters": {"task": Parameter(int, 3, "x")}}, " has a parameter task, and INSTANCE too: another name for"),
     ],
 )
 def test_what_a_variant_cannot_be_is_one_line(changes, says):
     with pytest.raises(Misdeclared) as caught:
-        check_declared("toy", toy(replace(GOOD, **changes)))
+        check_package("toy", toy(replace(GOOD, **changes)))
     assert str(caught.value).startswith(f'saitan.toy: VARIANTS["z"]{says}') and "\n" not in str(caught.value)
 
 
@@ -113,15 +123,23 @@ def test_what_a_variant_cannot_be_is_one_line(changes, says):
 def test_what_is_no_variant_is_told_before_it_is_described(entry):
     says = r'VARIANTS\["z"\] is .*: a Variant is right$'
     with pytest.raises(Misdeclared, match=rf"^saitan\.toy: {says}"):
-        check_declared("toy", toy(entry))
+        check_package("toy", toy(entry))
     with pytest.raises(Misdeclared, match=rf"^{__name__}: {says}"):
-
-        @described({"z": entry})
-        def solve():
-            pass
+        described({"z": entry})(lambda: None)
 
 
-OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "saitan.toy:write", "saitan.toy:Read")
+@pytest.mark.parametrize("wrong", [["a"], {"a": 3}])
+def test_what_cannot_be_described_is_told(wrong):
+    says = "a mapping of names to Parameters is right$"
+    with pytest.raises(Misdeclared, match=rf'^{__name__}: VARIANTS\["z"\]: parameters is .*: {says}'):
+        described({"z": replace(GOOD, parameters=wrong)})(lambda: None)
+    with pytest.raises(
+        Misdeclared, match=rf"^{__name__}: VARIANTS is \['z'\]: a mapping of names to Variants is right$"
+    ):
+        described(["z"])(lambda: None)
+
+
+OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:write", "mine.toy:Read")
 
 
 @pytest.mark.parametrize(
@@ -142,21 +160,28 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "saitan.toy:w
         ({"OUTPUTS": {"C": OUTPUT}}, ': OUTPUTS["C"]: the name is a part of paths: small letters, digits and _ are'),
         ({"OUTPUTS": {"ä": OUTPUT}}, ': OUTPUTS["ä"]: the name is a part of paths: small letters, digits and _ are'),
         ({"OUTPUTS": {"c": Output("x", {"foo": (1,)})}}, ': OUTPUTS["c"] has instance of "foo": one of task is right'),
-        ({"OUTPUTS": {"c": Output("x", {"task": 1})}}, ': OUTPUTS["c"]: instance["task"] is 1: a tuple of values is'),
+        (
+            {"OUTPUTS": {"c": Output("x", {"task": 1})}},
+            ": OUTPUTS[\"c\"] has instance={'task': 1}: Mapping[str, tuple] is right",
+        ),
         ({"OUTPUTS": {"c": Output("x", {"task": (1,)})}}, ': OUTPUTS["c"]: instance["task"] must be a text, not 1'),
         ({"TRACES": {"updated": "x"}}, ": TRACES[\"updated\"] is 'x': a Trace is right"),
         (
             {"INPUTS": {"graph": Input("grph", "x")}},
-            ': INPUTS["graph"] has kind of "grph": one of graph, array',
+            ': INPUTS["graph"] has kind="grph": one of graph, array',
         ),
         (
             {"METRICS": {"tops": replace(METRIC, over="max")}},
-            ': METRICS["tops"] has over of "max": one of median,',
+            ': METRICS["tops"] has over="max": one of median,',
         ),
         (
             {"METRICS": {"tops": replace(METRIC, better="up")}},
-            ': METRICS["tops"] has better of "up": one of more,',
+            ': METRICS["tops"] has better="up": Literal[',
         ),
+        ({"METRICS": {"tops": replace(METRIC, unit=5)}}, ': METRICS["tops"] has unit=5: str is right'),
+        ({"OUTPUTS": {"c": Output("x", dtype="int63")}}, ': OUTPUTS["c"] has dtype="int63": the name of a type of'),
+        ({"FORMS": {"f": replace(FORM, outputs="c")}}, ': FORMS["f"] has outputs="c": tuple[str, ...] is right'),
+        ({"FORMS": {"raw": FORM}}, ': FORMS["raw"]: every problem has a form of this name: another name is right'),
         ({"HEADLINE": "top"}, ': HEADLINE is "top": one of time, tops is right'),
         ({"HEADLINE": ABSENT}, ": HEADLINE is None: one of time, tops is right"),
         ({"TITLE": ABSENT}, ": TITLE is None: a text is right"),
@@ -175,13 +200,13 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "saitan.toy:w
 )
 def test_what_a_problem_cannot_declare_is_one_line(changes, says):
     with pytest.raises(Misdeclared) as caught:
-        check_declared("toy", toy(GOOD, **changes))
+        check_package("toy", toy(GOOD, **changes))
     assert str(caught.value).startswith(f"saitan.toy{says}") and "\n" not in str(caught.value)
 
 
 def test_a_problem_s_own_parameters_are_looked_at_too():
     with pytest.raises(Misdeclared, match=r'^saitan\.toy: INSTANCE\["n"\]: its default must be at least 1, not 0$'):
-        check_declared("toy", toy(replace(GOOD, instance={}), INSTANCE={"n": Parameter(int, 0, "x", least=1)}))
+        check_package("toy", toy(replace(GOOD, instance={}), INSTANCE={"n": Parameter(int, 0, "x", least=1)}))
 
 
 def test_what_is_no_class_is_told_where_it_is_loaded():
