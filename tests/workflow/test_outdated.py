@@ -157,7 +157,7 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     for file in files:
         recorded(file, "earlier")
     make_again(run)
-    assert again() == set()
+    assert again() == set() and not any(map(unrecorded, files))
     for file in files:
         recorded(file, identity)
     before = {file: (Path(file).stat().st_mtime_ns, record.read_bytes()) for file in files if (record := _record(file))}
@@ -168,6 +168,18 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
     assert before == {file: (Path(file).stat().st_mtime_ns, _record(file).read_bytes()) for file in files}
     make_again(run).pop_all()
     assert again() == files
+
+
+def test_a_point_that_was_touched_for_another_configuration_is_not_measured_again(run):
+    [point] = run.points
+    recorded(point.samples, "another")
+    before = _record(point.samples).read_bytes()
+    as_they_were = make_again(run)
+    assert unrecorded(point.samples) and again() == set()
+    as_they_were.close()
+    assert _record(point.samples).read_bytes() == before
+    make_again(run).pop_all()
+    assert unrecorded(point.samples)
 
 
 def test_a_mark_of_snakemake_s_own_stays_where_all_is_put_back(run):
