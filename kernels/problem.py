@@ -107,6 +107,7 @@ class Parameter:
     within                another parameter, which is given beside this one and at least as great
     alike     where other values make another answer: those with which it is that of solvers without the parameter;
               None where it is the same with all
+    together  the values with which several ranks can answer; None for any
     """
 
     type: type
@@ -120,6 +121,7 @@ class Parameter:
     instead_of: str = ""
     within: str = ""
     alike: tuple | None = None
+    together: tuple | None = None
 
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value, as the end of a sentence that begins with the parameter's name; None if nothing.

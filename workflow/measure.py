@@ -29,7 +29,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries, r
 from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import Answering, Sampled, prepared, sample
+from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, run_step, say
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
@@ -95,6 +95,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if unknown := sorted(counted - package.METRICS.keys()):
             declared = f"METRICS of {settings['problem']} ({', '.join(package.METRICS)})"
             raise Failure(f"{settings['variant']} counts {unknown[0]!r}, which is none of {declared}")
+        traced = {name.removeprefix(PHASE) for row in sampled.rows for name in row if name.startswith(PHASE)}
+        if unknown := sorted(traced - {"seconds", *(traces := getattr(package, "TRACES", {}))}):
+            declared = f"TRACES of {settings['problem']} ({', '.join(traces)})"
+            raise Failure(f"{settings['variant']} traces {unknown[0]!r}, which is none of {declared}")
         headline = package.HEADLINE
         if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
             ranked = f"which solvers of {settings['problem']} are ranked by"
@@ -102,8 +106,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if crowded := crowded_by(settings["backend"], ranks, arguments.cores):
             sampled.disturbed.append(crowded)
         for name in ("memory", "transfer"):
-            if not isinstance(cost := getattr(solver, name, None), Real):
-                raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: a number is right")
+            cost = getattr(solver, name, None)
+            if not (isinstance(cost, Real) and 0 <= cost < 2**63):
+                right = "a number of at least 0 is right"
+                raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: {right}")
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
         return sampled, costs
 

@@ -160,7 +160,7 @@ def _points(plan: Plan, name: str) -> tuple[list[Point], list[Skipped]]:
             if reason := _unkept(plan, source):
                 skipped.append(Skipped(f"{what} ({source})", reason))
                 continue
-            numbers, refused = _ranks(experiment.ranks, declared)
+            numbers, refused = _ranks(experiment.ranks, declared, with_defaults(instance, package.INSTANCE), package)
             skipped += [
                 Skipped(f"{what} ({_where(source, instance | {'ranks': n})})", f"{variant} {why}") for n, why in refused
             ]
@@ -238,15 +238,26 @@ def _unfit(
     return declared.unfit(backend, full, None, arch, inputs)
 
 
-def _ranks(wanted: list[int], declared: Variant) -> tuple[list[int | None], list[tuple[int, str]]]:
-    """The numbers of ranks that a variant runs on, and with the reason those that it cannot.
+def _ranks(
+    wanted: list[int], declared: Variant, instance: Mapping[str, Any], package: ModuleType
+) -> tuple[list[int | None], list[tuple[int, str]]]:
+    """The numbers of ranks that a variant answers an instance on, and with the reason those that it cannot.
 
     Without any that are wanted, and of a variant that knows none: one process, None.
     """
     if not wanted or not declared.ranks:
         return [None], []
-    refused = [(number, reason) for number in wanted if (reason := declared.unranked(number))]
-    return [number for number in wanted if not declared.unranked(number)], refused
+    alone = next(
+        (
+            f"answers on several ranks where {name} is {' or '.join(parameter.together)}, not {instance[name]}"
+            for name, parameter in package.INSTANCE.items()
+            if parameter.together is not None and instance[name] not in parameter.together
+        ),
+        None,
+    )
+    reasons = {number: declared.unranked(number) or (alone if number > 1 else None) for number in wanted}
+    refused = [(number, reason) for number, reason in reasons.items() if reason]
+    return [number for number, reason in reasons.items() if not reason], refused
 
 
 def _unkept(plan: Plan, source: str) -> str | None:

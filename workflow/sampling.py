@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import sys
@@ -27,6 +28,8 @@ from saitan.workflow.step import Failure, progress
 CONFIDENCE = 0.95
 # Preparations, or answers to one query, in all of which something was compiled: another would be no different.
 COMPILING = 20
+# Before the names of arrays with an entry a phase, which are columns of lists.
+PHASE = "phase_"
 # By what share the host's clock may be slower than the device's.
 CLOCKS = 0.01
 
@@ -197,7 +200,11 @@ def sample(
         if settings["traced"] and not medians and hasattr(solver, "count"):
             begin = time.perf_counter()
             for row, query in zip(rows, queries, strict=True):
-                row |= {f"phase_{name}": values.tolist() for name, values in solver.count(query).items()}
+                counted = solver.count(query)
+                before = {name.removeprefix(PHASE): row[name] for name in row if name.startswith(PHASE)}
+                if wrong := _wrong_phases(counted, before):
+                    raise Failure(f"{settings['variant']} says that {wrong}")
+                row |= {PHASE + name: values.tolist() for name, values in counted.items()}
             deadline += time.perf_counter() - begin
         open_rows += range(first, len(sampled.rows))
         medians.append(statistics.median(row["seconds"] for row in rows))
@@ -248,9 +255,8 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     for owner, name, kind, right in _FORMS:
         if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
             return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"
-    for name, values in run.phases.items():
-        if not isinstance(values, np.ndarray):
-            return f"its phases of {name} are {shown(values)}: an array is right"
+    if wrong := _wrong_phases(run.phases, {}):
+        return wrong
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
         if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
@@ -265,6 +271,20 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     return None
 
 
+def _wrong_phases(phases: Any, before: Mapping[str, list]) -> str | None:
+    """The same of arrays of phases. before: those that the answer has already."""
+    if not isinstance(phases, Mapping):
+        return f"its phases are {shown(phases)}: a mapping of names to arrays is right"
+    for name, values in phases.items():
+        if not isinstance(values, np.ndarray) or values.ndim != 1:
+            return f"its phases of {name} are {shown(values)}: an array of one dimension is right"
+    lengths = {name: len(values) for name, values in {**before, **phases}.items()}
+    for (one, few), (other, many) in itertools.pairwise(lengths.items()):
+        if few != many:
+            return f"its phases of {one} are {few:,}, and of {other} {many:,}: as many is right"
+    return None
+
+
 def _said(value: Any) -> str:
     """A number without its type; all else as code writes it: the text '3' is no number."""
     return str(value) if isinstance(value, Real) else shown(value)
@@ -276,7 +296,7 @@ def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> d
     row |= {"seconds": ranks.slowest(float(run.kernel)), "total_seconds": ranks.slowest(float(run.total))}
     row |= {"counters": dict(run.counters), "work": dict(run.work), "disturbed": run.disturbed}
     row |= {"checked": checked.says, "checked_whole": bool(checked.whole)}
-    return row | {f"phase_{name}": values.tolist() for name, values in run.phases.items()}
+    return row | {PHASE + name: values.tolist() for name, values in run.phases.items()}
 
 
 def decided_by_disturbed(rows: list[dict[str, Any]], spread: float) -> bool:

@@ -31,6 +31,9 @@ BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 # What Python's faulthandler begins with.
 CRASHED = "Fatal Python error: "
 
+# Calls that a traceback shows at most.
+CALLS = 30
+
 # In the environment of a run's steps: the file of planned_code.digests.
 PLANNED = "SAITAN_CODE"
 
@@ -84,9 +87,14 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         _give_up(arguments.log, f"{error.strerror or error}{place}")
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
-    except (Exception, SystemExit) as error:
-        told = f"internal error: {type(error).__name__}: {error}{place_of(error)}"
-        _give_up(arguments.log, told, traceback.format_exc() + "\n")
+    except BaseException as error:
+        try:
+            words = f": {error}" if str(error) else ""
+        except Exception:
+            words = ""
+        told = f"internal error: {type(error).__name__}{words}{place_of(error)}"
+        # Of endless recursion the last calls say enough.
+        _give_up(arguments.log, told, traceback.format_exc(limit=-CALLS) + "\n")
 
 
 def place_of(error: BaseException) -> str:

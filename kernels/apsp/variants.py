@@ -144,6 +144,7 @@ INSTANCE = {
         "matrix",
         "the matrix, which must fit memory; in slabs of rows; or reductions alone: a few numbers of every row",
         ("matrix", "slabs", "reductions"),
+        together=("slabs", "reductions"),
     ),
     "n": Parameter(
         int, 1024, "vertices of a random matrix, where neither graph nor matrix is given", data="generated", least=1

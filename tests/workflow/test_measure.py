@@ -298,14 +298,30 @@ def test_every_answer_gives_what_solvers_are_ranked_by(inputs, tmp_path, monkeyp
     assert len(measured(inputs, tmp_path / "b.parquet", max_rounds=1, warmup=0)) == 3
 
 
-@pytest.mark.parametrize(("name", "cost"), [("memory", None), ("transfer", "fast")])
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        *(("memory", None), ("transfer", "fast"), ("memory", -5), ("memory", 10**30), ("memory", float("nan"))),
+        *(("transfer", float("nan")), ("transfer", -1.0), ("transfer", float("inf"))),
+    ],
+)
 def test_a_cost_that_is_no_number_is_one_line(inputs, tmp_path, monkeypatch, name, cost):
     from saitan.sssp.peers import Scipy
 
     monkeypatch.setattr(Scipy, name, property(lambda self: cost, lambda self, _: None), raising=False)
-    with pytest.raises(Failure, match=rf"^scipy says that its {name} is {cost!r}: a number is right$"):
+    with pytest.raises(Failure, match=rf"^scipy says that its {name} is {cost!r}: a number of at least 0 is right$"):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1)
     assert not (tmp_path / "a.parquet").exists()
+
+
+def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    run = Scipy.run
+    phases = {"seconds": np.ones(2), "updates": np.ones(2)}
+    monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), phases=phases))
+    with pytest.raises(Failure, match=r"^scipy traces 'updates', which is none of TRACES of sssp \(.*updated"):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1)
 
 
 def test_a_counter_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):

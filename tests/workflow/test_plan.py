@@ -576,6 +576,20 @@ def test_ranks_are_points_with_their_own_cores_launcher_and_options():
     assert len({point.identity for point in made.points}) == 4
 
 
+def test_several_ranks_are_left_out_where_an_instance_wants_one():
+    wanted = {**EXPERIMENT, "problem": "apsp", "variants": ["fast"], "ranks": [1, 2]}
+    made = plan(wanted, instance={"answer": ["matrix", "slabs"]})
+    assert [(p.ranks, p.instance["answer"]) for p in made.points if p.graph == "grid"] == [
+        (1, "matrix"),
+        (1, "slabs"),
+        (2, "slabs"),
+    ]
+    reason = "fast answers on several ranks where answer is slabs or reductions, not matrix"
+    assert Skipped("fast on cpu in tiny (grid, answer matrix, ranks 2)", reason) in made.skipped
+    # The default is that of the problem.
+    assert {p.ranks for p in plan(wanted).points} == {1}
+
+
 def test_an_answer_of_several_ranks_is_kept_with_its_identity():
     kept = {
         "title": "Ranks",

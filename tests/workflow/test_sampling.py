@@ -16,6 +16,7 @@ from saitan.workflow.disturbance import Disturbance
 from saitan.workflow.sampling import Answering, decided_by_disturbed, finished, prepared, sample, spread_of
 from saitan.workflow.step import Failure
 
+ARRAY = "an array of one dimension"
 AMOUNT = "a finite number of at least 0"
 SETTINGS = {
     "backend": "none",  # which nothing watches
@@ -632,7 +633,17 @@ def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
             Checked("x"),
             "phases of its Run of query 5 is None: a mapping of names to arrays",
         ),
-        (Run(1.0, 1.0, phases={"updated": [1, 2]}), Checked("x"), "its phases of updated are [1, 2]: an array"),
+        (Run(1.0, 1.0, phases={"updated": [1, 2]}), Checked("x"), f"its phases of updated are [1, 2]: {ARRAY}"),
+        (
+            Run(1.0, 1.0, phases={"updated": np.ones((1, 1))}),
+            Checked("x"),
+            f"its phases of updated are array([[1.]]): {ARRAY}",
+        ),
+        (
+            Run(1.0, 1.0, phases={"seconds": np.ones(3), "updated": np.ones(3), "listed": np.ones(2)}),
+            Checked("x"),
+            "its phases of updated are 3, and of listed 2: as many",
+        ),
         (Run(1.0, 1.0, disturbed=None), Checked("x"), "disturbed of its Run of query 5 is None: a text"),
         (Run(1.0, 1.0), Checked(3), "says of its Checked of query 5 is 3: a text"),
         (Run(1.0, 1.0), Checked("x", None), "whole of its Checked of query 5 is None: True or False"),
@@ -648,6 +659,25 @@ def test_a_part_of_another_form_is_one_line(run, checked, says):
 
     with pytest.raises(Failure) as found:
         sampled(Odd([]))
+    assert str(found.value) == f"scipy says that {says} is right"
+
+
+@pytest.mark.parametrize(
+    ("counted", "says"),
+    [
+        ("abc", "its phases are 'abc': a mapping of names to arrays"),
+        ({"updated": 3}, f"its phases of updated are 3: {ARRAY}"),
+        ({"updated": np.ones(3)}, "its phases of phases are 2, and of updated 3: as many"),
+        ({"updated": np.ones(2), "listed": np.ones(3)}, "its phases of updated are 2, and of listed 3: as many"),
+    ],
+)
+def test_counts_of_another_form_are_one_line(counted, says):
+    class Odd(Scripted):
+        def count(self, query):
+            return counted
+
+    with pytest.raises(Failure) as found:
+        sampled(Odd([[1.0, 2.0]]), traced=True)
     assert str(found.value) == f"scipy says that {says} is right"
 
 

@@ -20,6 +20,7 @@ from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
 from saitan.workflow.step import (
+    CALLS,
     CRASHED,
     Failure,
     add_ranks,
@@ -92,6 +93,30 @@ def test_a_defect_prints_its_traceback_first(step):
     # Where saitan's code, which may be a variant of the user's own, was when a library's failed.
     code, printed, logged = step(lambda arguments: Digest()(Block("c", 0, None)))
     assert re.fullmatch(r"error: internal error: AttributeError: .* \(\S*kernels/blocks\.py, line \d+\)", printed[-1])
+
+
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(GeneratorExit(), "GeneratorExit"), (Wordless(), "Wordless"), (KeyError(), "KeyError")]
+)
+def test_any_error_ends_in_a_line(step, error, says):
+    code, printed, logged = step(raising(error))
+    assert code == 1 and printed == logged and printed[-1] == f"error: internal error: {says}"
+
+
+def test_endless_recursion_prints_its_last_calls(step):
+    def first(arguments):
+        second(arguments)
+
+    def second(arguments):
+        first(arguments)
+
+    code, printed, _ = step(first)
+    assert code == 1 and printed[-1].startswith("error: internal error: RecursionError: ") and len(printed) < 3 * CALLS
 
 
 def test_a_message_of_several_lines_ends_in_one(step):
