@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -35,14 +34,14 @@ ANY = "any"
 SAME_SIZE = 0.02
 
 
-class Quantity(BaseModel):
+class Quantity(Model):
     """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     __pydantic_extra__: dict[str, str | FiniteFloat] = Field(init=False)
 
     quantity: str
-    value: FiniteFloat
+    value: float = Field(ge=0, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -185,6 +185,14 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
             r"line 1: experiments\.fig\.quantities\.0\.value: field required",
         ),
         (
+            "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time, value: yes}]}}}",
+            r"line 1: experiments\.fig\.quantities\.0\.value: a number is right, not true",
+        ),
+        (
+            "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time, value: -1}]}}}",
+            r"line 1: experiments\.fig\.quantities\.0\.value: input should be greater than or equal to 0, not -1",
+        ),
+        (
             "{graphs: {}, experiments: {fig: {origin: X, quantities: [{quantity: time, value: long}]}}}",
             r"line 1: experiments\.fig\.quantities\.0\.value: input should be a valid number",
         ),
