@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
+from saitan.graph_input import shown
+from saitan.problem import Reference
 from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
 from saitan.workflow.numba_code import load_numba
-from saitan.workflow.step import leave_after, run_step
+from saitan.workflow.step import Failure, leave_after, run_step
 
 
 def draw(arguments: argparse.Namespace) -> None:
@@ -16,8 +19,21 @@ def draw(arguments: argparse.Namespace) -> None:
     load_numba()
     package, instance = load_instance(settings, arguments)
     queries = package.queries(instance, settings["queries"], settings["seed"])
-    write_reference(package.reference(instance, queries[0]), arguments.reference, arguments.identity)
+    if not (isinstance(queries, list) and queries and _is_json(queries)):
+        raise Failure(f"queries of {settings['problem']} are {shown(queries)}: a list of JSON values is right")
+    reference = package.reference(instance, queries[0])
+    if reference is not None and not (isinstance(reference, Reference) and isinstance(reference.arrays, dict)):
+        raise Failure(f"reference of {settings['problem']} is {shown(reference)}: a Reference, or None, is right")
+    write_reference(reference, arguments.reference, arguments.identity)
     write_queries(queries, arguments.queries, arguments.identity)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def main() -> None:

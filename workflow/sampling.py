@@ -63,6 +63,8 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
             solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
         except ValueError as error:
             raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
+        if isinstance(solver, type) or not callable(getattr(solver, "run", None)):
+            raise Failure(f"prepare gives {shown(solver)} for {settings['variant']}: a Solver is right")
         with _closing(solver):
             if timed is None or not any(timed.each(_loaded() != before)):
                 yield solver

@@ -549,6 +549,26 @@ def test_queries_are_a_list_that_is_not_empty(tmp_path, content):
         read_queries(tmp_path / "a.json")
 
 
+@pytest.mark.parametrize(
+    ("function", "gives", "says"),
+    [
+        *(("queries", wrong, "queries of sssp are .*: a list of JSON values is right") for wrong in (None, [], (1, 2))),
+        ("queries", [np.int64(1)], r"queries of sssp are \[.*1.*\]: a list of JSON values is right"),
+        ("queries", np.arange(2), "queries of sssp are .*: a list of JSON values is right"),
+        ("reference", (1, 2), r"reference of sssp is \(1, 2\): a Reference, or None, is right"),
+        ("reference", Reference("by", [1]), r"reference of sssp is Reference\(.*: a Reference, or None, is right"),
+    ],
+)
+def test_queries_and_references_that_are_none_are_one_line(inputs, tmp_path, monkeypatch, function, gives, says):
+    monkeypatch.setattr(problem("sssp"), function, lambda *_: gives)
+    settings = {"problem": "sssp", "instance": {}, "queries": 1, "seed": 1}
+    given = {"graph": inputs["graph"], "array": None, "identity": None}
+    places = {name: tmp_path / name for name in ("queries", "reference")}
+    with pytest.raises(Failure, match=f"^{says}$"):
+        draw(SimpleNamespace(settings=json.dumps(settings), **given, **places))
+    assert not list(tmp_path.iterdir())
+
+
 def test_queries_and_reference_say_what_they_are_made_for(tmp_path, inputs):
     assert {instance_identity(inputs[name]) for name in ("queries", "reference")} == {"drawn"}
     none = tmp_path / "none.npz"

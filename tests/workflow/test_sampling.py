@@ -531,6 +531,20 @@ def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
             raise ValueError("not answered")
 
 
+@pytest.mark.parametrize("solver", [None, Scripted, 3])
+def test_what_is_no_solver_is_one_line(solver):
+    class Prepares:
+        @staticmethod
+        def prepare(instance, variant, backend):
+            return solver
+
+    with (
+        pytest.raises(Failure, match=r"^prepare gives .* for scipy: a Solver is right$"),
+        prepared(Prepares, None, SETTINGS),
+    ):
+        pass
+
+
 class Preparing:
     """A problem whose solvers compile or import while they are prepared, in the preparations of these numbers."""
 
