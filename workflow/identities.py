@@ -95,7 +95,7 @@ class Identities:
         instance.
         """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        code = _code(made_by, _unread(point))
+        code = _code(made_by, _unread(point), "asked")
         return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
@@ -121,7 +121,7 @@ class Identities:
         """
         declared = problem(point.problem).VARIANTS[point.variant]
         path = by or getattr(declared, point.backend)
-        code = _code([path.split(":")[0], *steps], _unread(point), measured=True)
+        code = _code([path.split(":")[0], *steps], _unread(point), "measured")
         return [
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
@@ -182,5 +182,5 @@ def _unread(point: Point) -> set[str]:
     return set() if "." in point.graph else {_READING_ANSWERS}
 
 
-def _code(made_by: Iterable[str], without: Set[str], measured: bool = False) -> str:
-    return modules.digest(modules.closure(made_by, _ASIDE | without, measured))
+def _code(made_by: Iterable[str], without: Set[str], by: modules.By | None = None) -> str:
+    return modules.digest(modules.closure(made_by, _ASIDE | without, by))

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import saitan
 import saitan.workflow
@@ -26,11 +26,13 @@ from saitan.files import beside
 
 PACKAGE = "saitan"
 FOUND = Path("results/modules.json")
+By = Literal["measured", "asked"]
 # More files than these are of former code: they are forgotten.
 _MANY = 2000
 # What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
 # that another variant or a reworded summary measures nothing again.
-MEASURED = {"instance", "queries", "prepare"}
+# The functions of its package that a measurement calls, and those that draw its queries and their reference answer.
+CALLED = {"measured": {"instance", "queries", "prepare"}, "asked": {"instance", "queries", "reference"}}
 DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS", "FORMS", "__all__"}
 
 
@@ -48,25 +50,24 @@ def source(module: str) -> Path | None:
 
 
 @cache
-def imports(module: str, measured: bool = False) -> frozenset[str]:
+def imports(module: str, by: By | None = None) -> frozenset[str]:
     """The modules of saitan that a module names in any of its import statements, those inside functions too.
 
-    measured: of a problem's package, leave out functions that no measurement calls (reference, solve, ...), not even by
-    others that it calls.
+    by: of a problem's package, leave out functions that are not CALLED so (solve, ...), not even by others that are
     """
     path = source(module)
     if path is None:
         return frozenset()
     facts = _facts(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    named = (_absolute(name, package) for name in (facts.measured if measured else facts.imports))
+    named = (_absolute(name, package) for name in (facts.called[by] if by else facts.imports))
     return frozenset(name for name in named if name.split(".")[0] == PACKAGE and source(name))
 
 
-def closure(modules: Iterable[str], without: Collection[str] = (), measured: bool = False) -> list[str]:
+def closure(modules: Iterable[str], without: Collection[str] = (), by: By | None = None) -> list[str]:
     """The modules and all that they import, directly or not, sorted.
 
-    without: modules that are not followed into; measured: see `imports`.
+    without: modules that are not followed into; by: see `imports`.
     """
     todo, found = list(modules), set()
     while todo:
@@ -74,7 +75,7 @@ def closure(modules: Iterable[str], without: Collection[str] = (), measured: boo
         if module not in found:
             found.add(module)
             # Importing a module runs its packages too.
-            named = {*imports(module, measured), module.rpartition(".")[0] or module}
+            named = {*imports(module, by), module.rpartition(".")[0] or module}
             todo += [name for name in named if name not in without]
     return sorted(found)
 
@@ -103,12 +104,12 @@ def defined(module: str) -> list[str]:
 
 
 class _Facts(NamedTuple):
-    """Of a file: names of saitan that it imports, those that a measurement imports by it, a digest of its code, and the
-    names that it defines.
+    """Of a file: names of saitan that it imports, those that what is CALLED imports, a digest of its code, and names
+    that it defines.
     """
 
     imports: list[str]
-    measured: list[str]
+    called: dict[str, list[str]]
     code: str
     defined: list[str]
 
@@ -158,13 +159,14 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         # Without docstrings.
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
             node.body = node.body[1:]
-    measured = code = body = tree.body
+    code = body = tree.body
+    called = dict.fromkeys(CALLED, _named(body))
     if any(_declares(node) for node in body):
         code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
         if path.name == "__init__.py":
-            measured = _used(body, MEASURED)
+            called = {by: _named(_used(body, functions)) for by, functions in CALLED.items()}
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
-    return _Facts(_named(body), _named(measured), digest, sorted(_bound(body)))
+    return _Facts(_named(body), called, digest, sorted(_bound(body)))
 
 
 def _bound(body: Iterable[ast.AST]) -> set[str]:

@@ -90,8 +90,17 @@ def test_relative_imports_are_followed_from_where_they_stand(package, text, foun
 def test_of_a_problem_what_no_measurement_calls_is_left_out(package, variants):
     text = f"{variants}\ndef reference():\n    import saitan.peers\ndef instance():\n    import saitan.instances\n"
     package(**{"__init__": "", "p.__init__": text, "peers": "", "instances": ""})
-    assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.instances", "saitan.p"]
-    assert "saitan.peers" in modules.closure(["saitan.p"])
+    assert modules.closure(["saitan.p"], by="measured") == ["saitan", "saitan.instances", "saitan.p"]
+    assert modules.closure(["saitan.p"], by="asked") == ["saitan", "saitan.instances", "saitan.p", "saitan.peers"]
+    package(
+        **{
+            "p.__init__": f"{text}def prepare():\n    import saitan.peers\ndef solve():\n    import saitan.more\n",
+            "more": "",
+        }
+    )
+    assert "saitan.peers" in modules.closure(["saitan.p"], by="measured")
+    assert "saitan.more" not in modules.closure(["saitan.p"], by="asked")
+    assert "saitan.more" in modules.closure(["saitan.p"])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,7 @@ def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
     helpers = "def _made():\n    return _drawn()\ndef _drawn():\n    import saitan.numbers\n"
     text = f"VARIANTS = {{}}\n{caller}{helpers}def solve():\n    import saitan.peers\n    return instance()\n"
     package(**{"__init__": "", "p.__init__": text, "peers": "", "numbers": ""})
-    assert modules.closure(["saitan.p"], measured=True) == ["saitan", "saitan.numbers", "saitan.p"]
+    assert modules.closure(["saitan.p"], by="measured") == ["saitan", "saitan.numbers", "saitan.p"]
 
 
 def test_names_that_problems_declare_are_code_elsewhere(package):
@@ -191,7 +200,7 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]
     assert modules.digest(["saitan.a"]) != digest
     old = json.loads(kept.read_text())
-    old = {"by": f"0{old['by']}", "files": {content: [[], [], "of another code", []] for content in old["files"]}}
+    old = {"by": f"0{old['by']}", "files": {content: [[], {}, "of another code", []] for content in old["files"]}}
     for content in ("", "{", json.dumps(old)):
         kept.write_text(content)
         package(**texts)
@@ -208,7 +217,7 @@ def test_what_another_code_or_python_found_is_not_taken(package, tmp_path, monke
     modules.closure(["saitan.a"])
     modules.keep_found(kept)
     stored = json.loads(kept.read_text())
-    nothing = {content: [[], [], "of another code", []] for content in stored["files"]}
+    nothing = {content: [[], {}, "of another code", []] for content in stored["files"]}
     kept.write_text(json.dumps(stored | {"files": nothing}))
     package()
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]

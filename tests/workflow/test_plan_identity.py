@@ -126,6 +126,34 @@ def test_peers_and_the_fast_modules_are_their_variants_alone(edited):
     assert {variant for _, variant, _ in changed(before, identities(**wanted))} == {"fast"}
 
 
+@pytest.mark.parametrize("module", ["compression.cpu_fast", "tropical.cpu_fast", "bfs.cpu_fast", "apsp.cpu_fast"])
+def test_a_fast_module_changes_its_own_variant_and_no_queries(edited, module):
+    plans = {
+        "sssp": {"variants": ["conventional", "fast"]},
+        "bfs": {"problem": "bfs", "variants": ["hybrid", "fast"]},
+        "tropical": {**TROPICAL, "variants": ["numpy", "tiled", "fast"]},
+        "compression": {
+            "problem": "compression",
+            "graphs": [],
+            "variants": ["c1", "fast"],
+            "instance": {"data": "qft"},
+        },
+    }
+    made = {name: plan({**EXPERIMENT, **wanted}, {"backend": "cpu"}) for name, wanted in plans.items()}
+
+    def found():
+        return {
+            (name, point.variant): (made[name].samples_identity(point), made[name].queries_identity(point))
+            for name in made
+            for point in made[name].points
+        }
+
+    before = found()
+    edited(f"saitan.{module}")
+    assert {key for key, pair in found().items() if pair != before[key]} <= {(module.partition(".")[0], "fast")}
+    assert all(pair[1] == before[key][1] for key, pair in found().items())
+
+
 def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
     before = identities(**BOTH)
     texts = []
