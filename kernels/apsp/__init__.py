@@ -274,7 +274,7 @@ def compress(
     if reason := chosen.unfit(backend, {"answer": "slabs"}, _known(graph)):
         able = {name: other for name, other in VARIANTS.items() if backend in other.backends()}
         able = [name for name, other in able.items() if not other.unfit(backend, {"answer": "slabs"}, _known(graph))]
-        raise Unavailable(f"{variant} {reason} (variants that do: {', '.join(able)})")
+        raise Unavailable(f"{variant} {reason} (these can: {', '.join(able)})")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
     return write_coded(graph, path, make, backend, check)
 

@@ -226,7 +226,7 @@ def test_a_solver_that_is_wrong_is_found(tmp_path, row):
 
 
 def test_a_variant_without_slabs_writes_no_file(tmp_path):
-    says = r"^floyd-warshall-blocked takes answer matrix only, not slabs \(variants that do: .*\bfast\b"
+    says = r"^floyd-warshall-blocked takes answer matrix only, not slabs \(these can: .*\bfast\b"
     with pytest.raises(Unavailable, match=says):
         apsp.compress(grid(3, 4), tmp_path / "m", "floyd-warshall-blocked", "cpu")
     assert not any(tmp_path.iterdir())
