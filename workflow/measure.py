@@ -99,6 +99,9 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if unknown := sorted(traced - {"seconds", *(traces := getattr(package, "TRACES", {}))}):
             declared = f"TRACES of {settings['problem']} ({', '.join(traces)})"
             raise Failure(f"{settings['variant']} traces {unknown[0]!r}, which is none of {declared}")
+        if settings["traced"] and not any(ranks.each("seconds" in traced)):
+            # Of several engines the graph chose one that does not.
+            raise Lacking(f"{settings['variant']} traces no phases here")
         headline = package.HEADLINE
         if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
             ranked = f"which solvers of {settings['problem']} are ranked by"

@@ -314,6 +314,14 @@ def test_a_cost_that_is_no_number_is_one_line(inputs, tmp_path, monkeypatch, nam
     assert not (tmp_path / "a.parquet").exists()
 
 
+def test_a_point_without_traces_is_left_out_where_they_are_shown(inputs, tmp_path, capsys):
+    assert measured(inputs, tmp_path / "a.parquet", max_rounds=1, traced=True) == []
+    assert about(tmp_path / "a.parquet")["unavailable"] == "scipy traces no phases here"
+    assert "left out: scipy traces no phases here" in capsys.readouterr().err
+    traced = measured(inputs, tmp_path / "b.parquet", max_rounds=1, traced=True, variant="conventional")
+    assert all(len(row["phase_seconds"]) == len(row["phase_updated"]) > 0 for row in traced)
+
+
 def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):
     from saitan.sssp.peers import Scipy
 
