@@ -253,8 +253,16 @@ class Plan(GraphFiles, CubinFiles, Identities):
 
     def answers_of(self, point: Point) -> str:
         """The folder of a point's kept answers."""
-        place = f"{point.problem}/{point.backend}/{point.graph}/{point.variant}/{point.point}/{point.drawn}"
+        data = self._data_place(point)
+        place = f"{point.problem}/{point.backend}/{data}/{point.variant}/{point.point}/{point.drawn}"
         return f"{RESULTS}/answers/{place}/{self.config.experiments[point.experiment].keep_as}"
+
+    def _data_place(self, point: Point) -> str:
+        """The name of a point's data in a path that runs share."""
+        if point.graph in (NO_GRAPH, *self.entries, *self.arrays):
+            return point.graph
+        # Experiments of two runs may share a name, and their kept answers may not.
+        return f"{point.graph}-{digest(self._array_file(point))[:8]}"
 
     @property
     def kept(self) -> list[str]:
@@ -283,11 +291,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
         return {self._instance_path(point): point for point in self.points}
 
     def _instance_path(self, point: Point) -> str:
-        data = point.graph
-        if data not in (NO_GRAPH, *self.entries, *self.arrays):
-            # Experiments of two runs may share a name, and their kept answers may not.
-            data = f"{data}-{digest(self._array_file(point))[:8]}"
-        return f"{point.problem}/{data}/{point.instance_point}/{point.drawn}"
+        return f"{point.problem}/{self._data_place(point)}/{point.instance_point}/{point.drawn}"
 
     def queries_of(self, point: Point) -> str:
         return f"{RESULTS}/instances/{self._instance_path(point)}.queries.json"

@@ -95,7 +95,7 @@ def test_npy_files(tmp_path):
         ({}, RAW[:-1], "95 bytes are no whole number of float64, at least one: truncated?"),
         ({}, b"", "0 bytes are no whole number of float64, at least one: truncated?"),
         ({}, npy(VALUES), "the file is a NumPy array: `format: npy` is right"),
-        ({}, gzip.compress(RAW), "the file is compressed, .gz: a name that ends in .gz is right"),
+        ({}, gzip.compress(RAW, mtime=0), "the file is compressed, .gz: a name that ends in .gz is right"),
         ({}, lzma.compress(RAW), "the file is compressed, .xz: a name that ends in .xz is right"),
         ({}, bz2.compress(RAW), "the file is compressed by bzip2: plain, .gz, .xz or .zst is right"),
         ({}, b"PK\x03\x04" + RAW[4:], "the file is a zip archive: plain, .gz, .xz or .zst is right"),

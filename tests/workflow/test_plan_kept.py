@@ -36,9 +36,14 @@ def test_a_kept_answer_is_the_input_of_another_experiment(reads_arrays):
     made = planned({"tiny": reads_arrays, "kept": KEPT}, {"backend": "both"}, machine=GPU)
     assert [made.inputs_of(p)[0].split("/")[3] for p in made.points_of("tiny")] == ["cpu", "cuda"]
     made = planned({"tiny": reads_arrays, "kept": KEPT})
-    # Runs may keep other answers under one name; the queries of one are not those of the other.
-    other = planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": ["ring"]}})
-    assert made.queries_of(point) != other.queries_of(other.points_of("tiny")[0])
+    # Runs may keep other answers under one name; the queries of one are not those of the other, nor what is kept of it.
+    reads_arrays |= {"keep": ["c"]}
+    runs = [planned({"tiny": reads_arrays, "kept": {**KEPT, "graphs": [graph]}}) for graph in ("grid", "ring", "grid")]
+    for path in ("queries_of", "answers_of"):
+        one, other, again = (getattr(made, path)(made.points_of("tiny")[0]) for made in runs)
+        assert one == again != other
+    (file,) = (file for file in runs[0].kept if file.startswith("results/answers/tropical/"))
+    assert runs[0].kept_point(wildcards(file)).experiment == "tiny"
 
 
 @pytest.mark.parametrize("change", [{"graphs": ["ring"]}, {"seed": 5}, {"variants": ["scipy"]}])
