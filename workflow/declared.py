@@ -75,6 +75,7 @@ def _refuse(found: Iterator[str]) -> None:
 
 
 def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
+    """The mistakes, of which the first is told: every check relies on those before it."""
     yield from _in_name(owner, name, "OUTPUTS")
     for key, kind in {**_TABLES, **_MORE}.items():
         if hasattr(package, key):
