@@ -160,13 +160,14 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
             node.body = node.body[1:]
     code = body = tree.body
-    called = dict.fromkeys(CALLED, _named(body))
+    named = _named(body)
+    called = dict.fromkeys(CALLED, named)
     if any(_declares(node) for node in body):
         code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
         if path.name == "__init__.py":
             called = {by: _named(_used(body, functions)) for by, functions in CALLED.items()}
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
-    return _Facts(_named(body), called, digest, sorted(_bound(body)))
+    return _Facts(named, called, digest, sorted(_bound(body)))
 
 
 def _bound(body: Iterable[ast.AST]) -> set[str]:

@@ -24,8 +24,10 @@ def steps_of(unit: str, *, decimal: bool = False) -> list[tuple[float, str]]:
     if unit == "s":
         return _TIMES
     if unit in ("B", "bytes"):
-        return [(factor, f"{prefix}B") for factor, prefix in _PREFIXES] if decimal else _BYTES
-    if is_rate(unit) and not is_scaled(unit):
+        if not decimal:
+            return _BYTES
+        unit = "B"
+    if unit == "B" or (is_rate(unit) and not is_scaled(unit)):
         return [(factor, prefix + unit) for factor, prefix in _PREFIXES]
     if unit == "vertices":
         return [(factor, f"{prefix} {unit}".strip()) for factor, prefix in _PREFIXES]

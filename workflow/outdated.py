@@ -69,7 +69,8 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
         _forget(file, as_they_were)
     # After --touch for another configuration the record is of that one, and the numbers are not.
     for file in touched:
-        _forget_record(file, as_they_were)
+        with contextlib.suppress(OSError):
+            _forget_record(_record(file), as_they_were)
     return as_they_were
 
 
@@ -240,31 +241,31 @@ def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
     """Have Snakemake take a file for an older one than all it is made of, and for an incomplete one: what it is made of
     may not be there yet, or there may be nothing that it could be older than. as_they_were: learns how to undo it.
     """
-    record, mark = _record(file), _record(file, INCOMPLETE)
+    mark = _record(file, INCOMPLETE)
     with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
-        before = Path(file).stat()
-        told = record.read_bytes() if record.exists() else None
-        as_they_were.callback(_restore, file, before, told, mark.exists())
+        as_they_were.callback(_restore, file, Path(file).stat(), mark.exists())
         os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
         # With a record, newer data of the same checksum is none to Snakemake.
-        record.unlink(missing_ok=True)
+        if (record := _record(file)).exists():
+            _forget_record(record, as_they_were)
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.write_text('{"external_jobid": null}')
 
 
-def _forget_record(file: str, as_they_were: contextlib.ExitStack) -> None:
+def _forget_record(record: Path, as_they_were: contextlib.ExitStack) -> None:
     """Have Snakemake go by dates alone. as_they_were: learns how to undo it."""
-    record = _record(file)
+    as_they_were.callback(_restore_record, record, record.read_bytes())
+    record.unlink()
+
+
+def _restore_record(record: Path, told: bytes) -> None:
     with contextlib.suppress(OSError):
-        as_they_were.callback(record.write_bytes, record.read_bytes())
-        record.unlink()
+        record.write_bytes(told)
 
 
-def _restore(file: str, before: os.stat_result, told: bytes | None, marked: bool) -> None:
+def _restore(file: str, before: os.stat_result, marked: bool) -> None:
     with contextlib.suppress(OSError):
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        if told is not None:
-            _record(file).write_bytes(told)
         if not marked:
             _record(file, INCOMPLETE).unlink(missing_ok=True)
 
