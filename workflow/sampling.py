@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import statistics
 import sys
 import time
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -54,9 +56,15 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
     """The solver of a point, closed at the end.
 
     timed: the ranks that prepare it, where it counts what that takes: they do it again after code was compiled or
-    loaded on any of them. Raises Failure for parameters that the variant refuses, and where each time compiles.
+    loaded on any of them. Raises Failure for parameters that the variant refuses, where each time compiles, and for a
+    solver that leaves the process in another folder.
     """
     load_numba(settings["backend"])
+    with _staying(settings["variant"]):
+        yield from _preparations(package, instance, settings, timed)
+
+
+def _preparations(package: ModuleType, instance: Any, settings: dict[str, Any], timed: Ranks | None) -> Iterator[Any]:
     for _ in range(COMPILING):
         before = _loaded()
         try:
@@ -75,6 +83,21 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
         f"{COMPILING} preparations of {settings['variant']} each compiled something: what compiles each time cannot be"
         " timed; compile at the top of a module, or once for the same code"
     )
+
+
+@contextmanager
+def _staying(variant: str) -> Iterator[None]:
+    """Files of the workflow, the log too, are named from the working directory."""
+    home = Path.cwd()
+    try:
+        yield
+    finally:
+        if not Path(os.curdir).samefile(home):
+            os.chdir(home)
+            raise Failure(
+                f"{variant} leaves the process in another folder, from which no file of the workflow is found: change"
+                " it within contextlib.chdir, which goes back"
+            )
 
 
 @contextmanager
@@ -165,7 +188,10 @@ class Answering:
         # Of several ranks the leading one has the answer's blocks.
         if not self._ranks.leads:
             return
-        if difference := self._package.differs(self._reference, rows.answer()):
+        difference = self._package.differs(self._reference, rows.answer())
+        if not isinstance(difference, str | None):
+            raise Failure(f"differs gives {shown(difference)}: how the answers differ is right, or None")
+        if difference is not None:
             raise Invalid(f"differs from the reference solver ({self._reference.by}): {difference}")
 
 

@@ -1,6 +1,9 @@
+import contextlib
 import json
+import os
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,6 +319,16 @@ def test_the_first_answer_alone_is_compared_with_the_rows_of_the_reference():
     assert not Package().heard
 
 
+@pytest.mark.parametrize(
+    ("said", "error", "says"),
+    [("", Invalid, r"differs from the reference solver \(somebody\): $"), (False, Failure, "^differs gives False: ")],
+)
+def test_only_none_says_that_an_answer_is_the_references(said, error, says):
+    reference = Reference("somebody", {"d": np.arange(2)}, np.array([1, 3]))
+    with pytest.raises(error, match=says):
+        sampled(Scripted([[1, 1]]), package=Package(said), reference=reference)
+
+
 def test_disturbed_samples_say_why():
     found = sampled(Scripted([[1, 1]] * 5, disturbed="the clock moved"))
     assert found.disturbed == ["the clock moved"] and {row["disturbed"] for row in found.rows} == {"the clock moved"}
@@ -529,6 +542,58 @@ def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
     with pytest.raises(ValueError, match=f"^{says}$"), prepared(Prepares, None, SETTINGS):
         if not runs:
             raise ValueError("not answered")
+
+
+@pytest.mark.parametrize("moves", ["prepare", "run", "close"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_solver_that_leaves_the_process_in_another_folder_is_one_line(moves, exists, tmp_path, monkeypatch):
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    (home / "queries.json").write_text("[0]")
+    monkeypatch.chdir(home)
+
+    def leave(method):
+        if method == moves:
+            away.mkdir()
+            os.chdir(away)
+            if not exists:
+                away.rmdir()
+
+    class Moving(Scripted):
+        def run(self, query):
+            leave("run")
+
+        def close(self):
+            leave("close")
+
+    class Prepares:
+        @staticmethod
+        def prepare(instance, variant, backend):
+            leave("prepare")
+            return Moving([[1]])
+
+    with (
+        pytest.raises(Failure, match=r"^scipy leaves the process in another folder, .*: change it within contextlib"),
+        prepared(Prepares, None, SETTINGS) as solver,
+    ):
+        solver.run(0)
+        Path("queries.json").read_text()
+    assert Path.cwd() == home
+
+
+def test_a_solver_may_go_elsewhere_and_come_back(tmp_path):
+    class Moving(Scripted):
+        def run(self, query):
+            with contextlib.chdir(tmp_path):
+                return Path.cwd()
+
+    class Prepares:
+        @staticmethod
+        def prepare(instance, variant, backend):
+            return Moving([[1]])
+
+    with prepared(Prepares, None, SETTINGS) as solver:
+        assert solver.run(0) == tmp_path
 
 
 @pytest.mark.parametrize("solver", [None, Scripted, 3])
