@@ -5,6 +5,7 @@ import io
 import json
 import lzma
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -170,6 +171,16 @@ def test_wrong_entries_are_named_with_their_line(tmp_path, text, message):
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_truncated_file_of_numbers_has_no_lines(tmp_path, suffix):
+    values = np.random.default_rng(7).integers(0, 200, 100_000)
+    path = tmp_path / f"a.bin{suffix}"
+    whole = COMPRESS[suffix](values.tobytes())
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Failure, match=f"^{re.escape(str(path))}: the {suffix[1:]} stream is truncated or damaged"):
+        convert(ENTRY.validate_python({**FILE, "dtype": "int64", "shape": None}), path, tmp_path / "a.npy")
+
+
 def test_as_a_command(tmp_path):
     path, output, log = tmp_path / "a.bin.xz", tmp_path / "a.npy", tmp_path / "a.log"
     path.write_bytes(lzma.compress(RAW))
@@ -181,7 +192,7 @@ def test_as_a_command(tmp_path):
     path.write_bytes(lzma.compress(RAW)[:-9])
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
     assert (done.returncode, log.read_text()) == (1, f"began\n{done.stderr}")
-    assert done.stderr.startswith(f"error: {path}: line 1: the xz stream is truncated or damaged")
+    assert done.stderr.startswith(f"error: {path}: the xz stream is truncated or damaged")
 
 
 @pytest.mark.parametrize(

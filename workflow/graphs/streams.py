@@ -95,9 +95,8 @@ def chunks(path: Path, suffix: str | None = None) -> Iterator[bytes]:
                     f"{path}: its name ends in {suffix}, but its content is nothing of that kind: fetch the whole "
                     "file again, or name it for what it is"
                 ) from error
-            line = 1 + _readable_lines(path, suffix)
             raise Failure(
-                f"{path}: line {line}: the {suffix[1:]} stream is truncated or damaged from here on "
+                f"{path}: {_readable(path, suffix)}the {suffix[1:]} stream is truncated or damaged "
                 f"({error}): fetch the whole file again"
             ) from error
         if not piece:
@@ -110,13 +109,15 @@ def _begin(path: Path) -> bytes:
         return file.read(8)
 
 
-def _readable_lines(path: Path, suffix: str) -> int:
-    """Whole lines before the point where decompression fails, found by reading in small steps."""
-    lines = 0
+def _readable(path: Path, suffix: str) -> str:
+    """The line of a text where decompression fails ("line 3: "), found by reading in small steps; of others nothing."""
+    lines, text = 1, False
     with contextlib.suppress(*_DAMAGED):
         for piece in _line_feeds(_pieces(path, suffix, 256)):
-            lines += piece.count(b"\n")
-    return lines
+            lines, text = lines + piece.count(b"\n"), b"\0" not in piece
+            if not text:
+                break
+    return f"line {lines}: " if text else ""
 
 
 def _line_feeds(pieces: Iterable[bytes]) -> Iterator[bytes]:
