@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -18,6 +19,9 @@ from saitan.errors import Unavailable
 
 T = TypeVar("T")
 
+# Seconds within which all ranks come to the same reason: what they do before is alike.
+PATIENCE = 20.0
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -27,6 +31,7 @@ class Ranks:
     local       its number among those of the same host, which chooses its device
     together    how many there are on the same host
     world, host mpi4py's communicators of all, and of those of the same host; None for a process alone
+    aside       another one of all, for those that left what they do together
     """
 
     rank: int = 0
@@ -35,6 +40,7 @@ class Ranks:
     together: int = 1
     world: Any = None
     host: Any = None
+    aside: Any = None
 
     @property
     def leads(self) -> bool:
@@ -67,6 +73,17 @@ class Ranks:
         if first := next(filter(None, self.each(failed)), None):
             raise Unavailable(first)
         return cast(T, made)
+
+    def all_leave(self) -> bool:
+        """Whether every rank calls this within PATIENCE; those that do not may wait elsewhere for this one."""
+        if self.aside is None:
+            return self.size == 1
+        others, end = self.aside.Ibarrier(), time.monotonic() + PATIENCE
+        while not others.Test():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.001)
+        return True
 
     @property
     def library(self) -> str:
@@ -143,7 +160,7 @@ def join(size: int) -> Ranks:
             f" {Ranks(world=world).library}, and the launcher must be of the same MPI"
         )
     host = world.Split_type(MPI.COMM_TYPE_SHARED)
-    _joined = Ranks(world.rank, size, host.rank, host.size, world, host)
+    _joined = Ranks(world.rank, size, host.rank, host.size, world, host, world.Dup())
     return _joined
 
 

@@ -40,11 +40,11 @@ def keep(arguments: argparse.Namespace) -> None:
     try:
         _keep(package, instance, query, ranks, arguments, about)
     except Unavailable as error:
-        if ranks.size > 1:
-            # The others may be waiting for this one.
+        if not ranks.all_leave():
             raise
-        say(arguments.log, f"left out: {error}")
-        write_unavailable(arguments.folder, arguments.outputs, about, str(error))
+        if ranks.leads:
+            say(arguments.log, f"left out: {error}")
+            write_unavailable(arguments.folder, arguments.outputs, about, str(error))
 
 
 def _keep(

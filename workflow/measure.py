@@ -61,8 +61,7 @@ def measure(arguments: argparse.Namespace) -> None:
         constant |= costs | {"provenance": told}
         device = f"GPU {told['gpu']}" if settings["backend"] == "cuda" else f"CPU {told['cpu']}"
     except Unavailable as error:
-        if ranks.size > 1 and not isinstance(error, Lacking):
-            # The others may be waiting for this one.
+        if not isinstance(error, Lacking) and not ranks.all_leave():
             raise
         sampled, unavailable = Sampled(), str(error)
         if ranks.leads:

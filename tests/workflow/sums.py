@@ -17,7 +17,7 @@ METRICS = {"ranks_seen": Metric("ranks that took part")}
 HEADLINE = "time"
 VARIANTS = {
     name: Variant("a sum", cpu=f"saitan.sums.cpu:{name.title()}", ranks=range(1, 9))
-    for name in ("right", "raises", "killed", "wrong", "waits")
+    for name in ("right", "raises", "killed", "wrong", "waits", "unfit", "parted")
 }
 VARIANTS["alone"] = Variant("one process", cpu="saitan.sums.cpu:Right")
 VARIANTS["lacks"] = Lacks("a sum", cpu="saitan.sums.cpu:Right", ranks=range(1, 9))
@@ -71,6 +71,13 @@ class Waits(Right):
     def fault(self):
         while not os.path.exists("go"):
             time.sleep(0.1)
+class Unfit(Right):
+    def __init__(self):
+        time.sleep(current().rank / 2)
+        raise Unavailable("not for such sums")
+class Parted(Right):
+    def fault(self):
+        raise Unavailable("one is enough")
 class Wrong(Right):
     def validate(self):
         raise Invalid("all are wrong")

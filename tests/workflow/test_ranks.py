@@ -20,6 +20,7 @@ from saitan.workflow.instances import write_queries
 from saitan.workflow.launch import reason
 from saitan.workflow.step import Failure
 
+FLOAT = "{vertices: 40, degree: 4, weights: float, seed: 1}"
 pytestmark = [needs_ranks, pytest.mark.timeout(60)]
 
 
@@ -109,6 +110,38 @@ def test_what_one_rank_lacks_leaves_the_point_out_and_is_named(measured):
     said = json.loads(pq.read_schema(output).metadata[b"saitan"])["unavailable"]
     assert status == 0 and said.startswith("rank 1 of 2 on ") and said.endswith(": there is no device")
     assert logged[0] == f"left out: {said}" and logged[0] in printed and pq.read_table(output).num_rows == 0
+
+
+def test_what_all_ranks_find_unfit_leaves_the_point_out_as_alone(measured):
+    for ranks in (2, 3):
+        status, printed, logged, output = measured("unfit", ranks=ranks)
+        assert status == 0 and logged[0] == "left out: not for such sums" and printed == [logged[0]]
+        assert json.loads(pq.read_schema(output).metadata[b"saitan"])["unavailable"] == "not for such sums"
+
+
+def test_what_one_rank_finds_unfit_while_others_wait_for_it_ends_all(measured):
+    status, printed, logged, output = measured("parted")
+    assert status == 1 and printed == logged and not output.exists()
+    assert printed[0].startswith("error: rank 1 of 2 on ") and printed[0].endswith(": one is enough")
+
+
+@pytest.mark.timeout(300)
+def test_an_answer_that_no_rank_can_give_is_kept_as_nothing(project):
+    """Its point is left out, and the others of its experiment have their table."""
+    with (project.folder / "config/graphs.yaml").open("a") as catalogue:
+        catalogue.write("tiny-float: {title: F, generator: regular, parameters: " + FLOAT + "}\n")
+    given = {"title": "F", "problem": "apsp", "graphs": ["tiny-float"], "variants": ["batched", "sweep"]}
+    given |= {"instance": {"answer": "slabs"}, "ranks": [1, 2], "keep": ["distances"]}
+    project.configure({"floats": given}, launcher=LAUNCHER)
+    done = project.snakemake()
+    assert done.returncode == 0, done.stderr
+    rows = pq.read_table(project.folder / "results/tiny/tables/floats.parquet").to_pylist()
+    assert {(row["variant"], row["ranks"]) for row in rows} == {("batched", 1), ("batched", 2)}
+    for ranks in (1, 2):
+        place = f"results/answers/apsp/cpu/tiny-float/sweep/answer~slabs,ranks~{ranks}/8-1/raw/distances.parquet"
+        with pytest.raises(Failure, match="holds no answer: sweep needs integer weights, not float32"):
+            read_answer(project.folder / place)
+    assert project.planned() == {}
 
 
 def test_a_killed_rank_ends_the_job_and_is_named(measured):
