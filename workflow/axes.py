@@ -17,6 +17,11 @@ from saitan.workflow.numbers import steps_of, typeset
 EDGE = 9
 # Pixels of a letter.
 LETTER = 6.5
+# Vega's own steps on a logarithmic scale, quotients and room at its ends, are beyond all numbers where the values, their
+# inverse or their quotients are beyond this.
+WIDEST = 1e270
+# Above the largest prefix there is, a number is written by its power of ten.
+PREFIXED = 1e27
 
 
 @dataclass(frozen=True)
@@ -65,21 +70,22 @@ def axis_of(
     else:
         # The precision is fixed here: Vega's own, taken from the step between ticks, fails on scales that are not
         # linear. Large counts have prefixes, small numbers do not (0.01, not 10m).
-        prefixed = largest >= 1e4 and (least >= 1 or not log)
+        prefixed = 1e4 <= largest < PREFIXED and (least >= 1 or not log)
         # A lone value is its own tick and no round number.
         plain = "~g" if span else f".{digits}~g"
         form = f".{digits}~s" if prefixed else plain if least >= 1e-4 or not log else f".{digits}~e"
         ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
-    edge = {} if bars else {"padding": EDGE, "nice": False}
+    edge = {} if bars or largest > WIDEST else {"padding": EDGE, "nice": False}
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
-    elif (present > 0).all():
+    elif (present > 0).all() and least > max(1.0, largest) / WIDEST and largest < WIDEST:
         # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
         # Vega-Lite rounds the other only if told to.
         ends = {"domainMin": 10.0 ** math.floor(math.log10(least / 2)), "nice": True} if bars else edge
         scale, ticks["tickCount"] = alt.Scale(type="log", **ends), 5
     else:
-        # Zeros have no logarithm: linear up to the least value that is not zero, logarithmic above.
+        # Zeros have no logarithm: linear up to the least value that is not zero (or that counts), logarithmic above.
+        least = max(least, largest / WIDEST)
         scale, ticks["values"] = (
             alt.Scale(type="symlog", constant=least, **edge),
             _powers(present.min(), least, largest),
@@ -107,7 +113,7 @@ def _with_unit(steps: list[tuple[float, str]], digits: int) -> str:
 
 def _powers(lowest: float, least: float, largest: float) -> list[float]:
     """Ticks around zero: powers of ten from `least` to `largest`, about six; those below zero where values are."""
-    low, high = math.floor(math.log10(least)), math.ceil(math.log10(largest))
+    low, high = math.floor(math.log10(least)), min(308, math.ceil(math.log10(largest)))
     powers = [10.0**power for power in range(low, high + 1, max(1, (high - low) // 6))]
     return [0.0, *powers] if lowest >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
 

@@ -39,7 +39,7 @@ class Cell:
     """A number as text, in the unit of its column or group.
 
     spread  its quartiles; factor: how many times as good as the baseline's; paper, ratio: what the paper prints, and
-    ours over that; doubt: why it says little; best: the best of its row or rows
+    ours over that; doubt, factor_doubt: why they say little; best: the best of its row or rows
     """
 
     ours: str
@@ -48,6 +48,7 @@ class Cell:
     paper: str = ""
     ratio: str = ""
     doubt: str = ""
+    factor_doubt: str = ""
     best: bool = False
 
 
@@ -215,6 +216,7 @@ class _Maker:
             "" if paper is None else text(paper),
             "" if ratio is None else f"{ratio:.3g}",
             doubt(row),
+            "" if factor is None else doubt(factor),
             index in self.best and quantity == self.starred,
         )
 

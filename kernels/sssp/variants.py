@@ -113,7 +113,7 @@ METRICS = {
     "threshold_up_us": Metric("phase time above which the adaptive variant starts a thread per vertex", "us"),
     "threshold_down_us": Metric("phase time below which the adaptive variant goes back to the list", "us"),
     "rounds": Metric("exchanges between the blocks of a persistent kernel"),
-    "relaxations": Metric("arcs relaxed, all phases together"),
+    "relaxations": Metric("arcs relaxed, all phases together; by a hierarchy its own, and entries of its core's table"),
     "blocks": Metric("blocks that worked together"),
     "engine": Metric("what `fast` ran on the GPU: 1 queues of blocks, 2 phases of the grid, 3 both, 4 a hierarchy"),
     "levels": Metric("breadth-first levels from a vertex of the largest degree, by which `fast` chooses"),

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import vl_convert
 
 from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
@@ -175,6 +176,8 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
         ([123_456, 123_470], True, ".6~s"),
         ([1.655e-7], True, ".4~e"),
         ([8e-8, 1.66e-7], True, ".3~e"),
+        # No prefix is that large.
+        ([1, 1e300], True, "~g"),
     ],
 )
 def test_large_counts_have_prefixes_and_nobody_writes_10m(values, log, form):
@@ -192,6 +195,36 @@ def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
     assert absent.scale.to_dict()["type"] == "log" and "values" not in absent.axis.to_dict()
     nothing = axis_of("y", pd.Series([0, 0]), "Updated", log=True, bars=False, unit="")
     assert nothing.axis.values == [0, 1] and nothing.scale.constant == 1
+
+
+@pytest.mark.parametrize("mark", ["point", "line", "bar"])
+@pytest.mark.parametrize(
+    ("values", "apart"),
+    [
+        ([0.0, 9.7e-4, 0.99, 2e304, 1e307], [0, 3, 4]),
+        ([0.0, 5e-324, 1.0, 1.7e308], [0, 3]),
+        ([5e-324, 1e-300, 1.0, 1e300], [0, 3]),
+        ([1e-10, 1.0, 1e299], [0, 2]),
+        ([0.0, 5e-324, 1e-310], [0, 1, 2]),
+        ([5e-324, 1e-310, 1e-305], [0, 1, 2]),
+        ([-1e300, 0.0, 1e300], [0, 2]),
+        ([1e-5, 1.0, 1e264], [0, 1, 2]),
+        ([1e-268, 1.0], [0, 1]),
+        ([1e269, 1.7e308], [0, 1]),
+    ],
+)
+def test_a_logarithmic_axis_shows_any_numbers_apart(mark, values, apart):
+    """apart: those whose heights differ, in ascending order."""
+    table = pd.DataFrame({"x": range(len(values)), "error": values, "source": "saitan"})
+    drawn = specification(figure(mark=mark, x="x", y=["error"], y_log=True), table, interactive=False)
+    svg = ET.fromstring(vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version()))
+    shown = {one.get("aria-label"): one for one in svg.iter() if one.get("aria-roledescription") in ("point", "bar")}
+    assert len(shown) == len(values)
+    where = [re.findall(r"-?\d[-+.e\d]*", one.get("transform") or one.get("d")) for one in shown.values()]
+    tops = [float(numbers[1]) for numbers in where]
+    assert sorted(tops, reverse=True) == tops and len({tops[place] for place in apart}) == len(apart), tops
+    ticks = [one.text for one in svg.iter() if one.get("text-anchor") == "end" and one.text]
+    assert len(set(ticks)) >= 2, ticks
 
 
 def test_a_number_over_a_panel_says_what_it_is():

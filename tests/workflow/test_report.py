@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from reports import lines_of, point, quantity, shown, table, text_of, write_table
 from samples import seconds, write_samples
@@ -331,3 +332,17 @@ def test_numbers_that_had_not_settled_are_marked_at_a_glance(plan, tmp_path):
     text = text_of(shown(plan))
     assert "87.10 ms †" in text and "87.10 † 78.39" in text and "★" not in text
     assert "(not settled)" in lines_of(plan)[0]
+
+
+def test_a_speed_up_over_what_had_not_settled_is_marked_beside_a_number_that_had(plan, tmp_path):
+    rows = [
+        point("conventional") | quantity("time", "s", 3.0, settled=False),
+        point("fast") | quantity("time", "s", 1.5),
+    ]
+    speed_up = point("fast") | quantity("speed-up over conventional", "", 2.0, settled=False)
+    write_table(pd.DataFrame([*rows, speed_up]), tmp_path / "a.parquet")
+    assert "3 † 1.500 2× †" in text_of(shown(plan))
+    settled = [rows[0] | {"settled": True}, rows[1], speed_up | {"settled": True}]
+    write_table(pd.DataFrame(settled), tmp_path / "a.parquet")
+    text = text_of(shown(plan))
+    assert "1.500 ★ 2×" in text and "†" not in text
