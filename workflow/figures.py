@@ -26,7 +26,7 @@ from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, 
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
-from saitan.workflow.vega import theme, vega_lite_version
+from saitan.workflow.vega import COLORS, theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
@@ -231,7 +231,9 @@ class _Encoder:
             scale = alt.Scale(scheme="viridis")
             encoded = alt.Color(f"color:{kind}", title=title, scale=scale, **({"sort": values} if kind == "O" else {}))
         else:
-            encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values))
+            # The theme's colours would begin again; of a circle of hues the last is the first.
+            many = {"scheme": alt.SchemeParams("sinebow", count=len(values) + 1)} if len(values) > COLORS else {}
+            encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values, **many))
         # The other colour is for printed numbers that name no series, and for the diamond in the legend.
         return alt.condition("isValid(datum.color)", encoded, alt.value("#8a8f98"))
 

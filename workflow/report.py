@@ -89,6 +89,8 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
         return f"{experiment.name}: no table, {failure}"
     if stale:
         return f"{experiment.name}: no table, {stale}"
+    if table.empty:
+        return f"{experiment.name}: nothing of it could run"
     found = bests(table, experiment.problem, experiment.instance)
     if not found:
         compared = int(table["paper"].notna().sum())

@@ -23,9 +23,9 @@ EMPTY_LOG = (
 )
 KILLED = "killed by signal 9; out of memory? (or ended by code of its own, such as os._exit)"
 LOST = "finished, but its result is gone"
-OUT_OF_DATE = "out of date: measured for another configuration, or by other code"
+OUT_OF_DATE = "out of date: measured for another configuration, of other data, or by other code"
 NOT_REDRAWN = "out of date: its queries are to be drawn again, which failed"
-ANOTHER_ANSWER = "out of date: kept for another configuration, or by other code"
+ANOTHER_ANSWER = "out of date: kept for another configuration, of other data, or by other code"
 NOT_OF_THESE = "out of date: made before this run, some of whose points have no result or a newer one"
 
 Fate = Literal["failed", "stopped", "not run", "out of date"]

@@ -323,6 +323,17 @@ def test_of_a_paper_s_numbers_for_a_larger_graph_those_beyond_twice_ours_are_lef
     assert kept(y=["updated"]) == [1, 2]
 
 
+@pytest.mark.parametrize("values", [2, 8, 9, 30])
+def test_every_series_has_a_colour_of_its_own(values):
+    table = pd.DataFrame({"x": [1, 2] * values, "y": 1.0, "of": np.repeat([f"g{i}" for i in range(values)], 2)})
+    drawn = specification(
+        figure(x="x", y=["y"], color="of"), table.assign(source="saitan", y=range(2 * values)), interactive=False
+    )
+    svg = vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version())
+    lines = [one for one in ET.fromstring(svg).iter() if one.get("aria-roledescription") == "line mark"]
+    assert len({one.get("stroke") for one in lines}) == len(lines) == values
+
+
 def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
     drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)

@@ -206,6 +206,12 @@ def test_summary_of_an_experiment_without_times(plan, tmp_path):
     assert lines_of(plan)[0] == "fig_a: 2 quantities, 1 beside the paper's"
 
 
+def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
+    write_table(table()[:0], tmp_path / "a.parquet")
+    assert lines_of(plan)[0] == "fig_a: nothing of it could run"
+    assert "Nothing of it could run; see what was left out and why ." in text_of(shown(plan))
+
+
 def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_path):
     rows = []
     for graph, ratio, settled in (("slow", 0.0027, True), ("map", 1.5, False), ("alone", None, True)):
