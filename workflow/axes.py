@@ -17,8 +17,8 @@ from saitan.workflow.numbers import steps_of, typeset
 EDGE = 9
 # Pixels of a letter.
 LETTER = 6.5
-# Vega's own steps on a logarithmic scale, quotients and room at its ends, leave the range of numbers where values, their
-# inverses or quotients are beyond this.
+# Vega's own steps on a logarithmic scale, quotients and room at its ends, leave the range of numbers where values,
+# their inverses or quotients are beyond this.
 WIDEST = 1e270
 # Above the largest prefix there is, a number is written by its power of ten.
 PREFIXED = 1e27
