@@ -74,7 +74,7 @@ def axis_of(
         # A lone value is its own tick and no round number.
         plain = "~g" if span else f".{digits}~g"
         form = f".{digits}~s" if prefixed else plain if least >= 1e-4 or not log else f".{digits}~e"
-        ticks = {"labelExpr": f"datum.label ? format(datum.value, '{form}') : ''"}
+        ticks = {"labelExpr": f"!datum.label ? '' : datum.value == 0 ? '0' : format(datum.value, '{form}')"}
     edge = {} if bars or largest > WIDEST else {"padding": EDGE, "nice": False}
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6

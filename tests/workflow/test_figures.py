@@ -182,7 +182,7 @@ def test_words_and_truth_values_stand_beside_each_other_and_numbers_on_a_scale(v
 )
 def test_large_counts_have_prefixes_and_nobody_writes_10m(values, log, form):
     axis = axis_of("y", pd.Series(values), "Y", log=log, bars=False, unit="").axis
-    assert f"'{form}'" in axis.labelExpr
+    assert f"'{form}'" in axis.labelExpr and "datum.value == 0 ? '0'" in axis.labelExpr
 
 
 def test_an_axis_with_zeros_is_logarithmic_above_the_least_value():
