@@ -22,9 +22,9 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
 
 The package's name and those of OUTPUTS are small letters, digits and _; those of VARIANTS may have capitals and - too.
 
-`check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, `instance` and `prepare`
-Unavailable for what cannot run here. `prepare` makes its solvers by `prepared` of saitan.solver, which has them refuse
-queries that there are not, and answers before there is one.
+`check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, and all but `check_instance`
+Unavailable for what cannot run here, or not on these inputs. `prepare` makes its solvers by `prepared` of
+saitan.solver, which has them refuse queries that there are not, and answers before there is one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from saitan.files import beside
-from saitan.problem import Reference, problem
+from saitan.problem import Reference, Unavailable, problem
 from saitan.workflow.step import Failure
 
 
@@ -82,16 +82,18 @@ def read_reference(path: Path) -> Reference | None:
         return Reference(str(stored["by"]), arrays, stored.get("rows"))
 
 
-def write_queries(queries: list[Any], path: Path, identity: str | None = None) -> None:
-    """As JSON. identity: what they are made for."""
+def write_queries(queries: list[Any], path: Path, identity: str | None = None, unavailable: str | None = None) -> None:
+    """As JSON. identity: what they are made for; unavailable: why there are none."""
     with beside(path) as temporary:
-        temporary.write_text(json.dumps({"identity": identity, "queries": queries}))
+        temporary.write_text(json.dumps({"identity": identity, "queries": queries, "unavailable": unavailable}))
 
 
 def read_queries(path: Path) -> list[Any]:
-    """What write_queries wrote. Raises Failure for a damaged file."""
+    """What write_queries wrote. Raises Failure for a damaged file, Unavailable where there are none."""
     with _whole(path):
         match json.loads(path.read_text()):
+            case {"unavailable": str(reason)}:
+                raise Unavailable(reason)
             case {"queries": [_, *_] as queries}:
                 return queries
             case _:

@@ -29,15 +29,15 @@ SLAB = 64 << 20
 
 def keep(arguments: argparse.Namespace) -> None:
     settings, ranks = json.loads(arguments.settings), current()
-    package, instance = load_instance(settings, arguments)
-    query = read_queries(arguments.queries)[0]
     about = {
         "identity": settings.pop("identity", None),
-        "query": query,
+        "query": None,
         "answer": settings,
         "provenance": provenance(settings["backend"], ranks),
     }
     try:
+        about["query"] = query = read_queries(arguments.queries)[0]
+        package, instance = load_instance(settings, arguments)
         _keep(package, instance, query, ranks, arguments, about)
     except Unavailable as error:
         if not ranks.all_leave():

@@ -81,8 +81,8 @@ class Lacking(Unavailable):
 
 def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ranks) -> tuple[Sampled, dict[str, Any]]:
     """The samples, and what preparing the solver cost. Raises Unavailable for what cannot run here."""
-    package, instance = _loaded(settings, arguments, ranks)
     queries = read_queries(arguments.queries)
+    package, instance = _loaded(settings, arguments, ranks)
     # What is only imported makes no second preparation.
     package.VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
     with prepared(package, instance, settings, ranks) as solver:

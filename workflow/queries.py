@@ -8,15 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from saitan.graph_input import shown
-from saitan.problem import Reference
+from saitan.problem import Reference, Unavailable
 from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
 from saitan.workflow.numba_code import load_numba
-from saitan.workflow.step import Failure, leave_after, run_step
+from saitan.workflow.step import Failure, leave_after, run_step, say
 
 
 def draw(arguments: argparse.Namespace) -> None:
     settings = json.loads(arguments.settings)
     load_numba()
+    try:
+        queries, reference = _drawn(settings, arguments)
+    except Unavailable as error:
+        say(arguments.log, f"left out: {error}")
+        write_reference(None, arguments.reference, arguments.identity)
+        write_queries([], arguments.queries, arguments.identity, unavailable=str(error))
+        return
+    write_reference(reference, arguments.reference, arguments.identity)
+    write_queries(queries, arguments.queries, arguments.identity)
+
+
+def _drawn(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[Any], Reference | None]:
+    """Raises Unavailable for an instance that there is not of these inputs, which leaves out its points."""
     package, instance = load_instance(settings, arguments)
     queries = package.queries(instance, settings["queries"], settings["seed"])
     if not (isinstance(queries, list) and queries and _is_json(queries)):
@@ -24,8 +37,7 @@ def draw(arguments: argparse.Namespace) -> None:
     reference = package.reference(instance, queries[0])
     if reference is not None and not (isinstance(reference, Reference) and isinstance(reference.arrays, dict)):
         raise Failure(f"reference of {settings['problem']} is {shown(reference)}: a Reference, or None, is right")
-    write_reference(reference, arguments.reference, arguments.identity)
-    write_queries(queries, arguments.queries, arguments.identity)
+    return queries, reference
 
 
 def _is_json(value: Any) -> bool:

@@ -87,21 +87,20 @@ __all__ = [
 def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
     """All parameters of what is asked. Raises ValueError, as problem.py says."""
     chosen = check_parameters("apsp", parameters, INSTANCE, data)
-    if data == "generated":
-        _check_sources(chosen["sources"], chosen["n"], "the matrix")
+    if data == "generated" and (reason := _too_many(chosen["sources"], chosen["n"], "the matrix")):
+        raise ValueError(reason)
     return chosen
 
 
-def _check_sources(sources: int, n: int, name: str) -> None:
-    if sources > n:
-        raise ValueError(f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}")
+def _too_many(sources: int, n: int, name: str) -> str | None:
+    return f"sources must be at most {n:,}, the vertices of {name}, not {sources:,}" if sources > n else None
 
 
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """A graph or a matrix, or a random matrix, and how many leading vertices are sources; parameters as in INSTANCE.
 
-    Raises ValueError for an input or parameter that is off, more sources than vertices, or a matrix that cannot be
-    closed; Unavailable for a graph without weights or vertices, or where memory does not hold the matrix.
+    Raises ValueError for an input or parameter that is off, or a matrix that cannot be closed; Unavailable for more
+    sources than the input's vertices, a graph without weights or vertices, or where memory does not hold the matrix.
     """
     from saitan.apsp.dense import checked_square, random_digraph
     from saitan.apsp.instances import Instance
@@ -117,7 +116,8 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     if answer == "matrix" and (size := current().size) > 1:
         raise Unavailable(f"{size} ranks answer by slabs or reductions: name the instance's answer")
     name, n = (graph.name, graph.n) if matrix is None else ("the matrix", len(matrix))
-    _check_sources(sources, n, name)
+    if reason := _too_many(sources, n, name):
+        raise Unavailable(reason)
     return Instance(graph, sources or n, matrix, answer)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saitan.calls import checked_instance
+from saitan.errors import Unavailable
 from saitan.graph import Graph
 from saitan.memory import check_room
 from saitan.tropical.semiring import INFINITE, infinity, mirrored
@@ -149,15 +150,18 @@ def make(
 
     Without a graph two random n x n matrices; with one, the leading n x n block of its weight
     matrix, times itself.
-    Raises ValueError for a weight that the type does not hold exactly and for more than the graph's vertices,
-    Unavailable where memory does not hold the matrices.
+    Raises Unavailable for a weight that the type does not hold exactly, for more than the graph's vertices, and where
+    memory does not hold the matrices.
     """
     kind = np.dtype(dtype)
     if graph is not None:
         if n > graph.n:
-            raise ValueError(f"n must be at most {graph.n:,}, the vertices of {graph.name}, not {n:,}")
+            raise Unavailable(f"n must be at most {graph.n:,}, the vertices of {graph.name}, not {n:,}")
         check_matrices(1, n, kind)
-        a = mirrored(weight_matrix(graph, n, order, kind), semiring)
+        try:
+            a = mirrored(weight_matrix(graph, n, order, kind), semiring)
+        except ValueError as error:
+            raise Unavailable(str(error)) from None
         return Instance(a, a, semiring)
     check_matrices(2, n, kind)
     seeds = np.random.SeedSequence(seed).spawn(2)

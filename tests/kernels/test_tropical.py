@@ -215,7 +215,7 @@ def test_a_weight_that_a_type_does_not_hold_is_refused(weights, dtype, says):
     if says is None:
         assert tropical.instance({"graph": graph}, n=3, dtype=dtype).a[0, 1] == weights[0]
         return
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(Unavailable) as caught:
         tropical.instance({"graph": graph}, n=3, dtype=dtype)
     assert str(caught.value) == says
 
@@ -223,7 +223,7 @@ def test_a_weight_that_a_type_does_not_hold_is_refused(weights, dtype, says):
 def test_a_block_larger_than_the_graph_is_refused():
     from saitan.graph import Graph
 
-    with pytest.raises(ValueError, match="n must be at most 2, the vertices of unnamed, not 1,024"):
+    with pytest.raises(Unavailable, match="n must be at most 2, the vertices of unnamed, not 1,024"):
         tropical.instance({"graph": Graph.from_arcs(2, [0], [1], [1])})
 
 
