@@ -145,13 +145,14 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     if len(values) < 2:
         return data.drop(columns="facet")
     numeric = all(is_number(value) for value in values)
+    told = numeric or all(isinstance(value, (bool, np.bool_)) for value in values)
     open_rows = data["facet"].isna()
     repeated = [data[open_rows].assign(facet=value) for value in values]
     data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
     if numeric:
         data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
     data["facet"] = data["facet"].map(
-        (lambda value: f"{words(figure.facet)} {as_text(float(value))}") if numeric else str
+        (lambda value: f"{words(figure.facet)} {as_text(float(value)) if numeric else short(value)}") if told else str
     )
     return data
 
@@ -173,10 +174,11 @@ def series_of(data: pd.DataFrame) -> list[pd.Series]:
 def records(data: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows with what is missing left out and numbers cut to six digits."""
     rows = data.drop(columns="doubt", errors="ignore").to_dict("records")
-    return [{key: _short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
+    return [{key: short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
 
 
-def _short(value: Any) -> Any:
+def short(value: Any) -> Any:
+    """A value as the data of a chart have it; what a scale names must be the same."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, (int, np.integer)):

@@ -22,7 +22,7 @@ from pydantic import Field
 from saitan.files import beside
 from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
-from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, series_of, shapes, tidy
+from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, series_of, shapes, short, tidy
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
@@ -119,7 +119,7 @@ class _Encoder:
         self.in_doubt = clocked and self.ours["doubt"].any()
         self.marks = [mark for mark in dict.fromkeys(data["mark"]) if mark and (clocked or mark != DOUBTFUL)]
         self.base = {
-            "x": alt.X(x.shorthand, title=x.title, scale=x.scale, axis=x.axis, sort=None),
+            "x": alt.X(x.shorthand, title=x.title, scale=x.scale, axis=x.axis, sort=self._order(data["x"])),
             "y": alt.Y(y.shorthand, title=y.title, scale=y.scale, axis=y.axis, stack=None),
         }
         self.tooltips: dict[str, Any] = {}
@@ -216,12 +216,19 @@ class _Encoder:
             return alt.XOffset("color:N", sort=self._colors())
         places = self.data.dropna(subset="place").drop_duplicates("place")
         if self.figure.color:
-            places = places.sort_values("color", key=lambda color: color.map(self._colors().index), kind="stable")
+            order = self._colors().index
+            places = places.sort_values("color", key=lambda color: color.map(short).map(order), kind="stable")
         return alt.XOffset("place:N", sort=list(places["place"]))
+
+    @staticmethod
+    def _order(values: pd.Series) -> str | None:
+        """Numbers by size, names in the order of the data."""
+        numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        return "ascending" if numeric else None
 
     def _colors(self) -> list[Any]:
         """The values of the colour in the order of the data; numbers, written as text too, by size."""
-        values = [value for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
+        values = [short(value) for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
         return sorted(values, key=float) if all(is_number(value) for value in values) else values
 
     def _color(self) -> Any:

@@ -334,6 +334,35 @@ def test_every_series_has_a_colour_of_its_own(values):
     assert len({one.get("stroke") for one in lines}) == len(lines) == values
 
 
+@pytest.mark.parametrize("mark", ["bar", "line", "step", "point"])
+@pytest.mark.parametrize("interactive", [True, False])
+@pytest.mark.parametrize("values", [[False, True], [True, None], [1.23456789, 2.0], ["a", "b"], [3, 1]])
+def test_every_mark_of_a_series_has_its_colour(mark, interactive, values):
+    table = pd.DataFrame({"n": [1, 1, 2, 2], "reuse": values * 2, "seconds": [1.0, 2.0, 3.0, 4.0], "source": "saitan"})
+    drawn = specification(figure(mark=mark, x="n", y=["seconds"], color="reuse"), table, interactive=interactive)
+    svg = ET.fromstring(vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version()))
+    told = {"bar": "fill", "point": "fill", "line mark": "stroke"}
+    colours = {one.get(told[kind]) for one in svg.iter() if (kind := one.get("aria-roledescription")) in told}
+    assert colours and None not in colours and len(colours - {"#8a8f98"}) == sum(value is not None for value in values)
+    assert ("#8a8f98" in colours) == (None in values)
+
+
+@pytest.mark.parametrize(
+    ("values", "order"), [([6, 273, 100], ["6", "100", "273"]), (["b", "a", "c"], ["b", "a", "c"])]
+)
+def test_bars_over_numbers_stand_by_size(values, order):
+    table = pd.DataFrame({"degree": values, "seconds": [1.0, 2.0, 3.0], "source": "saitan"})
+    drawn = specification(figure(mark="bar", x="degree", y=["seconds"]), table, interactive=False)
+    svg = ET.fromstring(vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version()))
+    assert [one.text for one in svg.iter() if one.text in order] == order
+
+
+def test_facets_of_a_truth_value_say_of_what():
+    table = pd.DataFrame({"n": [1, 2] * 2, "reuse": [False, False, True, True], "seconds": 1.0, "source": "saitan"})
+    drawn = specification(figure(x="n", facet="reuse"), table, interactive=False)
+    assert next(of_kind(drawn, "facet"))["sort"] == ["Reuse false", "Reuse true"]
+
+
 def test_bars_stand_beside_each_other_in_the_order_of_the_data():
     table = phases().query("phase == 1 and backend == 'cpu'").iloc[::-1]
     drawn = specification(figure(mark="bar", x="backend", color="variant"), table, interactive=False)
