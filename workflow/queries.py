@@ -17,15 +17,14 @@ from saitan.workflow.step import Failure, leave_after, run_step, say
 def draw(arguments: argparse.Namespace) -> None:
     settings = json.loads(arguments.settings)
     load_numba()
+    queries, reference, unavailable = [], None, None
     try:
         queries, reference = _drawn(settings, arguments)
     except Unavailable as error:
+        unavailable = str(error)
         say(arguments.log, f"left out: {error}")
-        write_reference(None, arguments.reference, arguments.identity)
-        write_queries([], arguments.queries, arguments.identity, unavailable=str(error))
-        return
     write_reference(reference, arguments.reference, arguments.identity)
-    write_queries(queries, arguments.queries, arguments.identity)
+    write_queries(queries, arguments.queries, arguments.identity, unavailable)
 
 
 def _drawn(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[list[Any], Reference | None]:

@@ -59,7 +59,7 @@ def graph_matrix(graph: Graph) -> np.ndarray:
         raise Unavailable(f"a path of {graph.name} may be too long for float32; fast answers with 64 bits")
     try:
         return weight_matrix(graph, graph.n, "file", dtype)
-    except ValueError as error:
+    except Unavailable as error:
         raise Unavailable(f"{error}; fast takes such weights") from None
 
 

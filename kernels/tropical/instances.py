@@ -102,7 +102,7 @@ def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarr
 
     order "file": vertices as they are numbered; "bfs": in breadth-first order (Cuthill and McKee's: from a vertex of
     least degree, neighbours by degree), so that neighbours share tiles. Of parallel arcs the lightest counts.
-    Raises ValueError for a weight that the type does not hold exactly.
+    Raises Unavailable for a weight that the type does not hold exactly.
     """
     rank = np.arange(graph.n)
     if order == "bfs":
@@ -114,13 +114,13 @@ def weight_matrix(graph: Graph, n: int, order: str, dtype: np.dtype) -> np.ndarr
     weights = (np.ones(graph.m, np.uint32) if graph.weights is None else graph.weights)[inside]
     infinite = INFINITE[dtype.name]
     if len(weights) and float(weights.max()) >= float(infinite):
-        raise ValueError(
+        raise Unavailable(
             f"{graph.name}: a weight of {weights.max():,} does not fit {dtype.name}, {infinite:,} is infinity"
         )
     entries = weights.astype(dtype)
     if (rounded := np.flatnonzero(entries != weights)).size:
         other = "float32" if weights.dtype.kind == "f" else "int32"
-        raise ValueError(f"{graph.name}: {dtype.name} does not hold a weight of {weights[rounded[0]]:,}: try {other}")
+        raise Unavailable(f"{graph.name}: {dtype.name} does not hold a weight of {weights[rounded[0]]:,}: try {other}")
     matrix = np.full((n, n), infinite, dtype)
     np.minimum.at(matrix, (sources[inside], targets[inside]), entries)
     np.fill_diagonal(matrix, 0)
@@ -158,10 +158,7 @@ def make(
         if n > graph.n:
             raise Unavailable(f"n must be at most {graph.n:,}, the vertices of {graph.name}, not {n:,}")
         check_matrices(1, n, kind)
-        try:
-            a = mirrored(weight_matrix(graph, n, order, kind), semiring)
-        except ValueError as error:
-            raise Unavailable(str(error)) from None
+        a = mirrored(weight_matrix(graph, n, order, kind), semiring)
         return Instance(a, a, semiring)
     check_matrices(2, n, kind)
     seeds = np.random.SeedSequence(seed).spawn(2)
