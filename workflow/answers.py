@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from saitan.errors import Invalid
+from saitan.errors import Invalid, Unavailable
 from saitan.packed import unpack
 from saitan.problem import problem
 from saitan.workflow.parquet_files import described, opened, reading
@@ -104,10 +104,13 @@ def about_answer(path: Path) -> dict[str, Any]:
 
 
 def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
-    """A kept answer, or some neighbouring rows of it, as NumPy has it; reads only the row groups that hold them."""
+    """A kept answer, or some neighbouring rows of it, as NumPy has it; reads only the row groups that hold them.
+
+    Raises Failure for a damaged file, Unavailable for an answer that could not be had.
+    """
     about = about_answer(path)
     if "unavailable" in about:
-        raise Failure(f"{path} holds no answer: {about['unavailable']}")
+        raise Unavailable(f"{path} holds no answer: {about['unavailable']}")
     if "slabs" in about:
         return _read_slabs(path, about, rows)
     if "problem" in about:

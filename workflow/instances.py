@@ -28,7 +28,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[ModuleType, Any]:
     """The problem's package and its instance; the graph in parts where the settings' variant takes it so.
 
-    Raises Failure for parameters that the problem refuses.
+    Raises Failure for parameters that the problem refuses, Unavailable for an instance that there is not of these data.
     """
     package = problem(settings["problem"])
     inputs = {}
@@ -50,7 +50,7 @@ def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tu
 
 
 def read_array(path: Path) -> np.ndarray:
-    """An array of the catalogue, mapped into memory, or a kept answer. Raises Failure."""
+    """An array of the catalogue, mapped into memory, or a kept answer. Raises as read_answer does."""
     if path.suffix == ".npy":
         try:
             return np.load(path, mmap_mode="r", allow_pickle=False)

@@ -99,7 +99,7 @@ def _too_many(sources: int, n: int, name: str) -> str | None:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """A graph or a matrix, or a random matrix, and how many leading vertices are sources; parameters as in INSTANCE.
 
-    Raises ValueError for an input or parameter that is off, or a matrix that cannot be closed; Unavailable for more
+    Raises ValueError for an input or parameter that is off; Unavailable for a matrix that cannot be closed, more
     sources than the input's vertices, a graph without weights or vertices, or where memory does not hold the matrix.
     """
     from saitan.apsp.dense import checked_square, random_digraph
@@ -110,7 +110,10 @@ def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     sources, answer = chosen.pop("sources"), chosen.pop("answer")
     graph, matrix = inputs.get("graph"), inputs.get("matrix")
     if matrix is not None:
-        matrix = checked_square(matrix)
+        try:
+            matrix = checked_square(matrix)
+        except ValueError as error:
+            raise Unavailable(str(error)) from None
     elif graph is None:
         matrix = random_digraph(**chosen)
     if answer == "matrix" and (size := current().size) > 1:

@@ -83,8 +83,8 @@ def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
 def instance(inputs: Mapping[str, Any], **parameters: Any) -> Instance:
     """The matrices of an experiment: random ones, or with a graph the leading block of its weights times itself.
 
-    Raises ValueError naming the input or parameter (of INSTANCE) that is off, or a weight that the type cannot hold;
-    Unavailable where memory does not hold them.
+    Raises ValueError naming the input or parameter (of INSTANCE) that is off; Unavailable for what the graph does not
+    have, a weight that the type cannot hold, and where memory does not hold them.
     """
     from saitan.tropical.instances import make
 

@@ -166,9 +166,6 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
     square = np.ones((4, 4), np.float32)
     graph = Graph.from_arcs(2, [0], [1], np.ones(1, np.uint32))
     for inputs, parameters, message in (
-        ({"matrix": square[:3]}, {}, "square"),
-        ({"matrix": -square}, {}, "non-negative"),
-        ({"matrix": square.astype(np.float64)}, {}, "float64"),
         ({"matrix": square}, {"n": 4}, "n is of generated data only, and here data is given"),
         ({}, {"n": 4, "sources": 5}, "sources must be at most 4, the vertices of the matrix, not 5"),
         ({}, {"n": 0}, "n must be at least 1, not 0"),
@@ -176,8 +173,14 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             apsp.instance(inputs, **parameters)
-    with pytest.raises(Unavailable, match=r"^sources must be at most 4, the vertices of the matrix, not 5$"):
-        apsp.instance({"matrix": square}, sources=5)
+    for matrix, parameters, message in (
+        (square[:3], {}, "square"),
+        (-square, {}, "non-negative"),
+        (square.astype(np.float64), {}, "float64"),
+        (square, {"sources": 5}, r"^sources must be at most 4, the vertices of the matrix, not 5$"),
+    ):
+        with pytest.raises(Unavailable, match=message):
+            apsp.instance({"matrix": matrix}, **parameters)
 
 
 @pytest.mark.parametrize("variant", [name for name, v in apsp.VARIANTS.items() if v.cpu and v.inputs])

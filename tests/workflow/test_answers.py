@@ -156,7 +156,7 @@ def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several,
     assert capsys.readouterr().err == f"left out: {reason}\n"
     for output in ("values", "stream"):
         file = tmp_path / f"kept/{output}.parquet"
-        with pytest.raises(Failure, match=f"values.parquet holds no answer: {reason}".replace("values", output)):
+        with pytest.raises(Unavailable, match=f"values.parquet holds no answer: {reason}".replace("values", output)):
             read_answer(file)
         assert kept([PlannedAnswer(file=file, identity="now")], Ceilings()) == []
 

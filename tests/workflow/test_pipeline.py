@@ -381,6 +381,27 @@ def test_an_instance_that_a_graph_does_not_have_is_left_out_and_the_others_have_
     assert project.planned() == {}
 
 
+@pytest.mark.timeout(300)
+def test_what_is_made_of_an_answer_that_there_is_not_is_left_out_and_the_others_have_their_table(project):
+    with (project.folder / "config/graphs.yaml").open("a") as catalogue:
+        catalogue.write("tiny-bare: {title: B, generator: kronecker, parameters: {scale: 5, seed: 1}}\n")
+    distances = {"title": "E", "problem": "apsp", "variants": ["scipy"], "keep": ["distances"]}
+    kept = {"whole": distances | {"graphs": ["tiny-grid"]}, "none": distances | {"graphs": ["tiny-bare"]}}
+    product = {"title": "E", "problem": "tropical", "variants": ["numpy"], "instance": {"n": 20}, "keep": ["c"]}
+    packed = {"title": "E", "problem": "compression", "variants": ["fast"]}
+    closed = {"title": "E", "problem": "apsp", "variants": ["scipy-floyd-warshall"]}
+    packed["arrays"], closed["arrays"] = ["whole.distances", "none.distances"], ["product.c", "whole.distances"]
+    project.configure(kept | {"product": product, "packed": packed, "closed": closed})
+    done = project.snakemake()
+    assert done.returncode == 0, done.stderr
+    assert "/raw/distances.parquet holds no answer: graph tiny-bare has no weights" in done.stderr
+    assert "closed (whole.distances): entries of type uint32 (there are: float32, int32, uint16)" in done.stderr
+    for name, graph in (("packed", "whole.distances"), ("closed", "product.c")):
+        rows = pq.read_table(project.folder / f"results/tiny/tables/{name}.parquet").to_pylist()
+        assert {row["graph"] for row in rows} == {graph}
+    assert project.planned() == {}
+
+
 def test_every_run_has_a_folder_of_its_own(project):
     project.configure({"tiny": ONE_POINT}, name="one", title="The first")
     assert project.snakemake().returncode == 0
