@@ -11,6 +11,7 @@ import numpy as np
 
 from saitan.blocks import Block, misshapen
 from saitan.calls import plain_array
+from saitan.errors import Misdeclared
 
 
 @dataclass
@@ -113,12 +114,18 @@ class Solver(Protocol):
 def prepared(solver: type, check: Callable[[Any], Any], *arguments: Any, **parameters: Any) -> Solver:
     """A solver made by its class, whose calls raise ValueError where compiled code would read what is not there.
 
+    Raises Misdeclared where nothing can be added to what the class makes.
+
     check: gives a query as `run` takes it, or raises ValueError. There is no answer before a run, after one that failed
     or a count, which may have run over it, and once the solver is closed: others may have its memory by then.
     """
     made = solver(*arguments, **parameters)
     # A class may make a solver of another one, so this one's is not known before.
-    made.__class__ = _guarded(type(made))
+    try:
+        made.__class__ = _guarded(type(made))
+    except TypeError as error:
+        right = "a class of its own without __slots__ is right"
+        raise Misdeclared(f"no attribute can be added to a solver of class {type(made).__name__}: {right}") from error
     made._check_query = check
     return made
 

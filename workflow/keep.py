@@ -21,7 +21,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import prepared
-from saitan.workflow.step import Failure, add_ranks, leave_after, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -43,8 +43,9 @@ def keep(arguments: argparse.Namespace) -> None:
         if not ranks.all_leave():
             raise
         if ranks.leads:
-            say(arguments.log, f"left out: {error}")
-            write_unavailable(arguments.folder, arguments.outputs, about, str(error))
+            reason = one_line(error)
+            say(arguments.log, f"left out: {reason}")
+            write_unavailable(arguments.folder, arguments.outputs, about, reason)
 
 
 def _keep(

@@ -30,7 +30,7 @@ from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
-from saitan.workflow.step import Failure, add_ranks, leave_after, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
@@ -63,9 +63,9 @@ def measure(arguments: argparse.Namespace) -> None:
     except Unavailable as error:
         if not isinstance(error, Lacking) and not ranks.all_leave():
             raise
-        sampled, unavailable = Sampled(), str(error)
+        sampled, unavailable = Sampled(), one_line(error)
         if ranks.leads:
-            say(arguments.log, f"left out: {error}")
+            say(arguments.log, f"left out: {unavailable}")
     if not ranks.leads:
         return
     about = {"identity": settings.get("identity", ""), "unavailable": unavailable, "settled": sampled.settled}

@@ -11,7 +11,7 @@ from saitan.graph_input import shown
 from saitan.problem import Reference, Unavailable
 from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
 from saitan.workflow.numba_code import load_numba
-from saitan.workflow.step import Failure, leave_after, run_step, say
+from saitan.workflow.step import Failure, leave_after, one_line, run_step, say
 
 
 def draw(arguments: argparse.Namespace) -> None:
@@ -21,8 +21,8 @@ def draw(arguments: argparse.Namespace) -> None:
     try:
         queries, reference = _drawn(settings, arguments)
     except Unavailable as error:
-        unavailable = str(error)
-        say(arguments.log, f"left out: {error}")
+        unavailable = one_line(error)
+        say(arguments.log, f"left out: {unavailable}")
     write_reference(reference, arguments.reference, arguments.identity)
     write_queries(queries, arguments.queries, arguments.identity, unavailable)
 

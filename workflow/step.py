@@ -79,7 +79,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except KeyboardInterrupt:
         _stopped(None if several else arguments.log)
     except (Failure, GraphError, Invalid, Misdeclared, Unavailable, NvccError) as error:
-        _give_up(arguments.log, str(error))
+        _give_up(arguments.log, _as_text(error))
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -88,13 +88,27 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except BaseException as error:
-        try:
-            words = f": {error}" if str(error) else ""
-        except Exception:
-            words = ""
-        told = f"internal error: {type(error).__name__}{words}{place_of(error)}"
+        words = _as_text(error)
+        told = f"internal error: {type(error).__name__}{words and ': '}{words}{place_of(error)}"
         # Of endless recursion the last calls say enough.
         _give_up(arguments.log, told, traceback.format_exc(limit=-CALLS) + "\n")
+
+
+def _as_text(error: BaseException) -> str:
+    """An error's message; "" where it has none."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def one_line(error: BaseException) -> str:
+    return _escaped(" ".join(line.strip() for line in _as_text(error).splitlines()))
+
+
+def _escaped(text: str) -> str:
+    """As any file can hold it: names of files may have bytes that are no text."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def place_of(error: BaseException) -> str:
@@ -138,7 +152,8 @@ def leave_after(main: Callable[[], None]) -> None:
         status = ended.code
     if ranks.current().size == 1:
         for stream in (sys.stdout, sys.stderr):
-            if stream is not None:  # closed before the process began
+            # A solver may have closed it, and it is None where it was closed before the process began.
+            with contextlib.suppress(Exception):
                 stream.flush()
         os._exit(status)
 
@@ -165,8 +180,11 @@ def _settle_numba(cores: int | None) -> None:
 
 
 def say(log: Path | None, text: str) -> None:
-    """Print to stderr and append to the log file, if there is one and it can be written (the disk may be full)."""
-    print(text, file=sys.stderr, flush=True)
+    """Print to stderr and append to the log file, if there is one; to what can be written (the disk may be full, a
+    solver may have closed stderr).
+    """
+    with contextlib.suppress(Exception):
+        print(text, file=sys.stderr, flush=True)
     say_to_log(log, text)
 
 
@@ -183,7 +201,7 @@ def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
 def say_to_log(log: Path | None, text: str) -> None:
     """Append to the log file alone."""
     if log:
-        with contextlib.suppress(OSError), log.open("a") as file:
+        with contextlib.suppress(OSError), log.open("a", errors="backslashreplace") as file:
             file.write(text + "\n")
 
 
@@ -200,10 +218,11 @@ def _give_up(log: Path | None, message: str, details: str = "") -> NoReturn:
     lines = [line.strip() for line in message.splitlines()]
     if len(lines) > 1:
         details, message = details or f"{message}\n", " ".join(lines)
+    details, message = _escaped(details), _escaped(message)
     if joined.size == 1:
         say(log, f"{details}{ERROR}{message}")
         sys.exit(1)
-    with contextlib.suppress(OSError), log.open("a+") as file:
+    with contextlib.suppress(OSError), log.open("a+", errors="backslashreplace") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if not any(line.startswith(ERROR) for line in file):

@@ -170,12 +170,12 @@ def test_rows_differ_in_what_they_count(tmp_path):
 
 def test_what_cannot_run_is_written_down_and_no_failure(inputs, tmp_path, monkeypatch, capsys):
     def refuse(*_, **__):
-        raise Unavailable("no such card")
+        raise Unavailable("no such\n  card \udcfc")
 
     monkeypatch.setattr("saitan.sssp.peers.Scipy.__init__", refuse)
     assert measured(inputs, tmp_path / "a.parquet") == []
-    assert about(tmp_path / "a.parquet")["unavailable"] == "no such card"
-    assert "left out: no such card" in capsys.readouterr().err
+    assert about(tmp_path / "a.parquet")["unavailable"] == r"no such card \udcfc"
+    assert r"left out: no such card \udcfc" in capsys.readouterr().err
 
 
 def test_a_wrong_answer_leaves_no_file(inputs, tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from saitan.blocks import Block, Digest, Rows
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks
+from saitan.solver import prepared as guarded
 from saitan.workflow import sampling
 from saitan.workflow.disturbance import Disturbance
 from saitan.workflow.sampling import Answering, decided_by_disturbed, finished, prepared, sample, spread_of
@@ -605,6 +606,25 @@ def test_what_is_no_solver_is_one_line(solver):
 
     with (
         pytest.raises(Failure, match=r"^prepare gives .* for scipy: a Solver is right$"),
+        prepared(Prepares, None, SETTINGS),
+    ):
+        pass
+
+
+class Slotted:
+    __slots__ = ("memory", "transfer")
+
+
+@pytest.mark.parametrize(("solver", "name"), [(Slotted, "Slotted"), (lambda: 3, "int"), (lambda: None, "NoneType")])
+def test_a_solver_that_takes_no_attributes_is_one_line(solver, name):
+    class Prepares:
+        @staticmethod
+        def prepare(instance, variant, backend):
+            return guarded(solver, int)
+
+    right = "a class of its own without __slots__ is right"
+    with (
+        pytest.raises(Failure, match=f": no attribute can be added to a solver of class {name}: {right}$"),
         prepared(Prepares, None, SETTINGS),
     ):
         pass

@@ -77,13 +77,18 @@ def full_disk():
         (OSError(errno.EDQUOT, "quota"), "the disk is full: free some space and run the same command again"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.gr"), "No such file or directory (a.gr)"),
         (OSError("a message alone"), "a message alone"),
+        (Failure("a file \udcfc that is no text"), r"a file \udcfc that is no text"),
+        (ValueError("a \udcfc"), r"internal error: ValueError: a \udcfc"),
+        (OSError(errno.ENOENT, "No such file", os.fsdecode(b"Z\xfcrich.npy")), r"No such file (Z\udcfcrich.npy)"),
         (MemoryError(), "out of memory: an allocation was refused"),
         (MemoryError("Unable to allocate 8 TiB"), "out of memory: Unable to allocate 8 TiB"),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_a_user_can_mend_is_one_line_there_and_in_the_log(step, error, line):
-    assert step(raising(error)) == (1, [f"error: {line}"], [f"error: {line}"])
+    code, printed, logged = step(raising(error))
+    assert (code, printed[-1]) == (1, f"error: {line}") and printed == logged
+    assert len(printed) == 1 or "internal" in line
 
 
 def test_a_defect_prints_its_traceback_first(step):
@@ -338,6 +343,22 @@ leave_after(lambda: print("said", end=""))
 def test_a_process_leaves_where_its_output_is_closed(tmp_path):
     leave = f"{sys.executable} -c 'from saitan.workflow.step import leave_after; leave_after(bool)'"
     assert subprocess.run(["sh", "-c", f"{leave} >&- 2>&-"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("closes", ["sys.stdout.close(); sys.stderr.close()", "sys.stdout = sys.stderr = object()"])
+@pytest.mark.parametrize(("ends", "status"), [("", 0), ("; raise Failure('why')", 1)])
+def test_a_step_whose_solver_closed_its_output_ends_as_it_would(tmp_path, closes, ends, status):
+    code = f"""
+import argparse, sys
+from saitan.workflow.step import Failure, leave_after, run_step
+def step(arguments):
+    {closes}{ends}
+leave_after(lambda: run_step(step, argparse.ArgumentParser()))
+"""
+    log = tmp_path / "log"
+    done = subprocess.run([sys.executable, "-c", code, "--log", log], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert log.read_text().splitlines() == ["began", "error: why" if status else "done"]
 
 
 def test_ranks_leave_in_order(monkeypatch):
