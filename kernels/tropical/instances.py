@@ -13,7 +13,8 @@ from saitan.calls import checked_instance
 from saitan.errors import Unavailable
 from saitan.graph import Graph
 from saitan.memory import check_room
-from saitan.tropical.semiring import INFINITE, infinity, mirrored
+from saitan.tropical.operands import sums_may_overflow
+from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
 
 # Rows that have a random generator of their own: threads share the work, and their number changes nothing.
 STRIP = 256
@@ -150,7 +151,7 @@ def make(
 
     Without a graph two random n x n matrices; with one, the leading n x n block of its weight
     matrix, times itself.
-    Raises Unavailable for a weight that the type does not hold exactly, for more than the graph's vertices, and where
+    Raises Unavailable for a weight or a sum that the type does not hold, for more than the graph's vertices, and where
     memory does not hold the matrices.
     """
     kind = np.dtype(dtype)
@@ -159,12 +160,25 @@ def make(
             raise Unavailable(f"n must be at most {graph.n:,}, the vertices of {graph.name}, not {n:,}")
         check_matrices(1, n, kind)
         a = mirrored(weight_matrix(graph, n, order, kind), semiring)
+        _check_sums(a, semiring, graph.name)
         return Instance(a, a, semiring)
     check_matrices(2, n, kind)
     seeds = np.random.SeedSequence(seed).spawn(2)
     return Instance(
         *(mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds), semiring
     )
+
+
+def _check_sums(a: np.ndarray, semiring: str, name: str) -> None:
+    """Raise Unavailable where an entry of the product would be infinite although there are sums for it."""
+    if not sums_may_overflow(a, a, semiring):
+        return
+    from saitan.tropical import solve
+
+    try:
+        solve(a, a, semiring, backend="cpu")
+    except SumOverflow as error:
+        raise Unavailable(f"{name}: {error}") from None
 
 
 def made(instance: Any) -> Instance:

@@ -10,6 +10,9 @@ from saitan.calls import plain_array
 from saitan.memory import check_room
 from saitan.tropical.semiring import SumOverflow, check_operand, infinity
 
+# Rows and columns that are looked at together for sums that overflow.
+_STRIP, _COLUMNS = 256, 4096
+
 
 def check_shapes(a, b) -> None:
     """Raise ValueError unless a [..., m, k] and b [..., k, n] can be multiplied and share a type."""
@@ -81,8 +84,8 @@ def checked_pair(a, b, semiring: str) -> tuple[np.ndarray, np.ndarray]:
     return a, a if same else b
 
 
-def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> None:
-    """Raise SumOverflow if an entry of C = A (x) B is infinite although a sum of finite entries makes it."""
+def sums_may_overflow(a: np.ndarray, b: np.ndarray, semiring: str) -> bool:
+    """Whether the largest entries of both that are finite add up to infinity."""
     infinite = infinity(a.dtype, semiring)
 
     def largest(x: np.ndarray) -> float:
@@ -91,9 +94,28 @@ def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> 
 
     # The largest float32 plus less than half a unit in its last place still rounds to itself.
     reach = float(np.finfo(np.float32).max) if a.dtype == np.float32 else float(infinity(a.dtype))
-    if largest(a) + largest(b) < reach:
+    return largest(a) + largest(b) >= reach
+
+
+def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> None:
+    """Raise SumOverflow if an entry of C = A (x) B is infinite although a sum of finite entries makes it."""
+    if not sums_may_overflow(a, b, semiring):
         return
-    lost = np.argwhere((c == infinite) | (c == -infinite) if a.dtype == np.float32 else c == infinite)
-    for row, column in lost:
-        if ((a[row] != infinite) & (b[:, column] != infinite)).any():
-            raise SumOverflow(a.dtype)
+    infinite = infinity(a.dtype, semiring)
+    for low in range(0, len(c), _STRIP):
+        strip = slice(low, low + _STRIP)
+        lost = c[strip] == infinite
+        if a.dtype == np.float32:
+            lost |= c[strip] == -infinite
+        left = a[strip] != infinite
+        # Of most matrices with infinities a few rows reach a part of the others.
+        columns, middle = np.flatnonzero(lost.any(axis=0)), np.flatnonzero(left.any(axis=0))
+        if not (columns.size and middle.size):
+            continue
+        left = left[:, middle].astype(np.float32)
+        for first in range(0, len(columns), _COLUMNS):
+            some = columns[first : first + _COLUMNS]
+            right = b[np.ix_(middle, some)] != infinite
+            # How many sums there are for an entry.
+            if ((left @ right.astype(np.float32) > 0) & lost[:, some]).any():
+                raise SumOverflow(a.dtype)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from saitan.calls import checked_name
+from saitan.errors import Unavailable
 
 SEMIRINGS = ("min_plus", "max_plus")
 # Two infinities add up without wrapping: 2^31 - 2 in an int32, 0xFFFE in 16 bits. The same as in infinity.cuh.
 INFINITE = {"float32": np.float32(np.inf), "int32": np.int32(2**30 - 1), "uint16": np.uint16(2**15 - 1)}
 
 
-class SumOverflow(OverflowError):
+class SumOverflow(OverflowError, Unavailable):
     """A sum of two finite entries reached what stands for infinity, or its opposite; the message is one line."""
 
     def __init__(self, dtype: np.typing.DTypeLike) -> None:

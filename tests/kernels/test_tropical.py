@@ -1,5 +1,6 @@
 import pickle
 import re
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,9 +14,11 @@ from saitan import tropical
 from saitan.blocks import joined
 from saitan.cuda import unusable
 from saitan.cuda.constants import constants
+from saitan.graph import Graph
 from saitan.problem import Unavailable
 from saitan.tropical import cpu_fast
 from saitan.tropical.instances import Instance
+from saitan.tropical.operands import checked_sums
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
 from saitan.tropical.validate import product_rows
 
@@ -481,6 +484,49 @@ def test_a_finite_sum_that_reaches_infinity_is_reported(dtype):
     # As a pool hands it on.
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is SumOverflow and str(again) == str(caught.value)
+
+
+HEAVY = {"uint16": 2**14, "int32": 2**29, "float32": 3e38}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "semiring"),
+    [*((dtype, "min_plus") for dtype in DTYPES), ("int32", "max_plus"), ("float32", "max_plus")],
+)
+def test_an_instance_of_a_graph_loses_no_sum(dtype, semiring):
+    weight = HEAVY[dtype]
+    weights = np.full(2, weight, np.float32 if dtype == "float32" else np.uint32)
+
+    def made(targets, weights):
+        graph = Graph.from_arcs(3, [0, 1], targets, weights).with_metadata(name="heavy")
+        return tropical.instance({"graph": graph}, n=3, dtype=dtype, semiring=semiring, order="file")
+
+    with np.errstate(over="ignore"), pytest.raises(Unavailable, match=f"^heavy: a finite sum reaches .* in {dtype}: "):
+        made([1, 2], weights)
+    # Of two arcs that meet nowhere, or lead back, every entry has a sum that fits.
+    for targets, fitting in (([2, 2], weights), ([1, 0], weights), ([1, 2], weights / 4)):
+        assert made(targets, fitting.astype(weights.dtype)).a.shape == (3, 3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_are_looked_at_in_every_part_of_a_matrix(dtype, monkeypatch):
+    """As entry by entry, in strips and columns of all sizes."""
+    monkeypatch.setattr("saitan.tropical.operands._STRIP", 3)
+    monkeypatch.setattr("saitan.tropical.operands._COLUMNS", 2)
+    rng, infinite, found = np.random.default_rng(8), INFINITE[dtype], set()
+    high = 3.4e38 if dtype == "float32" else float(infinite)
+    for _ in range(300):
+        m, k, n = rng.integers(0, 9, 3)
+        a, b = ((rng.random(shape) * high * rng.choice([0.4, 0.55, 0.99])).astype(dtype) for shape in ((m, k), (k, n)))
+        for matrix in (a, b):
+            matrix[rng.random(matrix.shape) < rng.choice([0.3, 0.9])] = infinite
+        c = product_rows(a, b, "min_plus")
+        sums = ((a != infinite).astype(int) @ (b != infinite).astype(int)) > 0
+        lost = bool(((c == infinite) & sums).any())
+        found.add(lost)
+        with pytest.raises(SumOverflow) if lost else nullcontext():
+            checked_sums(c, a, b, "min_plus")
+    assert found == {True, False}
 
 
 def sums_at_infinity_are_reported(dtype, backend):
