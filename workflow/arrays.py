@@ -19,7 +19,7 @@ from pydantic import Field, TypeAdapter
 
 from saitan.files import beside
 from saitan.workflow.checksums import checksum_of
-from saitan.workflow.graphs.streams import NPY, check_content, check_numbers, chunks
+from saitan.workflow.graphs.streams import NPY, check_content, check_numbers, chunks, of_copies
 from saitan.workflow.points import RESULTS
 from saitan.workflow.sources import Name, Source, refuse_clashes
 from saitan.workflow.step import Failure, run_step
@@ -134,7 +134,8 @@ def _check_npy(entry: Array, path: Path, part: Path) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    convert(ENTRY.validate_json(arguments.entry), arguments.input, arguments.output)
+    with of_copies(arguments.input):
+        convert(ENTRY.validate_json(arguments.entry), arguments.input, arguments.output)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -52,7 +52,7 @@ def _checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], s
 
 def _read() -> dict[str, dict[str, Any]]:
     try:
-        known = json.loads(KNOWN.read_text())
+        known = json.loads(KNOWN.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
@@ -61,6 +61,6 @@ def _read() -> dict[str, dict[str, Any]]:
 def _write(known: dict[str, dict[str, Any]]) -> None:
     try:
         with beside(KNOWN) as path:
-            path.write_text(json.dumps(known, indent=1))
+            path.write_text(json.dumps(known, indent=1), encoding="utf-8")
     except OSError:
         pass  # a folder that cannot be written: the next plan reads the files again

@@ -76,7 +76,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
 def _write(path: Path, text: str) -> None:
     with beside(path) as part:
-        part.write_text(text)
+        part.write_text(text, encoding="utf-8")
 
 
 def _search(solver: Any, root: int) -> tuple[dict[str, Any], np.ndarray]:
@@ -91,7 +91,7 @@ def _read(path: Path) -> dict[str, Any]:
     """A point, with the levels of its searches, int8 [searches, n]. Raises ValueError naming a file that is damaged."""
     file = path
     try:
-        point = json.loads(path.read_text())
+        point = json.loads(path.read_text(encoding="utf-8"))
         file = path.with_suffix(".npz")
         point["levels"] = np.load(file)["levels"]
     except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:

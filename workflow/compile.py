@@ -23,7 +23,9 @@ def compile_one(arguments: argparse.Namespace) -> None:
     for warning in built.warnings:
         say(arguments.log, warning)
     with beside(arguments.resources) as path:
-        path.write_text(json.dumps({"identity": arguments.identity, "kernels": built.resources}, indent=1))
+        path.write_text(
+            json.dumps({"identity": arguments.identity, "kernels": built.resources}, indent=1), encoding="utf-8"
+        )
     with beside(arguments.output) as path:
         path.write_bytes(built.cubin)
 

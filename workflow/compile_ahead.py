@@ -44,7 +44,7 @@ def compile_ahead(settings: dict[str, Any], arguments: argparse.Namespace) -> No
 
     cache = Path(os.environ["NUMBA_CACHE_DIR"])
     wanted = {}
-    points = json.loads(arguments.together.read_text()) if arguments.together.exists() else []
+    points = json.loads(arguments.together.read_text(encoding="utf-8")) if arguments.together.exists() else []
     for point in points:
         if all(point[key] == settings[key] for key in DATA) and not _measured(point):
             done = cache / f"{digest([get_host_cpu_name(), *(point[key] for key in (*DATA, *SOLVED))])}.compiled"

@@ -50,7 +50,9 @@ def write_index(path: Path) -> None:
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    html = templates.get_template("index.html").render(runs=runs, css=(TEMPLATES / "page.css").read_text())
+    html = templates.get_template("index.html").render(
+        runs=runs, css=(TEMPLATES / "page.css").read_text(encoding="utf-8")
+    )
     with beside(path) as written:
         written.write_text(html, encoding="utf-8")
 
@@ -58,6 +60,6 @@ def write_index(path: Path) -> None:
 def _read(report: Path) -> Entry:
     """A report's line; its folder's name alone where nothing more is told."""
     try:
-        return Entry.model_validate_json(report.with_suffix(".json").read_text())
+        return Entry.model_validate_json(report.with_suffix(".json").read_text(encoding="utf-8"))
     except (OSError, ValidationError):
         return Entry(name=report.parent.name, title=report.parent.name)

@@ -85,13 +85,15 @@ def read_reference(path: Path) -> Reference | None:
 def write_queries(queries: list[Any], path: Path, identity: str | None = None, unavailable: str | None = None) -> None:
     """As JSON. identity: what they are made for; unavailable: why there are none."""
     with beside(path) as temporary:
-        temporary.write_text(json.dumps({"identity": identity, "queries": queries, "unavailable": unavailable}))
+        temporary.write_text(
+            json.dumps({"identity": identity, "queries": queries, "unavailable": unavailable}), encoding="utf-8"
+        )
 
 
 def read_queries(path: Path) -> list[Any]:
     """What write_queries wrote. Raises Failure for a damaged file, Unavailable where there are none."""
     with _whole(path):
-        match json.loads(path.read_text()):
+        match json.loads(path.read_text(encoding="utf-8")):
             case {"unavailable": str(reason)}:
                 raise Unavailable(reason)
             case {"queries": [_, *_] as queries}:
@@ -104,7 +106,7 @@ def instance_identity(path: Path) -> str | None:
     """What queries or a reference say that they are made for. Raises Failure for a damaged file."""
     with _whole(path):
         if path.suffix == ".json":
-            told = json.loads(path.read_text())
+            told = json.loads(path.read_text(encoding="utf-8"))
             return told.get("identity") if isinstance(told, dict) else None
         with np.load(path, allow_pickle=False) as stored:
             return str(stored["identity"]) if "identity" in stored else None

@@ -59,14 +59,16 @@ _OF_A_RANK = (
 def launch(command: list[str], log: Path) -> int:
     """Run a command that starts with a launcher. Returns 0, or 1 when the last line of the step's log says why."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f"{BEGAN}\n")
+    log.write_text(f"{BEGAN}\n", encoding="utf-8")
     if shutil.which(command[0]) is None:
         say(
             log,
             f"{ERROR}{command[0]} is not installed or not on PATH: `launcher` must name a program that starts ranks",
         )
         return 1
-    started = partial(subprocess.Popen, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    started = partial(
+        subprocess.Popen, stderr=subprocess.PIPE, encoding="utf-8", errors="replace", start_new_session=True
+    )
     try:
         running = started(command, preexec_fn=_end_with_this_process())
     except OSError as error:  # a file that is no program of this machine
@@ -75,7 +77,7 @@ def launch(command: list[str], log: Path) -> int:
     with running as made:
         answer((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), lambda: _stop(made, log))
         said, why = _watched(made)
-    written = log.read_text(errors="replace").splitlines()
+    written = log.read_text(encoding="utf-8", errors="replace").splitlines()
     if made.returncode == 0 and DONE in written:
         print(said, end="", file=sys.stderr)
         return 0
@@ -83,7 +85,7 @@ def launch(command: list[str], log: Path) -> int:
     if line := next((line for line in written if line.startswith(ERROR)), None):
         # What other ranks wrote while they were ended stands behind it.
         if written[-1] != line:
-            log.write_text("\n".join([*(other for other in written if other != line), line, ""]))
+            log.write_text("\n".join([*(other for other in written if other != line), line, ""]), encoding="utf-8")
         print(line, file=sys.stderr)
     else:
         if said:

@@ -129,7 +129,7 @@ def _known() -> dict[str, _Facts]:
     """Digest of a file's content -> facts: those of former plans, and new ones."""
     atexit.register(keep_found, FOUND.absolute())
     with contextlib.suppress(OSError, ValueError):
-        stored = json.loads(FOUND.read_text())
+        stored = json.loads(FOUND.read_text(encoding="utf-8"))
         if stored["by"] == _by() and len(stored["files"]) < _MANY:
             return stored["files"]
     return {}
@@ -139,9 +139,9 @@ def keep_found(path: Path) -> None:
     """Write for the next plan what is known; nothing where that is there, or cannot be written."""
     content = json.dumps({"by": _by(), "files": _known()})
     with contextlib.suppress(OSError):
-        if path.parent.is_dir() and not (path.exists() and path.read_text() == content):
+        if path.parent.is_dir() and not (path.exists() and path.read_text(encoding="utf-8") == content):
             with beside(path) as temporary:
-                temporary.write_text(content)
+                temporary.write_text(content, encoding="utf-8")
 
 
 @cache

@@ -249,7 +249,7 @@ def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
         if (record := _record(file)).exists():
             _forget_record(record, as_they_were)
         mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text('{"external_jobid": null}')
+        mark.write_text('{"external_jobid": null}', encoding="utf-8")
 
 
 def _forget_record(record: Path, as_they_were: contextlib.ExitStack) -> None:

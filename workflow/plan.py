@@ -151,7 +151,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
         try:
             for file, content in ((self.compiled_together, together), (self.planned_code, dict(code))):
                 with beside(file) as path:
-                    path.write_text(json.dumps(content))
+                    path.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
             # The first files of a run.
             sys.exit(f"error: {error.filename or self.compiled_together} cannot be written: {error.strerror}")

@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from saitan.command import say
 from saitan.files import beside
 from saitan.problem import names, problem
 from saitan.workflow.bests import Best, bests, index_of
@@ -152,8 +153,8 @@ def page(
         kernels=_by_file(kernels(plan.resources)),
         graphs=[graph_row(graph, partial=partial) for graph in plan.graphs],
         answers=kept(plan.answers, read_ceilings(plan.ceilings) if plan.ceilings else Ceilings()),
-        css=(TEMPLATES / "page.css").read_text(),
-        script=(TEMPLATES / "page.js").read_text(),
+        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
         vega=_read_or_make(vega) if drawn else "",
         themes=json.dumps({"light": theme() | {"background": "transparent"}, "dark": theme(dark=True)}),
         long_table=LONG_TABLE,
@@ -163,7 +164,7 @@ def page(
 
 
 def _read_or_make(vega: Path | None) -> str:
-    return vega.read_text() if vega and vega.exists() else charts_script()
+    return vega.read_text(encoding="utf-8") if vega and vega.exists() else charts_script()
 
 
 def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted: Quoted | None) -> Section:
@@ -198,7 +199,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     with whole():
         if drawn and there(drawn.spec, "the chart", lambda: identity_of(drawn.spec)):
             # Inside a <script>, a "<" of the data could begin a tag that ends it.
-            specification = drawn.spec.read_text().replace("<", "\\u003c")
+            specification = drawn.spec.read_text(encoding="utf-8").replace("<", "\\u003c")
             if there(drawn.svg, "the figure", lambda: experiment.identity):
                 svg = base64.b64encode(drawn.svg.read_bytes()).decode()
     known = problem(experiment.problem) if experiment.problem in names() else None
@@ -288,7 +289,7 @@ def write_report(
         path.write_text(html, encoding="utf-8")
     told = entry(plan, found, partial=partial)
     with beside(output.with_suffix(".json")) as path:
-        path.write_text(told.model_dump_json(indent=1))
+        path.write_text(told.model_dump_json(indent=1), encoding="utf-8")
     return [*summary_lines(plan, found), f"report: {output}"]
 
 
@@ -310,7 +311,7 @@ def main() -> None:
         check_planned([arguments.peers, plan.ceilings, *TEMPLATES.glob("*.*")])
         given = {name: getattr(arguments, name) for name in ("vega", "partial", "stopped", "since")}
         for line in write_report(plan, arguments.output, arguments.peers, **given):
-            print(line)
+            say(line)
         if arguments.index:
             write_index(arguments.index)
 

@@ -154,7 +154,9 @@ def kernels(resources: Iterable[Path]) -> list[Kernel]:
         if path.exists():
             arch, problem, name = path.parts[-3:]
             file = name.removesuffix(".resources.json") + ".cu"
-            found += [Kernel(arch, problem, file, use) for use in json.loads(path.read_text())["kernels"]]
+            found += [
+                Kernel(arch, problem, file, use) for use in json.loads(path.read_text(encoding="utf-8"))["kernels"]
+            ]
     return found
 
 

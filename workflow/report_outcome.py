@@ -172,7 +172,7 @@ def lacking(what: str, log: Path | None, *, stopped: bool = False, since: float 
     """Why a job has no output: the line of its log that begins with "error: ", or what its absence tells."""
     if log is None or not log.exists() or log.stat().st_mtime < since:
         return Lacking(what, STOPPED, "stopped") if stopped else Lacking(what, NOT_RUN, "not run")
-    lines = log.read_text(errors="replace").splitlines()
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     last = lines[-1] if lines else ""
     if said := [line for line in lines if line.startswith(ERROR)]:
         return Lacking(what, said[-1].removeprefix(ERROR))

@@ -64,7 +64,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         _settle_numba(getattr(arguments, "cores", None))
         if arguments.log and not several:
             arguments.log.parent.mkdir(parents=True, exist_ok=True)
-            arguments.log.write_text(f"{BEGAN}\n")
+            arguments.log.write_text(f"{BEGAN}\n", encoding="utf-8")
             if not faulthandler.is_enabled():
                 # Compiled code that ends the process leaves a line too, that begins with CRASHED.
                 # PyCUDA has Python warn of a file that is never closed.
@@ -201,7 +201,7 @@ def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
 def say_to_log(log: Path | None, text: str) -> None:
     """Append to the log file alone."""
     if log:
-        with contextlib.suppress(OSError), log.open("a", errors="backslashreplace") as file:
+        with contextlib.suppress(OSError), log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text + "\n")
 
 
@@ -222,7 +222,7 @@ def _give_up(log: Path | None, message: str, details: str = "") -> NoReturn:
     if joined.size == 1:
         say(log, f"{details}{ERROR}{message}")
         sys.exit(1)
-    with contextlib.suppress(OSError), log.open("a+", errors="backslashreplace") as file:
+    with contextlib.suppress(OSError), log.open("a+", encoding="utf-8", errors="backslashreplace") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if not any(line.startswith(ERROR) for line in file):

@@ -161,7 +161,7 @@ def _restore_index() -> None:
     """
     index = Path(INDEX)
     there = {quote(report.parent.name) for report in Path(RESULTS).glob("*/report.html")}
-    listed = index.read_text(errors="replace") if index.is_file() else ""
+    listed = index.read_text(encoding="utf-8", errors="replace") if index.is_file() else ""
     if there == set(re.findall(r'href="([^"]+)/report\.html"', listed)):
         return
     from saitan.workflow.index import write_index
@@ -218,7 +218,7 @@ class Ending:
             targets = () if omitted else until
         reported = not partial and (not targets or {"all", plan.report} & set(targets))
         if reported and Path(plan.summary).exists():
-            print(Path(plan.summary).read_text(), end="", file=sys.stderr)
+            print(Path(plan.summary).read_text(encoding="utf-8"), end="", file=sys.stderr)
         elif wanted := set(targets) & plan.config.experiments.keys():
             told = outline(plan, only=wanted)
             for line in summary_lines(told, outcome(told)):

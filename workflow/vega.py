@@ -69,7 +69,7 @@ def identity_of(spec: Path) -> str | None:
     Raises Failure for a damaged file.
     """
     try:
-        return json.loads(spec.read_text()).get("usermeta", {}).get("saitan", {}).get("identity")
+        return json.loads(spec.read_text(encoding="utf-8")).get("usermeta", {}).get("saitan", {}).get("identity")
     except (ValueError, AttributeError) as error:
         raise Failure(f"{spec}: cannot be read: {error}; remove it and run again") from None
 
@@ -84,7 +84,7 @@ def charts_script() -> str:
 
 def write_script(arguments: argparse.Namespace) -> None:
     with beside(arguments.output) as path:
-        path.write_text(charts_script())
+        path.write_text(charts_script(), encoding="utf-8")
 
 
 def main() -> None:

@@ -57,7 +57,8 @@ def build(source: Path, arch: str) -> Built:
     if nvcc is None:
         raise NvccError("nvcc not found: install the CUDA toolkit and put it on PATH, or set CUDA_HOME")
     # Both ways compile a copy in a temporary folder; the line directive keeps the true name in messages and -lineinfo.
-    text = f'#line 1 "{source.parent.parent.name}/{source.parent.name}/{source.name}"\n{source.read_text()}'
+    text = source.read_text(encoding="utf-8")
+    text = f'#line 1 "{source.parent.parent.name}/{source.parent.name}/{source.name}"\n{text}'
     include = [str(source.parent.resolve()), str(HEADERS)]
     if source.name.endswith(LIBRARY):
         library, said = _run_nvcc(nvcc, text, source, arch, include, LIBRARY_OPTIONS)
@@ -94,10 +95,10 @@ def _run_nvcc(
     nvcc: str, text: str, source: Path, arch: str, include: list[str], options: tuple[str, ...]
 ) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "kernel.cu").write_text(text)
+        (Path(folder) / "kernel.cu").write_text(text, encoding="utf-8")
         made = ["-arch", arch, *(f"-I{path}" for path in include), "-o", "made", "kernel.cu"]
         command = [nvcc, *options, *made]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False)
         if done.returncode:
             raise _refused(source, arch, done.stderr)
         return (Path(folder) / "made").read_bytes(), done.stdout + done.stderr

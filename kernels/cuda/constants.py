@@ -17,7 +17,7 @@ def constants(problem: str, file: str) -> dict[str, int]:
 
     Only values that are written as a number are read; what is computed from others, or a fraction, is left out.
     """
-    text = re.sub(r"//[^\n]*", "", (KERNELS / problem / file).read_text())
+    text = re.sub(r"//[^\n]*", "", (KERNELS / problem / file).read_text(encoding="utf-8"))
     found = {}
     for declared in DECLARED.finditer(text):
         for part in (declared[1] or declared[2]).split(","):

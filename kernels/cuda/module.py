@@ -69,7 +69,8 @@ def _cache_path(source: Path) -> Path:
     import platformdirs
 
     text = "".join(
-        part.read_text() for part in [source, *sorted(source.parent.glob("*.cuh")), *sorted(HEADERS.glob("*.cuh"))]
+        part.read_text(encoding="utf-8")
+        for part in [source, *sorted(source.parent.glob("*.cuh")), *sorted(HEADERS.glob("*.cuh"))]
     )
     key = hashlib.sha256(f"{OPTIONS}{LIBRARY_OPTIONS}{arch()}{text}".encode()).hexdigest()[:24]
     return Path(platformdirs.user_cache_dir("saitan")) / "cubins" / f"{source.stem}-{key}.cubin"

@@ -193,6 +193,7 @@ def test_as_a_command(tmp_path):
     done = subprocess.run([*command, "--log", log], capture_output=True, text=True)
     assert (done.returncode, log.read_text()) == (1, f"began\n{done.stderr}")
     assert done.stderr.startswith(f"error: {path}: the xz stream is truncated or damaged")
+    assert done.stderr.endswith(" (it is fetched again once this copy is removed)\n")
 
 
 @pytest.mark.parametrize(

@@ -402,6 +402,21 @@ def test_what_is_made_of_an_answer_that_there_is_not_is_left_out_and_the_others_
     assert project.planned() == {}
 
 
+def test_a_run_in_a_locale_that_is_not_utf_8(project, monkeypatch):
+    for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
+        monkeypatch.setenv(name, value)
+    # Made by this run.
+    (project.folder / "results/vega.js").unlink(missing_ok=True)
+    project.configure({"tiny": changed(title="Zürich ≤ 北")}, title="µs 北")
+    done = project.snakemake()
+    assert done.returncode == 0, done.stderr
+    # Characters that the terminal lacks are escaped.
+    assert "tiny: " in done.stderr and "\\xb5s" in done.stderr
+    assert "µs 北" in page(project) and "Zürich ≤ 北" in page(project)
+    assert "µs 北" in (project.folder / "results/index.html").read_text()
+    assert project.planned() == {}
+
+
 def test_every_run_has_a_folder_of_its_own(project):
     project.configure({"tiny": ONE_POINT}, name="one", title="The first")
     assert project.snakemake().returncode == 0

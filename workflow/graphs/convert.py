@@ -9,7 +9,7 @@ from pathlib import Path
 from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY, Downloaded, Generated
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.graphs.streams import check_content
+from saitan.workflow.graphs.streams import check_content, of_copies
 from saitan.workflow.step import run_step, say
 
 
@@ -61,7 +61,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     entry = ENTRY.validate_json(arguments.entry)
-    graph = convert(entry, arguments.name, arguments.input, arguments.coordinates)
+    with of_copies(arguments.input, arguments.coordinates):
+        graph = convert(entry, arguments.name, arguments.input, arguments.coordinates)
     if inexact := graph.metadata.get("inexact"):
         say(
             arguments.log,

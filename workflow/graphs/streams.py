@@ -167,9 +167,18 @@ def checksum(path: Path, suffix: str | None = None) -> str:
 def check_content(path: Path, found: str, right: str | None) -> None:
     """Raise Failure where the SHA-256 of a file's decompressed content is not the right one; None is any."""
     if right not in (None, found):
-        raise Failure(
-            f"{path}: its decompressed content has the SHA-256 {found}, but {right} is right: remove it and run again"
-        )
+        raise Failure(f"{path}: its decompressed content has the SHA-256 {found}, but {right} is right")
+
+
+@contextlib.contextmanager
+def of_copies(*paths: Path | None) -> Iterator[None]:
+    """Says of a Failure about one of these files, which were fetched, how it is fetched again."""
+    try:
+        yield
+    except Failure as error:
+        if str(error).startswith(tuple(f"{path}: " for path in paths)):
+            raise Failure(f"{error} (it is fetched again once this copy is removed)") from error
+        raise
 
 
 class Blocks:
