@@ -235,8 +235,9 @@ class _Encoder:
         title, values = words(self.figure.color), self._colors()
         if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
             kind = "O" if len(values) <= FEW_COLORS else "Q"
-            scale = alt.Scale(scheme="viridis")
-            encoded = alt.Color(f"color:{kind}", title=title, scale=scale, **({"sort": values} if kind == "O" else {}))
+            # Without its domain the scale has a colour for what has no number.
+            scale = alt.Scale(scheme="viridis", **({"domain": values} if kind == "O" else {}))
+            encoded = alt.Color(f"color:{kind}", title=title, scale=scale)
         else:
             # The theme's colours would begin again; of a circle of hues the last is the first.
             many = {"scheme": alt.SchemeParams("sinebow", count=len(values) + 1)} if len(values) > COLORS else {}
@@ -256,10 +257,12 @@ def draw(arguments: argparse.Namespace) -> None:
     with beside(arguments.spec) as path:
         interactive = specification(figure, table, interactive=True)
         interactive["usermeta"] = {"saitan": {"identity": told["identity"]}, **interactive.get("usermeta", {})}
-        path.write_text(json.dumps(interactive, separators=(",", ":"), allow_nan=False))
+        path.write_text(json.dumps(interactive, separators=(",", ":"), allow_nan=False), encoding="utf-8")
     with beside(arguments.svg) as path:
         printed = specification(figure, table, interactive=False)
-        path.write_text(vl_convert.vegalite_to_svg(printed, vl_version=vega_lite_version(), allowed_base_urls=[]))
+        path.write_text(
+            vl_convert.vegalite_to_svg(printed, vl_version=vega_lite_version(), allowed_base_urls=[]), encoding="utf-8"
+        )
 
 
 def main() -> None:

@@ -336,7 +336,7 @@ def test_every_series_has_a_colour_of_its_own(values):
 
 @pytest.mark.parametrize("mark", ["bar", "line", "step", "point"])
 @pytest.mark.parametrize("interactive", [True, False])
-@pytest.mark.parametrize("values", [[False, True], [True, None], [1.23456789, 2.0], ["a", "b"], [3, 1]])
+@pytest.mark.parametrize("values", [[False, True], [True, None], [1.23456789, 2.0], ["a", "b"], [3, 1], [5, None]])
 def test_every_mark_of_a_series_has_its_colour(mark, interactive, values):
     table = pd.DataFrame({"n": [1, 1, 2, 2], "reuse": values * 2, "seconds": [1.0, 2.0, 3.0, 4.0], "source": "saitan"})
     drawn = specification(figure(mark=mark, x="n", y=["seconds"], color="reuse"), table, interactive=interactive)
@@ -345,6 +345,8 @@ def test_every_mark_of_a_series_has_its_colour(mark, interactive, values):
     colours = {one.get(told[kind]) for one in svg.iter() if (kind := one.get("aria-roledescription")) in told}
     assert colours and None not in colours and len(colours - {"#8a8f98"}) == sum(value is not None for value in values)
     assert ("#8a8f98" in colours) == (None in values)
+    told = [one.text for one in svg.iter() if one.text]
+    assert not any(nothing in text for text in told for nothing in ("undefined", "null", "NaN")), told
 
 
 @pytest.mark.parametrize(
