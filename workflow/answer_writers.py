@@ -17,7 +17,7 @@ from saitan.blocks import Block, on_host
 from saitan.files import beside
 from saitan.packed import pack, packs
 from saitan.problem import Form
-from saitan.workflow.answers import about_answer, fingerprint
+from saitan.workflow.answers import about_answer, fingerprint, slab_name
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA
 from saitan.workflow.step import Failure
 
@@ -79,15 +79,16 @@ class SlabWriter:
     def __call__(self, block: Block) -> None:
         if block.name == self._output:
             about = {**self._about, "first": int(block.first)}
-            with AnswerWriter(self._place, [str(block.first)], about, self._compressed) as file:
-                file(Block(str(block.first), 0, block.array))
+            name = slab_name(block.first)
+            with AnswerWriter(self._place, [name], about, self._compressed) as file:
+                file(Block(name, 0, block.array))
 
     def finished(self, slabs: dict[int, int]) -> frozenset[int]:
         """The first rows of the slabs (first row -> rows) that are there. Other files in their place are removed."""
         found = set()
         for path in self._place.glob("*"):
-            first = int(path.stem) if path.stem.isdigit() else -1
-            if first in slabs and self._belongs(path, first, slabs[first]):
+            first = int(path.stem) if path.stem.isdecimal() else -1
+            if first in slabs and path.stem == slab_name(first) and self._belongs(path, first, slabs[first]):
                 found.add(first)
             else:
                 path.unlink()
@@ -103,7 +104,7 @@ class SlabWriter:
 
     def join(self, slabs: dict[int, int], about: dict[str, Any]) -> None:
         """Write the answer's own file, once all slabs are there. Raises Failure for slabs that do not fit together."""
-        told = {first: about_answer(self._place / f"{first}.parquet") for first in sorted(slabs)}
+        told = {first: about_answer(self._place / f"{slab_name(first)}.parquet") for first in sorted(slabs)}
         kinds = {(one["dtype"], *one["shape"][1:]) for one in told.values()}
         if len(kinds) != 1:
             raise Failure(

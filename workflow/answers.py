@@ -6,11 +6,12 @@ values (kernels/compression/FORMAT.md). The schema's metadata holds under "saita
 `dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and writing took, and what the
 writer was told about it, its `identity` (identities.py) among that. answer_writers.py writes these files.
 
-An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet.
-The answer's own file then has no rows; its metadata lists under `slabs` the first row of each. The reader sees one
-array. An answer in a form of its problem (Form of saitan.problem) lies in <output>.<form>, and its own file has no
-rows either: its metadata has the form as `written`, the `problem`, and `held`, by which that file is known again. One
-that could not be had has in its place `unavailable`: why.
+An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet,
+in ten digits, for readers of a folder take files by name. The answer's own file then has no rows; its metadata lists
+under `slabs` the first row of each. The reader sees one array. An answer in a form of its problem (Form of
+saitan.problem) lies in <output>.<form>, and its own file has no rows either: its metadata has the form as `written`,
+the `problem`, and `held`, by which that file is known again. One that could not be had has in its place `unavailable`:
+why.
 """
 
 from __future__ import annotations
@@ -78,9 +79,13 @@ def fingerprint(path: Path) -> str:
         return hashlib.sha256(b"%d " % size + begins + file.read()).hexdigest()[:16]
 
 
+def slab_name(first: int) -> str:
+    return f"{first:010}"
+
+
 def _slab(path: Path, told: dict[str, Any], first: int) -> tuple[Path, dict[str, Any]]:
     """The file of a slab, and what it says. Raises Failure where it is missing or another one."""
-    slab = path.with_suffix(".slabs") / f"{first}.parquet"
+    slab = path.with_suffix(".slabs") / f"{slab_name(first)}.parquet"
     if not slab.exists():
         raise _missing(slab, path)
     about = about_answer(slab)

@@ -21,7 +21,7 @@ EMPTY_LOG = (
     "left an empty log: it was stopped as it started, the disk is full, or it was refused where it was submitted;"
     " Snakemake's lines above say more"
 )
-KILLED = "killed by signal 9; out of memory? (or ended by code of its own, such as os._exit)"
+KILLED = "killed by signal 9; out of memory? (or by another signal, or ended by code of its own, such as os._exit)"
 LOST = "finished, but its result is gone"
 OUT_OF_DATE = "out of date: measured for another configuration, of other data, or by other code"
 NOT_REDRAWN = "out of date: its queries are to be drawn again, which failed"

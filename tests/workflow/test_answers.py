@@ -22,7 +22,7 @@ from saitan.problem import Unavailable
 from saitan.ranks import Ranks
 from saitan.workflow import answer_writers
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, write_form
-from saitan.workflow.answers import about_answer, kept_answer, read_answer
+from saitan.workflow.answers import about_answer, kept_answer, read_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.instances import write_queries
 from saitan.workflow.keep import keep
@@ -200,7 +200,7 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
     assert writer.finished(SLABS) == {0, 3, 7} and not path.exists()
     writer.join(SLABS, {"query": 7, "ranks": 2})
     assert about_answer(path) == {"query": 7, "ranks": 2, "shape": [8, 2], "dtype": "uint32", "slabs": [0, 3, 7]}
-    assert [file.stem for file in kept_answer(path).files] == ["d", "0", "3", "7"]
+    assert [file.stem for file in kept_answer(path).files] == ["d", *map(slab_name, (0, 3, 7))]
     for low in range(9):
         for high in range(low, 9):
             part = read_answer(path, slice(low, high))
@@ -210,7 +210,7 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
     slabs(tmp_path, array, about={"query": 7, "identity": "another"}, starts={3: 4})
     with pytest.raises(Failure, match=r"3\.parquet is damaged or not what .*d\.parquet was written with"):
         kept_answer(path)
-    (tmp_path / "d.slabs/3.parquet").unlink()
+    (tmp_path / f"d.slabs/{slab_name(3)}.parquet").unlink()
     assert read_answer(path, slice(0, 3)).tolist() == array[:3].tolist()
     with pytest.raises(Failure, match=r"3\.parquet is missing, a part of .*d\.parquet: remove that and run the same"):
         read_answer(path)
@@ -224,7 +224,7 @@ def test_a_slab_in_the_place_of_another_is_seen(tmp_path):
     writer = slabs(tmp_path, array, starts=starts)
     writer.join(starts, {"query": 7})
     assert (read_answer(tmp_path / "d.parquet") == array).all()
-    shutil.copy(tmp_path / "d.slabs/0.parquet", tmp_path / "d.slabs/3.parquet")
+    shutil.copy(tmp_path / f"d.slabs/{slab_name(0)}.parquet", tmp_path / f"d.slabs/{slab_name(3)}.parquet")
     with pytest.raises(Failure, match=r"3\.parquet is damaged or not what "):
         kept_answer(tmp_path / "d.parquet")
     with pytest.raises(Failure, match=r"3\.parquet is damaged or not what "):
@@ -241,8 +241,10 @@ def test_slabs_of_another_answer_are_made_again(tmp_path):
     slabs(tmp_path, array, about={"query": 8}, starts={7: 1})
     slabs(tmp_path, array, starts={5: 1})
     (place / "x.parquet").write_bytes(b"PAR1")
-    (place / "2.parquet").write_bytes(b"PAR1")
-    assert writer.finished(SLABS) == {0} and [path.name for path in place.iterdir()] == ["0.parquet"]
+    (place / f"{slab_name(2)}.parquet").write_bytes(b"PAR1")
+    # As it was named before.
+    shutil.copy(place / f"{slab_name(0)}.parquet", place / "0.parquet")
+    assert writer.finished(SLABS) == {0} and [*place.iterdir()] == [place / f"{slab_name(0)}.parquet"]
     slabs(tmp_path, array.astype(np.uint64), starts={3: 4})
     slabs(tmp_path, array, starts={7: 1})
     with pytest.raises(Failure, match=r"d\.slabs: slabs of different types"):
