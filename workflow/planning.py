@@ -37,7 +37,7 @@ from saitan.workflow.published import read_published
 from saitan.workflow.quoted import check_quoted, read_quoted
 from saitan.workflow.sources import refuse_clashes
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_run
+from saitan.workflow.yaml_files import check_run, place_of_key
 
 
 def make(
@@ -368,7 +368,9 @@ def plan_from(
         peers = Path(f"{place}config/peers.yaml")
         check_quoted(peers, read_quoted(peers))
         made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
-    except (ConfigError, Failure) as error:
+    except ConfigError as error:
+        sys.exit(f"config: {place_of_key(str(error), raw, filter(os.path.exists, configfiles))}{error}")
+    except Failure as error:
         sys.exit(f"config: {error}")
     except Misdeclared as error:
         sys.exit(f"error: {error}")

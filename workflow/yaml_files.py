@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -158,6 +159,43 @@ def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -
         first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
         line = _line_of(path, first["loc"])
         raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema(), content)}") from None
+
+
+def place_of_key(message: str, given: Any, files: Iterable[str]) -> str:
+    """Where a mistake stands of which a message begins with the key: "FILE: line N: ", of the last file that has it.
+
+    given: what Snakemake made of the files, in this order. "" where the key's value came from none of them
+    (`--config`), and of a message that begins with no key.
+    """
+    key = re.match(r"[\w-]+(?:\.[\w.-]+)?(?=: )", message)
+    for file in reversed([*files]) if key else ():
+        there, keys = read_yaml(Path(file)), []
+        meant = given
+        for part in key[0].split("."):
+            among = {str(name): name for name in there} if isinstance(there, dict) else {}
+            if isinstance(there, list) and part.isdecimal() and int(part) < len(there):
+                among = {part: int(part)}
+            if part not in among:
+                break
+            keys.append(among[part])
+            there, meant = there[keys[-1]], _part(meant, keys[-1])
+        if keys and _as_text(there) == _as_text(meant):
+            path = Path(file)
+            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            return f"{shown}: line {_line_of(path, keys)}: "
+    return ""
+
+
+def _part(content: Any, key: Any) -> Any:
+    try:
+        return content[key]
+    except (TypeError, KeyError, IndexError):
+        return None
+
+
+def _as_text(content: Any) -> str:
+    """To compare by: NaN is NaN."""
+    return json.dumps(content, default=str)
 
 
 def _line_of(path: Path, keys: Sequence[str | int]) -> int:

@@ -564,7 +564,13 @@ def test_bad_config_is_one_line(project):
     project.configure({"tiny": changed(viw="summary")})
     done = project.snakemake()
     assert done.returncode != 0
-    assert project.said(done) == ["config: experiments.tiny.viw: unknown key 'viw'; did you mean 'view'?"]
+    lines = (project.folder / "config/config.yaml").read_text().splitlines()
+    [line] = [number for number, text in enumerate(lines, 1) if "viw:" in text]
+    says = "experiments.tiny.viw: unknown key 'viw'; did you mean 'view'?"
+    assert project.said(done) == [f"config: config/config.yaml: line {line}: {says}"]
+    project.configure({"tiny": ONE_POINT})
+    lines = project.said(project.snakemake("--config", "viw=1"))
+    assert any(line.startswith("config: viw: unknown key ") for line in lines), lines
 
 
 def test_ctrl_c_before_the_first_job_is_one_line(project):
@@ -699,4 +705,4 @@ def test_what_a_local_mirror_lacks_is_left_out_and_named(project, tmp_path_facto
     assert "skipped: graph lacking: the mirror" in done.stderr
     assert "lacking.gr" in page(project)
     project.configure({"tiny": changed(graphs=["here"])}, mirror="no/such/folder")
-    assert "config: mirror: no/such/folder is no folder and no address" in project.snakemake().stderr
+    assert ": mirror: no/such/folder is no folder and no address" in project.snakemake().stderr

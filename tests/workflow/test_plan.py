@@ -632,7 +632,7 @@ def test_a_file_of_the_plan_that_cannot_be_written_is_named(tmp_path, monkeypatc
         plan().write_begun({})
     (tmp_path / "results/run").unlink()
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)

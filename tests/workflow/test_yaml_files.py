@@ -2,7 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_run, read_yaml, worded
+from saitan.workflow.yaml_files import check_run, place_of_key, read_yaml, worded
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,53 @@ def test_a_text_that_does_not_match_is_refused_in_words():
         assert message.endswith(" is not a name of one to three small letters")
         assert len(message) < 130
     assert kind.json_schema() == {"type": "string", "pattern": "^(?:[a-z]{1,3})$"}
+
+
+FIRST = """\
+# A run.
+name: run
+cores: .nan
+experiments:
+  one: &one
+    graphs: [a,
+             b]
+    1: x
+  two:
+    <<: *one
+    deep: {er: 3}
+"""
+SECOND = """\
+name: other
+experiments: {one: {graphs: [a]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ("name: why", "second.yaml: line 1: "),
+        ("cores: why", "first.yaml: line 3: "),
+        ("experiments.one.graphs: why: because", "second.yaml: line 2: "),
+        ("experiments.one.graphs.0: why", "second.yaml: line 2: "),
+        ("experiments.one.1: why", "first.yaml: line 8: "),
+        ("experiments.two.deep.er: why", "first.yaml: line 11: "),
+        # What the file does not have, and what a merge brings, is in the nearest that it has.
+        ("experiments.two.deep.est: why", "first.yaml: line 11: "),
+        ("experiments.two.1: why", "first.yaml: line 9: "),
+        # By --config.
+        *((f"{key}: why", "") for key in ("backend", "backend.x", "mirror")),
+        # No keys.
+        *((message, "") for message in ("config/name: why", "name of: why", "name", "results/name cannot be read")),
+    ],
+)
+def test_a_mistake_in_a_run_s_file_has_its_line(tmp_path, monkeypatch, message, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "first.yaml").write_text(FIRST)
+    (tmp_path / "second.yaml").write_text(SECOND)
+    one = {"graphs": ["a"], 1: "x"}
+    two = {"graphs": ["a", "b"], 1: "x", "deep": {"er": 3}}
+    given = {"name": "other", "cores": float("nan"), "experiments": {"one": one, "two": two}, "backend": "cpu"}
+    files = [str(tmp_path / "first.yaml"), "second.yaml"]
+    assert place_of_key(message, given, files) == place
+    # Another value of the command line stands in no file.
+    assert place_of_key("name: why", given | {"name": "third"}, files) == ""
