@@ -97,6 +97,9 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
                 f'{owner}: {key}["{clashing[0]}"]: every problem has a quantity or column of this name: another name is'
                 " right"
             )
+        # The number of ranks is a column as a parameter is.
+        yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "INSTANCE", instance)
+        yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "every experiment", ("ranks",))
     for here, declared in _entries(owner, package, "OUTPUTS"):
         if declared.dtype not in ("", *np.sctypeDict):
             yield f'{here} has dtype="{declared.dtype}": the name of a type of NumPy\'s is right'
@@ -220,8 +223,9 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
 
 def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:
     """What a variant names and its problem does not have, or has too."""
-    if both := [parameter for parameter in variant.parameters if parameter in package.INSTANCE]:
-        yield f"{where} has a parameter {both[0]}, and INSTANCE too: another name for one of them is right"
+    yield from _in_both(where, "a parameter", variant.parameters, "INSTANCE", package.INSTANCE)
+    for key in ("METRICS", "TRACES"):
+        yield from _in_both(where, "a parameter", variant.parameters, key, getattr(package, key, {}))
     yield from _in_choice(where, "graph", variant.graph, _GRAPH)
     yield from _in_choice(where, "inputs", variant.inputs, package.INPUTS)
     yield from _in_values(where, variant.instance, package.INSTANCE)
@@ -234,6 +238,15 @@ def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:
         file = root / (owner or package.__name__.rpartition(".")[2]) / f"{stem}.cu"
         if not file.exists():
             yield f"{where} has a cubin {_quoted(cubin)}: there is no kernels/{file.parent.name}/{file.name}"
+
+
+def _in_both(where: str, what: str, names: Iterable[str], other: str, others: Collection[str]) -> Iterator[str]:
+    """Names that would be two columns of one table."""
+    yield from (
+        f"{where} has {what} {name}, and {other} too: another name for one of them is right"
+        for name in names
+        if name in others
+    )
 
 
 def _in_values(where: str, values: Mapping[str, Any], instance: Mapping[str, Parameter]) -> Iterator[str]:

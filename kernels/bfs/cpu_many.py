@@ -278,9 +278,9 @@ class Many:
         return time.perf_counter() - begin, level, inspected
 
     def counters(self, seconds: float, count: int) -> dict[str, float]:
-        """searches, edges and TEPS of all of them together."""
+        """roots, edges and TEPS of all of them together."""
         edges = sum(self.edges.whole(int(ends)) for ends in self.sums[2, :count])
-        return {"searches": count, "edges": edges, "teps": edges / seconds, "construction_s": self.construction}
+        return {"roots": count, "edges": edges, "teps": edges / seconds, "construction_s": self.construction}
 
 
 class FastMany(CpuSolver):
@@ -362,7 +362,7 @@ class Closeness(Blockwise):
         self._closeness = closeness(n, sums, reached)
         seconds = time.perf_counter() - begin
         edges = sum(map(many.edges.whole, ends))
-        counters = {"searches": len(roots), "edges": edges, "inspected": inspected, "teps": edges / seconds}
+        counters = {"roots": len(roots), "edges": edges, "inspected": inspected, "teps": edges / seconds}
         return Run(seconds, seconds, counters | {"construction_s": many.construction})
 
     def validate(self) -> Checked:

@@ -225,7 +225,7 @@ class FastMany(CudaSolver):
         seen, ends = self.many.seen(), self.many.sums(len(roots))[2]
         edges = sum(self.many.edges.whole(int(count)) for count in ends)
         counters = {name: int(seen[name]) for name in ("levels", "inspected")}
-        counters |= {"edges": edges, "searches": len(roots), "teps": edges / seconds}
+        counters |= {"edges": edges, "roots": len(roots), "teps": edges / seconds}
         counters |= {"construction_s": self.many.construction}
         return Run(seconds, total, counters, work=self.many.work(), disturbed=self._gated.disturbed)
 
@@ -281,7 +281,7 @@ class Closeness(Blockwise):
             sums[batch], reached[batch] = found[0], found[1]
             edges += sum(many.edges.whole(int(count)) for count in found[2])
         self._closeness = closeness(graph.n, sums, reached)
-        counters = {"searches": len(roots), "edges": edges, "inspected": inspected}
+        counters = {"roots": len(roots), "edges": edges, "inspected": inspected}
         counters |= {"teps": edges / seconds if seconds else 0.0, "construction_s": many.construction}
         return Run(seconds, time.perf_counter() - begin, counters)
 

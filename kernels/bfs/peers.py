@@ -147,7 +147,7 @@ class NetworkitCloseness(Blockwise):
         return Run(
             kernel,
             time.perf_counter() - begin,
-            {"searches": self.graph.n, "edges": self._edges, "teps": self._edges / kernel},
+            {"roots": self.graph.n, "edges": self._edges, "teps": self._edges / kernel},
         )
 
     def validate(self) -> Checked:

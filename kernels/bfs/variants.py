@@ -29,7 +29,7 @@ OUTPUTS = {
 METRICS = {
     "teps": Metric("input edges within what was reached, a second (Graph500)", "TEPS", over="harmonic", better="more"),
     "teps_median": Metric("the same, of which paper H gives the median", "TEPS", better="more"),
-    "searches": Metric("searches that share the time"),
+    "roots": Metric("roots of the searches that share the time"),
     "levels": Metric("levels, the root's included; the most of several searches"),
     "edges": Metric("input edges within what was reached, duplicates and loops included"),
     "inspected": Metric("arcs looked at, all levels together"),

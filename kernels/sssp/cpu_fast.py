@@ -377,7 +377,7 @@ class Fast(CpuSolver):
         counters = {
             "phases": steps,
             "relaxations": self._sums[1],
-            "delta": self.delta,
+            "width": self.delta,
             "distance_bits": 8 * self.distances.itemsize,
         }
         if self._over is not None:

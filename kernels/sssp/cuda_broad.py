@@ -164,7 +164,7 @@ class Broad:
             "distance_bits": 8 * self.dtype.itemsize,
         }
         if np.isfinite(record["step"]):
-            counters["delta"] = float(record["step"])
+            counters["width"] = float(record["step"])
         if record["left"]:
             counters["rounds"] = int(tail["rounds"])
             counters["phases"] += int(tail["hops"])

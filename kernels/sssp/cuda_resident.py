@@ -144,7 +144,7 @@ class Resident:
             "rounds": float(records["rounds"].mean()),
             "relaxations": float(records["relaxations"].mean()),
             "blocks": self.blocks,
-            "delta": float(records["step"][0]),
+            "width": float(records["step"][0]),
             "distance_bits": 8 * self.dtype.itemsize,
         }
 

@@ -120,7 +120,7 @@ METRICS = {
     "degree": Metric("arcs a vertex, parallel ones counted once, by which `fast` chooses"),
     "sweeps": Metric("phases that looked at every vertex"),
     "pulled": Metric("arcs into vertices that pulled, which are relaxations too"),
-    "delta": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
+    "width": Metric("how far the bound rises at a time, or the width of a bucket, in the weights' unit"),
     "shortcuts": Metric("arcs that the contraction added"),
     "searched": Metric("vertices that are searched, where chains and hanging trees were taken out"),
     "prepare_s": Metric("seconds of contraction or calibration, before any query", "s"),

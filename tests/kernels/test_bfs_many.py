@@ -62,7 +62,7 @@ def test_more_roots_than_searches_either_way(alpha, few, monkeypatch):
             assert bfs.differs(bfs.reference(graph, root), {"levels": wide}) is None
             check(graph, root, wide, parents)
         assert result.levels.dtype == (np.int8 if result.levels.max() < 128 else np.int16)
-        assert sum(run.counters["searches"] for run in result.runs) == len(roots)
+        assert sum(run.counters["roots"] for run in result.runs) == len(roots)
         if alpha == 4:
             assert sum(run.counters["edges"] for run in result.runs) == edges
         deepest = [part.max() + 1 for part in np.split(result.levels, [256]) if len(part)]
@@ -194,7 +194,7 @@ def test_closeness_is_measured_like_any_task():
     wrong = answer[expected.rows].copy()
     wrong[2] *= 1.001
     assert f"closeness of vertex {expected.rows[2]}" in bfs.differs(expected, {"closeness": wrong})
-    assert run.counters["searches"] == (graph.degrees > 0).sum()
+    assert run.counters["roots"] == (graph.degrees > 0).sum()
 
 
 @pytest.mark.parametrize("graph", [path(5), star(6), path(1), directed(4, [[0, 1], [1, 2], [2, 0]])])

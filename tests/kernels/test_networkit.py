@@ -115,7 +115,7 @@ def test_closeness_is_ours(make):
     run = solver.run(0)
     ours = bfs.prepare(bfs.instance({"graph": graph}, task="closeness"), "closeness", "cpu")
     edges = ours.run(0).counters["edges"]
-    assert run.counters == {"searches": 60, "edges": edges, "teps": edges / run.kernel}
+    assert run.counters == {"roots": 60, "edges": edges, "teps": edges / run.kernel}
     assert solver.memory == graph.m * 24 and 0 < run.kernel <= run.total
     assert solver.validate().whole
     np.testing.assert_allclose(solver.answer()["closeness"], ours.answer()["closeness"], rtol=1e-12)

@@ -164,8 +164,8 @@ def test_the_width_of_a_bucket_is_that_of_light_weights(n, weights, near_far, bu
     assert sssp.prepare(graph, "fast", "cpu").delta == pytest.approx(near_far)
     monkeypatch.setattr(cpu_fast, "SMALL", -1)
     solver = sssp.prepare(graph, "fast", "cpu")
-    assert solver.delta == buckets and solver.run(0).counters["delta"] == buckets
-    assert sssp.prepare(graph, "fast", "cpu", delta=3.5).run(0).counters["delta"] == 3.5
+    assert solver.delta == buckets and solver.run(0).counters["width"] == buckets
+    assert sssp.prepare(graph, "fast", "cpu", delta=3.5).run(0).counters["width"] == 3.5
 
 
 @pytest.mark.parametrize("decades", [1, 9])

@@ -359,17 +359,34 @@ def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
         ("VARIANTS", "my.fast", '["my.fast"]: the name is a part of paths: letters, digits, _ and - are right in it'),
         ("VARIANTS", "a/b", '["a/b"]: the name is a part of paths: letters, digits, _ and - are right in it'),
         ("OUTPUTS", "Rows", '["Rows"]: the name is a part of paths: small letters, digits and _ are right in it'),
-        ("INSTANCE", "delta", None),
     ],
 )
 def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name, says):
-    added = problem.Variant("mine", cpu="saitan.sssp.cpu:Mine") if says else problem.Parameter(int, 1, "x")
+    added = problem.Variant("mine", cpu="saitan.sssp.cpu:Mine")
     monkeypatch.setitem(getattr(problem.problem("sssp"), where), name, added)
     problem.names.cache_clear()
     with pytest.raises(SystemExit) as caught:
         from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
-    both = 'VARIANTS["fast"] has a parameter delta, and INSTANCE too: another name for one of them is right'
-    assert caught.value.code == f"error: saitan.sssp: {where + says if says else both}"
+    assert caught.value.code == f"error: saitan.sssp: {where + says}"
+
+
+@pytest.mark.parametrize(
+    ("owner", "where", "declared", "both"),
+    [
+        ("sssp", "INSTANCE", {"delta": problem.Parameter(int, 1, "x")}, "a parameter delta, and INSTANCE"),
+        ("sssp", "METRICS", {"delta": problem.Metric("x")}, "a parameter delta, and METRICS"),
+        ("sssp", "TRACES", {"delta": problem.Trace("x")}, "a parameter delta, and TRACES"),
+        ("tropical", "METRICS", {"n": problem.Metric("x")}, "METRICS of n, and INSTANCE"),
+        ("tropical", "METRICS", {"ranks": problem.Metric("x")}, "METRICS of ranks, and every experiment"),
+    ],
+)
+def test_two_columns_of_one_name_are_one_line(monkeypatch, owner, where, declared, both):
+    for name, added in declared.items():
+        monkeypatch.setitem(getattr(problem.problem(owner), where), name, added)
+    variant = ': VARIANTS["fast"]' if "parameter" in both else ""
+    with pytest.raises(problem.Misdeclared) as caught:
+        check_package(owner, problem.problem(owner))
+    assert str(caught.value) == f"saitan.{owner}{variant} has {both} too: another name for one of them is right"
 
 
 def test_a_problem_of_a_name_that_cannot_stand_in_a_path_is_one_line():
