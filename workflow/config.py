@@ -379,7 +379,9 @@ def _check_together(key: str, experiment: Experiment, package: Any) -> None:
             check(data, **dict(zip(experiment.instance, chosen, strict=True)))
         except ValueError as error:
             raise ConfigError(f"{key}: {error}") from None
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             told = f"{type(error).__name__}: {error}{place_of(error)}"
             raise Misdeclared(f"saitan.{experiment.problem}.check_instance: {told}") from error
 

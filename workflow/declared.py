@@ -54,9 +54,9 @@ def check_declared() -> None:
     """
     try:
         packages = {name: problem(name) for name in names()}
-    except Misdeclared:
+    except (Misdeclared, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise Misdeclared(f"{type(error).__name__}: {error}{place_of(error)}") from error
     for name, package in packages.items():
         check_package(name, package)

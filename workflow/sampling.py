@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saitan.blocks import Digest, Rows, both
-from saitan.graph_input import shown
+from saitan.graph_input import shortened, shown
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
 from saitan.workflow.disturbance import Disturbance, Watch
@@ -286,15 +286,16 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     if wrong := _wrong_phases(run.phases, {}):
         return wrong
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
-        if not (isinstance(seconds, Real) and 0 < seconds < math.inf):
+        if not (_finite(seconds) and seconds > 0):
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
     if run.kernel > run.total * (1 + CLOCKS):
         return f"query {query} took {run.kernel} s (kernel) of {run.total} s in all: at most all of it is right"
     for name, value in run.counters.items():
-        if not isinstance(value, Real) or math.isnan(value):
-            return f"its counter {name} is {_said(value)}: a number is right, or none where there is nothing to say"
+        if not _in_64_bits(value):
+            right = "a number of 64 bits is right, or none where there is nothing to say"
+            return f"its counter {name} is {_said(value)}: {right}"
     for name, amount in run.work.items():
-        if not (isinstance(amount, Real) and 0 <= amount < math.inf):
+        if not (_finite(amount) and amount >= 0):
             return f"its work of {name} is {_said(amount)}: a finite number of at least 0 is right"
     return None
 
@@ -306,6 +307,8 @@ def _wrong_phases(phases: Any, before: Mapping[str, list]) -> str | None:
     for name, values in phases.items():
         if not isinstance(values, np.ndarray) or values.ndim != 1:
             return f"its phases of {name} are {shown(values)}: an array of one dimension is right"
+        if values.dtype.kind not in "biufU" and not all(isinstance(value, str) for value in values):
+            return f"its phases of {name} are of type {values.dtype}: numbers or texts are right"
     lengths = {name: len(values) for name, values in {**before, **phases}.items()}
     for (one, few), (other, many) in itertools.pairwise(lengths.items()):
         if few != many:
@@ -313,18 +316,37 @@ def _wrong_phases(phases: Any, before: Mapping[str, list]) -> str | None:
     return None
 
 
+def _finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _in_64_bits(value: Any) -> bool:
+    """Whether it is a number that a table holds; NaN is none."""
+    if isinstance(value, float | np.floating):
+        return not math.isnan(value)
+    return isinstance(value, int | np.integer) and -(2**63) <= value < 2**63
+
+
 def _said(value: Any) -> str:
     """A number without its type; all else as code writes it: the text '3' is no number."""
-    return str(value) if isinstance(value, Real) else shown(value)
+    return shortened(str(value)) if isinstance(value, Real) else shown(value)
 
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:
     row = {"query": str(query), "round": number}
     # A solver may count in NumPy's numbers, which are no JSON.
     row |= {"seconds": ranks.slowest(float(run.kernel)), "total_seconds": ranks.slowest(float(run.total))}
-    row |= {"counters": dict(run.counters), "work": dict(run.work), "disturbed": run.disturbed}
+    row |= {"counters": {name: _plain(value) for name, value in run.counters.items()}}
+    row |= {"work": {name: float(amount) for name, amount in run.work.items()}, "disturbed": run.disturbed}
     row |= {"checked": checked.says, "checked_whole": bool(checked.whole)}
     return row | {PHASE + name: values.tolist() for name, values in run.phases.items()}
+
+
+def _plain(value: Any) -> int | float:
+    return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
 def decided_by_disturbed(rows: list[dict[str, Any]], spread: float) -> bool:

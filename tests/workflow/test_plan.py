@@ -348,6 +348,29 @@ def test_a_package_that_cannot_be_imported_is_one_line(monkeypatch):
     assert re.fullmatch(says, caught.value.code)
 
 
+class Odd(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), SystemExit("bye"), Odd("bye"), GeneratorExit("bye"), OSError("bye")])
+def test_a_package_that_ends_the_process_is_one_line(monkeypatch, error):
+    def ends(*_, **__):
+        raise error
+
+    experiment = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    told = rf"{type(error).__name__}: {error}( \(\S+, line \d+\))?"
+    with monkeypatch.context() as patched:
+        patched.setattr(problem.problem("sssp"), "check_instance", ends, raising=False)
+        with pytest.raises(SystemExit) as caught:
+            from_file(experiment)
+    assert re.fullmatch(rf"error: saitan\.sssp\.check_instance: {told}", caught.value.code)
+    monkeypatch.setattr(problem.importlib, "import_module", ends)
+    problem.names.cache_clear()
+    with pytest.raises(SystemExit) as caught:
+        from_file(experiment)
+    assert re.fullmatch(f"error: {told}", caught.value.code)
+
+
 def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
     monkeypatch.setattr(declared, "defined", lambda module: ["*", "np"])
     assert from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}).points

@@ -22,6 +22,8 @@ from saitan.workflow.step import Failure
 
 ARRAY = "an array of one dimension"
 AMOUNT = "a finite number of at least 0"
+COUNT = "a number of 64 bits is right, or none where there is nothing to say"
+HUGE = "1" + 56 * "0" + "..."
 SETTINGS = {
     "backend": "none",  # which nothing watches
     "graph": "grid",
@@ -700,11 +702,21 @@ def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
         (None, "scipy says that its run of query 5 is None: a Run is right"),
         (
             Run(1.0, 1.0, {"phases": 1, "delta": float("nan")}),
-            "scipy says that its counter delta is nan: a number is right, or none where there is nothing to say",
+            f"scipy says that its counter delta is nan: {COUNT}",
+        ),
+        *(
+            (Run(1.0, 1.0, {"phases": count}), f"scipy says that its counter phases is {count}: {COUNT}")
+            for count in (2**63, -(2**63) - 1, Fraction(1, 3))
+        ),
+        (Run(10**400, 10**400), f"scipy says that query 5 took {HUGE} s (kernel): a finite number above 0 is right"),
+        (Run(1.0, 1.0, work={"bytes": 10**400}), f"scipy says that its work of bytes is {HUGE}: {AMOUNT} is right"),
+        (
+            Run(1.0, 1.0, phases={"a": np.array([1, "b"], object)}),
+            "scipy says that its phases of a are of type object: numbers or texts are right",
         ),
         (
             Run(1.0, 1.0, {"phases": "3"}),
-            "scipy says that its counter phases is '3': a number is right, or none where there is nothing to say",
+            f"scipy says that its counter phases is '3': {COUNT}",
         ),
         *(
             (Run(1.0, 1.0, work={"bytes": amount}), f"scipy says that its work of bytes is {said}: {AMOUNT} is right")
