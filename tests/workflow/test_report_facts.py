@@ -6,7 +6,7 @@ from samples import seconds, write_samples
 from saitan.blocks import Block
 from saitan.graph import Graph
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter
-from saitan.workflow.answers import about_answer
+from saitan.workflow.answers import about_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.report_facts import graph_row, kept, machines
@@ -61,7 +61,7 @@ def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
         writer(Block("d", first, array[first : first + 4]))
     writer.join({0: 4, 4: 2}, {"identity": "now"})
     (found,) = kept([planned(folder / "d.parquet")], Ceilings())
-    files = [folder / "d.parquet", *(folder / f"d.slabs/{first}.parquet" for first in (0, 4))]
+    files = [folder / "d.parquet", *(folder / f"d.slabs/{slab_name(first)}.parquet" for first in (0, 4))]
     assert found.written == sum(file.stat().st_size for file in files) and found.nbytes == array.nbytes
     assert found.shape == [6, 10_000] and found.how == "numbers" and found.ratio == array.nbytes / found.written
     assert found.seconds == sum(about_answer(file)["seconds"] for file in files[1:])
