@@ -103,7 +103,11 @@ def _as_text(error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    return _escaped(" ".join(line.strip() for line in _as_text(error).splitlines()))
+    return _escaped(_joined(_as_text(error)))
+
+
+def _joined(text: str) -> str:
+    return " ".join(line.strip() for line in text.splitlines())
 
 
 def _escaped(text: str) -> str:
@@ -215,14 +219,13 @@ def _stopped(log: Path | None) -> NoReturn:
 def _give_up(log: Path | None, message: str, details: str = "") -> NoReturn:
     """Say why as the last line. Of several ranks the first that fails says so, and ends the others."""
     joined = ranks.current()
-    lines = [line.strip() for line in message.splitlines()]
-    if len(lines) > 1:
-        details, message = details or f"{message}\n", " ".join(lines)
+    if len(message.splitlines()) > 1:
+        details, message = details or f"{message}\n", _joined(message)
     details, message = _escaped(details), _escaped(message)
     if joined.size == 1:
         say(log, f"{details}{ERROR}{message}")
         sys.exit(1)
-    with contextlib.suppress(OSError), log.open("a+", encoding="utf-8", errors="backslashreplace") as file:
+    with contextlib.suppress(OSError), log.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         if not any(line.startswith(ERROR) for line in file):

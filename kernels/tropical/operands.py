@@ -94,7 +94,8 @@ def sums_may_overflow(a: np.ndarray, b: np.ndarray, semiring: str) -> bool:
 
     # The largest float32 plus less than half a unit in its last place still rounds to itself.
     reach = float(np.finfo(np.float32).max) if a.dtype == np.float32 else float(infinity(a.dtype))
-    return largest(a) + largest(b) >= reach
+    most = largest(a)
+    return most + (most if b is a else largest(b)) >= reach
 
 
 def checked_sums(c: np.ndarray, a: np.ndarray, b: np.ndarray, semiring: str) -> None:
