@@ -6,6 +6,7 @@ A sink is called with one Block after another, in any order; the array's memory 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,22 @@ class Block(NamedTuple):
 
 
 Sink = Callable[[Block], None]
+
+
+def formed(block: Any) -> Block:
+    """A block as a solver gives it. Raises Invalid for what is none, before compiled code or a file takes it."""
+    if not isinstance(block, Block):
+        raise Invalid(f"a block of the answer is {shown(block)}: a Block (name, first, array) is right")
+    name, first, array = block
+    if not isinstance(name, str):
+        raise Invalid(f"a block is of the output {shown(name)}: its name is right")
+    if not isinstance(first, Integral) or isinstance(first, bool) or first < 0:
+        raise Invalid(f"a block of {name} begins with row {shown(first)}: a whole number of at least 0 is right")
+    if type(array) is not np.ndarray and not hasattr(array, "__cuda_array_interface__"):
+        raise Invalid(f"a block of {name} is {shown(array)}: a NumPy array is right, or one on the device")
+    if not array.ndim or array.dtype.kind not in "biuf":
+        raise Invalid(f"a block of {name} is {array.dtype} {array.shape}: rows of numbers are right")
+    return block
 
 
 def chosen(name: str, array: np.ndarray, rows: np.ndarray | None) -> Iterator[Block]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from typing import Any, Protocol
 
 import numpy as np
 
-from saitan.blocks import Block, misshapen
+from saitan.blocks import Block, Sink, formed, misshapen
 from saitan.calls import plain_array
-from saitan.errors import Misdeclared
+from saitan.errors import Invalid, Misdeclared
+from saitan.graph_input import shown
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Solver(Protocol):
     """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked.
 
     The calls of one that `prepare` made raise ValueError for a query that the instance does not have, before there is
-    an answer where they tell of it, and after `close`.
+    an answer where they tell of it, and after `close`, and Invalid where a block is none.
 
     memory    bytes that the variant holds on the device (on the CPU: in arrays of its own), without those that only
               `validate` reads
@@ -199,7 +200,7 @@ def _running(call: Callable) -> Callable:
         query = _checked(self, query)
         self._lacks = ""  # a run may read its own answer
         try:
-            return call(self, query, *sink)
+            return call(self, query, *(_of_formed(take) for take in sink))
         except BaseException:
             self._lacks = _FAILED
             raise
@@ -224,9 +225,16 @@ def _blocks(call: Callable) -> Callable:
             rows = plain_array(rows, "rows") if np.size(rows) else np.empty(0, np.int64)
             if rows.ndim != 1 or rows.dtype.kind not in "iu" or (np.diff(rows, prepend=-1) <= 0).any():
                 raise ValueError("rows must be ascending numbers of rows")
-        return call(self, rows)
+        given = call(self, rows)
+        if not isinstance(given, Iterable):
+            raise Invalid(f"blocks gives {shown(given)}: an iterator of Blocks is right")
+        return map(formed, given)
 
     return blocks
+
+
+def _of_formed(sink: Sink) -> Sink:
+    return lambda block: sink(formed(block))
 
 
 def _closing(call: Callable) -> Callable:

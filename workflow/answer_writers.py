@@ -27,7 +27,7 @@ class AnswerWriter:
 
     Blocks of an output come in the order of their rows; its first block says type and width. The files get their names
     when the context is left without an error, and leave nothing behind otherwise. Raises Failure for an output of which
-    nothing came, ValueError for a block that does not follow.
+    nothing came, and for a block that does not follow.
     """
 
     def __init__(self, folder: Path, outputs: list[str], about: dict[str, Any], compressed: bool = False) -> None:
@@ -174,8 +174,10 @@ class _Output:
 
     def write(self, first: int, array: Any) -> None:
         if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
-            shape = f"{array.dtype} {array.shape} at row {first:,}"
-            raise ValueError(f"a block of {shape} does not follow {self._rows:,} rows of {self._dtype} {self._width}")
+            block = f"{array.dtype} {array.shape} at row {first:,}"
+            raise Failure(
+                f"keep: a block of {block} does not follow {self._rows:,} rows of {self._dtype} {self._width}"
+            )
         with _clocked(self._seconds):
             self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))
         self._rows += len(array)

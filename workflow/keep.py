@@ -1,5 +1,7 @@
 """Keep an answer: run the first query once, untimed, check all of it, and write outputs block by block.
 
+It is compared with the reference too, as a measured one is.
+
 Of a variant that turns out not to answer this instance, whose point is left out, the files say so and hold nothing.
 """
 
@@ -17,10 +19,10 @@ from saitan.blocks import Digest, both
 from saitan.problem import Form, Invalid, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form, write_unavailable
-from saitan.workflow.instances import add_inputs, load_instance, read_queries
+from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import prepared
+from saitan.workflow.sampling import Answering, prepared
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
@@ -55,25 +57,24 @@ def _keep(
     if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
         _keep_in_form(instance, settings, form, arguments, about)
         return
+    reference = read_reference(arguments.reference)
     if ranks.size > 1:
         with prepared(package, instance, settings) as solver:
-            _keep_together(solver, query, ranks, arguments, about)
+            _keep_together(solver, Answering(package, solver, reference, ranks), query, ranks, arguments, about)
         return
     with (
         prepared(package, instance, settings) as solver,
         AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink,
     ):
+        answering = Answering(package, solver, reference, ranks)
         if getattr(solver, "streamed", False):
-            check, first, second = solver.checker(query), Digest(), Digest()
-            solver.run(query, both(check, first))
-            check.finish()
+            first, _ = answering.certify(query)
             # Written in a run of its own, so that no block waits for the check on its way to the file.
-            solver.run(query, both(sink, second))
+            solver.run(query, both(sink, second := Digest()))
             if first != second:
                 raise Invalid(f"two runs of one query differ: {first} and {second}")
         else:
-            solver.run(query)
-            solver.validate()
+            answering.answer(query)
             _write_whole(solver, sink)
 
 
@@ -99,15 +100,21 @@ def _keep_in_form(
     write_form(arguments.folder, output, arguments.keep_as, form, about, write)
 
 
-def _keep_together(solver: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again. Of an answer
-    that every rank has the whole of, the leader writes all.
+def _keep_together(
+    solver: Any,
+    answering: Answering,
+    query: Any,
+    ranks: Ranks,
+    arguments: argparse.Namespace,
+    about: dict[str, Any],
+) -> None:
+    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again, so that
+    nothing is compared with the reference. Of an answer that every rank has the whole of, the leader writes all.
     """
     if not hasattr(solver, "slabs"):
         raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
     if not solver.streamed:
-        solver.run(query)
-        solver.validate()
+        answering.answer(query)
         if ranks.leads:
             with AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink:
                 _write_whole(solver, sink)
@@ -136,6 +143,7 @@ def main() -> None:
     parser.add_argument("--settings", required=True, help="the point as JSON")
     add_inputs(parser)
     parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--cores", type=int, required=True, help="cores of the machine that the solver may use")
     parser.add_argument("--folder", type=Path, required=True, help="where <output>.parquet are written")
     parser.add_argument("--outputs", nargs="+", required=True)

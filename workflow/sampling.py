@@ -137,7 +137,7 @@ class Answering:
     def warm_up(self, query: Any) -> None:
         """Answer a query whose time does not count."""
         if self._streamed:
-            self._certify(query)
+            self.certify(query)
         else:
             self._solver.run(query)
 
@@ -153,7 +153,7 @@ class Answering:
                 self._compare(rows)
             self._first = False
             return run, checked
-        expected, checked = self._certify(query)
+        expected, checked = self.certify(query)
         own = Digest()
         run = self._timed(query, own)
         digest = Digest.of(self._ranks.each(own))
@@ -169,8 +169,11 @@ class Answering:
         self.compiled += any(self._ranks.each(compilations() > before))
         return run
 
-    def _certify(self, query: Any) -> tuple[Digest, Checked]:
-        """The digest of an answer of which every block was checked, from an untimed run, once a query."""
+    def certify(self, query: Any) -> tuple[Digest, Checked]:
+        """The digest of a streamed answer of which every block was checked, from an untimed run, once a query.
+
+        Raises Invalid.
+        """
         key = str(query)
         if key not in self._digests:
             check, digest = self._solver.checker(query), Digest()

@@ -84,22 +84,22 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
         place = f" ({error.filename})" if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             _give_up(arguments.log, f"the disk is full{place}: free some space and run the same command again")
-        _give_up(arguments.log, f"{error.strerror or error}{place}")
+        _give_up(arguments.log, f"{error.strerror or _as_text(error)}{place}")
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except BaseException as error:
-        words = _as_text(error)
-        told = f"internal error: {type(error).__name__}{words and ': '}{words}{place_of(error)}"
+        name, words = type(error).__name__, _as_text(error)
+        told = f"internal error: {words if words == name else f'{name}: {words}'}{place_of(error)}"
         # Of endless recursion the last calls say enough.
         _give_up(arguments.log, told, traceback.format_exc(limit=-CALLS) + "\n")
 
 
 def _as_text(error: BaseException) -> str:
-    """An error's message; "" where it has none."""
-    try:
-        return str(error)
-    except Exception:
-        return ""
+    """An error's message; the name of its type where it has none."""
+    with contextlib.suppress(Exception):
+        if words := str(error):
+            return words
+    return type(error).__name__
 
 
 def one_line(error: BaseException) -> str:

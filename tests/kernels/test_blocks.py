@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from saitan.blocks import Block, Rows, chosen, joined
+from saitan.blocks import Block, Blockwise, Rows, chosen, joined
+from saitan.problem import Invalid
+from saitan.solver import Run, prepared
 
 WHOLE = np.arange(24, dtype=np.int32).reshape(8, 3)
 
@@ -47,3 +49,64 @@ def test_joined_blocks_are_copies_in_the_order_of_their_rows(sizes, order):
             block.array.fill(77)
 
     assert joined(reused())["x"].tolist() == WHOLE.tolist()
+
+
+ONE = np.zeros((1, 2))
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        (ONE, r"^a block of the answer is .*: a Block \(name, first, array\) is right$"),
+        (("x", 0, ONE), r"^a block of the answer is \('x', 0, .*: a Block \(name, first, array\) is right$"),
+        (Block(0, 0, ONE), r"^a block is of the output 0: its name is right$"),
+        (Block("x", -1, ONE), r"^a block of x begins with row -1: a whole number of at least 0 is right$"),
+        (Block("x", 1.0, ONE), r"^a block of x begins with row 1.0: "),
+        (Block("x", True, ONE), r"^a block of x begins with row True: "),
+        (Block("x", 0, [[1, 2]]), r"^a block of x is \[\[1, 2\]\]: a NumPy array is right, or one on the device$"),
+        (Block("x", 0, np.ma.array(ONE)), r"^a block of x is masked_array.*: a NumPy array is right, or "),
+        (Block("x", 0, np.float64(1)), r"^a block of x is np.float64\(1.0\): a NumPy array is right, or "),
+        (Block("x", 0, np.array(1.0)), r"^a block of x is float64 \(\): rows of numbers are right$"),
+        (Block("x", 0, np.array([None])), r"^a block of x is object \(1,\): rows of numbers are right$"),
+        (Block("x", 0, np.array(["a"])), r"^a block of x is <U1 \(1,\): rows of numbers are right$"),
+        (Block("x", 0, ONE.astype(complex)), r"^a block of x is complex128 \(1, 2\): rows of numbers are right$"),
+    ],
+)
+def test_what_is_no_block_of_a_solver_is_one_line(block, says):
+    class Gives(Blockwise):
+        def run(self, query, *sink):
+            for take in sink:
+                take(block)
+            return Run(1, 1)
+
+        def blocks(self, rows=None):
+            return [block]
+
+        def close(self):
+            pass
+
+    solver, taken = prepared(Gives, lambda query: query), []
+    with pytest.raises(Invalid, match=says):
+        solver.run(0, taken.append)
+    solver.run(0)
+    for call in (lambda: list(solver.blocks()), solver.answer):
+        with pytest.raises(Invalid, match=says):
+            call()
+    assert taken == []
+
+
+def test_a_solver_without_blocks_of_its_answer_is_one_line():
+    class Gives(Blockwise):
+        def run(self, query):
+            return Run(1, 1)
+
+        def blocks(self, rows=None):
+            pass
+
+        def close(self):
+            pass
+
+    solver = prepared(Gives, lambda query: query)
+    solver.run(0)
+    with pytest.raises(Invalid, match=r"^blocks gives None: an iterator of Blocks is right$"):
+        solver.answer()

@@ -24,7 +24,7 @@ from saitan.workflow import answer_writers
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, write_form
 from saitan.workflow.answers import about_answer, kept_answer, read_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
-from saitan.workflow.instances import write_queries
+from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.keep import keep
 from saitan.workflow.report_facts import kept
 from saitan.workflow.report_plan import PlannedAnswer
@@ -117,7 +117,7 @@ def test_compressed_answers_are_smaller_and_say_where_they_are_damaged(tmp_path)
     ],
 )
 def test_a_block_that_does_not_follow_leaves_nothing(tmp_path, blocks):
-    with pytest.raises(ValueError, match="does not follow"), AnswerWriter(tmp_path, ["d"], {}) as sink:
+    with pytest.raises(Failure, match="does not follow"), AnswerWriter(tmp_path, ["d"], {}) as sink:
         for first, array in blocks:
             sink(Block("d", first, array))
     assert list(tmp_path.iterdir()) == []
@@ -139,12 +139,13 @@ def test_an_error_or_a_missing_output_leaves_nothing(tmp_path):
 def test_what_a_variant_cannot_answer_is_kept_as_nothing_and_no_failure(several, tmp_path, monkeypatch, capsys):
     np.save(tmp_path / "field.npy", np.ones(9, np.float32))
     write_queries([0], tmp_path / "queries.json")
+    write_reference(None, reference := tmp_path / "reference.npz")
     point = {"problem": "compression", "backend": "cpu", "graph": "field", "variant": "c1"}
     arguments = SimpleNamespace(
         settings=json.dumps(point | {"parameters": {}, "instance": {}, "identity": "now"}), graph=None, log=None
     )
     vars(arguments).update(array=tmp_path / "field.npy", queries=tmp_path / "queries.json", folder=tmp_path / "kept")
-    vars(arguments).update(outputs=["values", "stream"], keep_as="raw")
+    vars(arguments).update(reference=reference, outputs=["values", "stream"], keep_as="raw")
     monkeypatch.setattr("saitan.workflow.keep.current", lambda: Ranks(size=2 if several else 1))
     monkeypatch.setattr("saitan.workflow.keep.provenance", lambda *_: {})
     with pytest.raises(Unavailable) if several else nullcontext():

@@ -18,7 +18,7 @@ from saitan.generators import GENERATORS
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.parquet import read_graph, write_graph
-from saitan.workflow.instances import write_queries
+from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.keep import _keep_in_form
 from saitan.workflow.step import Failure
 
@@ -93,12 +93,14 @@ def arguments(tmp_path):
     grid = GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=99, seed=1)
     write_graph(grid, tmp_path / "graph")
     write_queries([[0, 72]], tmp_path / "queries.json")
+    write_reference(None, tmp_path / "reference.npz")
     settings = {"problem": "apsp", "backend": "cpu", "graph": "grid", "variant": "sweep", "parameters": {}}
 
     def made(**instance):
         settings["instance"] = instance
         given = ["--settings", json.dumps(settings), "--graph", str(tmp_path / "graph"), "--cores", str(os.cpu_count())]
-        given += ["--queries", str(tmp_path / "queries.json"), "--folder", str(tmp_path / "kept")]
+        given += ["--queries", str(tmp_path / "queries.json"), "--reference", str(tmp_path / "reference.npz")]
+        given += ["--folder", str(tmp_path / "kept")]
         return [*given, "--outputs", "distances", "--keep-as", "coded", "--log", str(tmp_path / "log")]
 
     return made

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from saitan.blocks import Block
+from saitan.blocks import Block, Rows
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid, Metric, Reference, Unavailable, names, problem
+from saitan.problem import Checked, Invalid, Metric, Reference, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
@@ -32,6 +32,7 @@ from saitan.workflow.instances import (
     write_queries,
     write_reference,
 )
+from saitan.workflow.keep import keep
 from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
@@ -192,6 +193,38 @@ def test_a_wrong_answer_leaves_no_file(inputs, tmp_path, monkeypatch):
     with pytest.raises(Invalid, match=says):
         measured(inputs, tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_wrong_answer_is_not_kept(streamed, inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    blocks, run = Scipy.blocks, Scipy.run
+
+    def spoiled(self, rows=None):
+        for block in blocks(self, rows):
+            yield block._replace(array=block.array + 1)
+
+    def handing_out(self, query, sink):
+        told = run(self, query)
+        for block in spoiled(self):
+            sink(block)
+        return told
+
+    class Agrees(Rows):
+        def finish(self):
+            return Checked("nothing")
+
+    monkeypatch.setattr(Scipy, "blocks", spoiled)
+    monkeypatch.setattr(Scipy, "streamed", streamed, raising=False)
+    if streamed:
+        monkeypatch.setattr(Scipy, "run", handing_out)
+        monkeypatch.setattr(Scipy, "checker", lambda self, query: Agrees(), raising=False)
+    files = {"folder": tmp_path / "kept", "outputs": ["distances"], "keep_as": "raw"}
+    arguments = argparse.Namespace(settings=json.dumps(SETTINGS), cores=2, log=None, array=None, **files, **inputs)
+    with pytest.raises(Invalid, match=r"^differs from the reference solver \(SciPy's Dijkstra\): 144 distances differ"):
+        keep(arguments)
+    assert list(tmp_path.glob("kept/*")) == []
 
 
 def test_what_disturbed_a_point_is_said_of_its_file(inputs, tmp_path, monkeypatch):

@@ -56,6 +56,7 @@ rule keep:
     input:
         data=lambda wc: plan.inputs_of(plan.kept_point(wc)),
         queries=lambda wc: plan.queries_of(plan.kept_point(wc)),
+        reference=lambda wc: plan.reference_of(plan.kept_point(wc)),
         cubins=lambda wc: plan.cubins_of(plan.kept_point(wc)),
     output:
         f"{RESULTS}/answers/{{problem}}/{{backend}}/{{graph}}/{{variant}}/{{point}}/{{drawn}}-{{seed}}/{{form}}/{{output}}.parquet",
@@ -77,5 +78,5 @@ rule keep:
         ranks=lambda wc: plan.rank_options(plan.kept_point(wc)),
     shell:
         "SAITAN_CUBINS={params.cubins} {params.launch} python -m saitan.workflow.keep --settings {params.settings:q}"
-        " {params.data} --queries {input.queries:q} --cores {threads} {params.ranks}"
+        " {params.data} --queries {input.queries:q} --reference {input.reference:q} --cores {threads} {params.ranks}"
         " --folder {params.folder:q} --outputs {wildcards.output:q} --keep-as {wildcards.form} --log {log:q}"
