@@ -115,6 +115,7 @@ if workflow.is_main_process:
 # when that one runs.
 onstart:
     as_they_were.pop_all()
+    terminal.end_by_sigterm()
     plan.write_begun(code)
     for line in slurm.said_of(plan, workflow):
         print(line, file=sys.stderr, flush=True)

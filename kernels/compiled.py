@@ -16,6 +16,7 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from saitan.errors import Unavailable
 from saitan.own_code import code_digest
 
 
@@ -38,7 +39,12 @@ class _Cache(FunctionCache):
 
 
 def njit(function: Callable | None = None, **options: Any) -> Callable:
-    """numba.njit with its options. What is compiled is kept on disk, where Numba finds a folder that can be written."""
+    """numba.njit with its options. What is compiled is kept on disk, where Numba finds a folder that can be written.
+
+    Raises Unavailable where Numba compiles nothing.
+    """
+    if numba.config.DISABLE_JIT:
+        raise Unavailable("Numba is told to compile nothing, and much here runs compiled only: unset NUMBA_DISABLE_JIT")
     if function is None:
         return functools.partial(njit, **options)
     compiled = numba.njit(**options)(function)

@@ -18,7 +18,7 @@ from saitan.files import beside
 from saitan.packed import pack, packs
 from saitan.problem import Form
 from saitan.workflow.answers import about_answer, fingerprint, slab_name
-from saitan.workflow.parquet_files import CHECKSUMS, METADATA
+from saitan.workflow.parquet_files import CHECKSUMS, METADATA, write
 from saitan.workflow.step import Failure
 
 
@@ -119,7 +119,7 @@ def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
     """The file of an answer whose values lie elsewhere."""
     schema = pa.schema([("values", pa.from_numpy_dtype(np.dtype(metadata["dtype"])))], {METADATA: json.dumps(metadata)})
     with beside(path) as temporary:
-        pq.write_table(schema.empty_table(), temporary, **CHECKSUMS)
+        write(schema.empty_table(), temporary)
 
 
 def write_form(
@@ -165,7 +165,8 @@ class _Output:
         self._schema = self._columns()
         # Statistics would hold every stream again.
         options = {"use_dictionary": False, "write_statistics": self.codec != "none"}
-        self._writer = pq.ParquetWriter(path, self._schema, compression=self.codec, **options, **CHECKSUMS)
+        self._file = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, self._schema, compression=self.codec, **options, **CHECKSUMS)
 
     def _columns(self) -> pa.Schema:
         number = pa.from_numpy_dtype(self._dtype)
@@ -193,6 +194,7 @@ class _Output:
         metadata |= {"seconds": sum(self._seconds), "written": self.kind}
         self._writer.add_key_value_metadata({METADATA: json.dumps(metadata)})
         self._writer.close()
+        self._file.close()
 
 
 class _Streams(_Output):

@@ -1,10 +1,11 @@
-"""What a run needs around it: the packages that saitan names, and saitan itself from the clone that is run.
+"""What a run needs around it: the packages that saitan names, saitan itself from the clone that is run, compiled code.
 
 Imports none of these packages, so that it can say which is missing before a module fails by it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from importlib import metadata
@@ -15,15 +16,21 @@ from packaging.version import InvalidVersion
 
 import saitan
 
+# What makes Numba interpret, or look at every index.
+_OTHER_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+
 
 def check_environment(root: Path) -> None:
-    """End the process with one line where a package is missing or too old; say where another clone's code runs.
+    """End the process with one line where a package is missing or too old, or Numba told to make other code than that
+    which is measured; say where another clone's code runs.
 
     root: the folder of the Snakefile.
     """
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
         sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")
+    if told := [name for name in _OTHER_CODE if os.environ.get(name, "0") not in ("", "0")]:
+        sys.exit(f"environment: with {told[0]}={os.environ[told[0]]} times are those of other code: unset it")
     used = Path(saitan.__path__[0]).resolve().parent
     if used != root.resolve():
         print(

@@ -24,6 +24,7 @@ from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, prepared
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
+from saitan.workflow.untouched import untouched
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -59,12 +60,13 @@ def _keep(
         return
     reference = read_reference(arguments.reference)
     if ranks.size > 1:
-        with prepared(package, instance, settings) as solver:
+        with untouched(instance, settings["variant"]), prepared(package, instance, settings) as solver:
             _keep_together(solver, Answering(package, solver, reference, ranks), query, ranks, arguments, about)
         return
     with (
-        prepared(package, instance, settings) as solver,
         AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink,
+        untouched(instance, settings["variant"]),
+        prepared(package, instance, settings) as solver,
     ):
         answering = Answering(package, solver, reference, ranks)
         if getattr(solver, "streamed", False):

@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from saitan.files import beside
 from saitan.graph_input import shown
@@ -27,10 +26,11 @@ from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import absent
-from saitan.workflow.parquet_files import CHECKSUMS, METADATA
+from saitan.workflow.parquet_files import METADATA, write
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
+from saitan.workflow.untouched import untouched
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
@@ -85,7 +85,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     package, instance = _loaded(settings, arguments, ranks)
     # What is only imported makes no second preparation.
     package.VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
-    with prepared(package, instance, settings, ranks) as solver:
+    with untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
         answering = Answering(package, solver, read_reference(arguments.reference), ranks)
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
@@ -153,7 +153,7 @@ def write_samples(rows: list[dict[str, Any]], about: dict[str, Any], path: Path)
     columns = {name: _column(name, [row.get(name) for row in rows]) for name in _names(rows)}
     columns = {name: column for name, column in columns.items() if column is not None}
     table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(about)})
-    pq.write_table(table, path, **CHECKSUMS)
+    write(table, path)
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:

@@ -118,7 +118,9 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
         kind = "generate" if graph in plan.generated else "convert"
         yield step(f"{kind} {graph}", plan.graph_files(graph)[0], f"{kind}/{graph}")
     for array in plan.arrays_used:
-        yield step(f"unpack {array}", array_file(array), f"array/{array}")
+        read_by = [point.samples for point in plan.points if point.graph == array]
+        read_by += [answer for answer, point in plan.kept_points if point.graph == array]
+        yield step(f"unpack {array}", array_file(array), f"array/{array}", *read_by)
     for cubin in plan.needed_cubins:
         where = str(Path(cubin).relative_to(f"{RESULTS}/cubins").with_suffix(""))
         yield step(f"compile {where}", cubin, f"compile/{where}")

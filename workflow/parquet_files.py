@@ -23,10 +23,17 @@ CHECKSUMS = {"write_page_checksum": True}
 METADATA = b"saitan"
 
 
+def write(table: pa.Table, path: Path, **options: Any) -> None:
+    """Write a file. options: as pq.write_table takes them."""
+    # PyArrow takes no name that is not UTF-8, that of a folder above for one.
+    with path.open("wb") as file:
+        pq.write_table(table, file, **options, **CHECKSUMS)
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[pq.ParquetFile]:
     """A file to read from. What is damaged is found when it is read: that raises Failure here."""
-    with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with reading(path), path.open("rb") as there, pq.ParquetFile(there, page_checksum_verification=True) as file:
         yield file
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -273,6 +273,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
     def kept_identities(self) -> dict[str, str]:
         """Every answer that this run keeps -> what it is made for."""
         return {file: self.answer_identity(point) for file, point in self._kept_by_file.items()}
+
+    @property
+    def kept_points(self) -> Collection[tuple[str, Point]]:
+        """Every answer that this run keeps, and the point that it is of."""
+        return self._kept_by_file.items()
 
     def kept_point(self, wildcards: Any) -> Point:
         w = wildcards

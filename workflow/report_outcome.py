@@ -122,21 +122,29 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             found.measured.append((point, told))
     without = {samples for samples, _ in points}
     answers = {answer.file: answer.identity for answer in plan.answers}
+    made_by = {step.output: step for step in plan.steps}
+
+    def served(step: PlannedStep) -> bool:
+        return bool(step.serves) and without.isdisjoint(step.serves) and all(map(is_there, step.serves))
+
+    def is_there(file: Path) -> bool:
+        return file.exists() or (file in made_by and served(made_by[file]))
+
     for step in plan.steps:
         if step.output.exists():
             if step.output in answers and (wrong := _wrong(step.output, answers[step.output])):
                 found.lacking_jobs.append(Lacking(step.what, *wrong))
             continue
         what_became = lacking(step.what, step.log, stopped=stopped, since=since)
-        served = bool(step.serves) and all(file.exists() and file not in without for file in step.serves)
-        if served and since and _broke(step, what_became):
+        needless = served(step)
+        if needless and since and _broke(step, what_became):
             # What it serves was made of what it had made before, and may not be what it makes now.
             outdated = [point for point in plan.points if point.samples in step.serves]
             points += [(point.samples, Lacking(point.name, NOT_REDRAWN, "out of date")) for point in outdated]
             found.measured = [(point, told) for point, told in found.measured if point not in outdated]
             found.stale |= {point.experiment: NOT_REDRAWN for point in outdated}
-            served = False
-        if not served and (not step.last or what_became.fate == "failed"):
+            needless = False
+        if not needless and (not step.last or what_became.fate == "failed"):
             found.lacking_jobs.append(what_became)
     found.lacking_points = [one for _, one in points]
     found.stale = _not_of_these(plan, {samples for samples, _ in points}, since) | found.stale
@@ -164,7 +172,7 @@ def _not_of_these(plan: ReportPlan, without: set[Path], since: float) -> dict[st
 
 def _broke(step: PlannedStep, what_became: Lacking) -> bool:
     """Whether a step began after all that it serves was made, and did not end well."""
-    made = max(file.stat().st_mtime for file in step.serves)
+    made = max((file.stat().st_mtime for file in step.serves if file.exists()), default=0)
     return what_became.fate in ("failed", "stopped") and step.log.exists() and step.log.stat().st_mtime > made
 
 

@@ -88,8 +88,9 @@ class PlannedExperiment(_Model):
 class PlannedStep(_Model):
     """Another job whose failure leaves points without a result: a graph, a cubin, a draw of queries.
 
-    serves: what its output is for; where all of that is there, and no point's samples are out of date, the output may
-    be gone; last: whether it only shows what was measured, and is named where it failed itself.
+    serves: what its output is for; where all of that is there, or not needed either, and no point's samples are out of
+    date, the output may be gone
+    last: whether it only shows what was measured, and is named where it failed itself
     """
 
     what: str

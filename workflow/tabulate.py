@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from saitan.files import beside
@@ -17,7 +16,7 @@ from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import explain
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.parquet_files import CHECKSUMS, METADATA, identity_in
+from saitan.workflow.parquet_files import METADATA, identity_in, write
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import is_timed, metrics_of, traces_of
@@ -59,7 +58,7 @@ def _write(table: pd.DataFrame, path: Path, described: dict[str, Any]) -> None:
     arrow = pa.Table.from_pandas(table.assign(**parameters), preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), METADATA: json.dumps(described).encode()}
     with beside(path) as written:
-        pq.write_table(arrow.replace_schema_metadata(metadata), written, **CHECKSUMS)
+        write(arrow.replace_schema_metadata(metadata), written)
 
 
 def _alike(values: pd.Series) -> pd.Series:

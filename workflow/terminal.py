@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -144,6 +145,15 @@ def stop_with_the_terminal() -> None:
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGHUP, hung_up)
+
+
+def end_by_sigterm() -> None:
+    """From now on SIGTERM ends the run whenever it comes: Snakemake's answer takes a lock that the main thread may hold
+    at that moment, so it is given by another thread.
+    """
+    answer = signal.getsignal(signal.SIGTERM)
+    if callable(answer):
+        signal.signal(signal.SIGTERM, lambda *told: threading.Thread(target=answer, args=told).start())
 
 
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:

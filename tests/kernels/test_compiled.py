@@ -1,9 +1,14 @@
+import os
+import subprocess
+import sys
+
 import pytest
 from numba import config
 from numba.core.caching import IndexDataCacheFile
 
 from saitan import compiled, own_code
 from saitan.compiled import njit
+from saitan.errors import Unavailable
 
 HELPER = "@njit\ndef helper(x):\n    return x + {}\n"
 CALLER = "@njit\ndef caller(x):\n    return helper(x)\n"
@@ -46,11 +51,16 @@ def test_options_are_numbas():
     assert free(1) == 2 and free.targetoptions["nogil"]
 
 
-@pytest.mark.parametrize("disabled", [0, 1])
-def test_without_compilation_functions_are_themselves(package, monkeypatch, disabled):
-    monkeypatch.setattr(config, "DISABLE_JIT", disabled)
-    caller = package(1)
-    assert caller(10) == 11 and hasattr(caller, "py_func") != disabled
+def test_without_compilation_nothing_runs(package, monkeypatch):
+    assert package(1)(10) == 11
+    monkeypatch.setattr(config, "DISABLE_JIT", 1)
+    with pytest.raises(Unavailable, match=r"unset NUMBA_DISABLE_JIT$"):
+        package(1)
+    # As a user meets it.
+    code = "from saitan import sssp\nfrom saitan.graph import Graph\nsssp.solve(Graph.from_arcs(2, [0], [1], [3]), 0)"
+    told = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=told, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].startswith("saitan.errors.Unavailable: Numba is told to compile nothing")
 
 
 def test_what_calls_a_generator_compiles_in_the_next_process_too(package, tmp_path):

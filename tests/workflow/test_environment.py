@@ -42,6 +42,15 @@ def test_a_package_whose_version_cannot_be_read_is_one_line(clone, monkeypatch, 
         check_environment(clone("numpy>=1"))
 
 
+@pytest.mark.parametrize("name", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+def test_code_that_numba_is_told_to_make_otherwise_is_not_measured(monkeypatch, name):
+    monkeypatch.setenv(name, "0")
+    check_environment(ROOT)
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(SystemExit, match=rf"^environment: with {name}=1 times are those of other code: unset it$"):
+        check_environment(ROOT)
+
+
 def test_the_code_of_another_clone_is_named(clone, capsys):
     check_environment(clone("numpy"))
     said = f"beware: the code that runs is that of {ROOT}, not of {clone()}: `pip install -e .` here runs this one\n"

@@ -126,8 +126,8 @@ def test_a_damaged_byte_is_refused_and_not_read_as_another_graph(tmp_path, name)
 def test_a_full_disk_leaves_the_old_graph(tmp_path, monkeypatch):
     write_graph(GENERATORS["ring"](vertices=4, seed=1), tmp_path)
 
-    def full(table, path, **options):
-        path.write_bytes(b"half")
+    def full(table, file, **options):
+        file.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", full)

@@ -227,6 +227,25 @@ def test_a_wrong_answer_is_not_kept(streamed, inputs, tmp_path, monkeypatch):
     assert list(tmp_path.glob("kept/*")) == []
 
 
+@pytest.mark.parametrize("step", [measure, keep])
+def test_a_solver_that_writes_into_its_graph_is_refused(step, inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    run = Scipy.run
+
+    def spoils(self, source):
+        self.graph.weights[0] += 1
+        return run(self, source)
+
+    monkeypatch.setattr(Scipy, "run", spoils)
+    files = {"folder": tmp_path, "outputs": ["distances"], "keep_as": "raw", "output": tmp_path / "a.parquet"}
+    settings = json.dumps(SETTINGS | {"max_rounds": 2})
+    says = r"^scipy writes into weights of its instance, by which answers are checked: take a copy$"
+    with pytest.raises(Failure, match=says):
+        step(argparse.Namespace(settings=settings, cores=2, log=None, array=None, together=None, **files, **inputs))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_disturbed_a_point_is_said_of_its_file(inputs, tmp_path, monkeypatch):
     from saitan.sssp.peers import Scipy
 

@@ -1,5 +1,7 @@
 """Damaged files of each kind are refused by name; files without checksums are read."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -8,8 +10,10 @@ import pytest
 from damaged import damage
 
 from saitan.blocks import Block
+from saitan.generators import GENERATORS
 from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.answers import read_answer
+from saitan.workflow.graphs.parquet import read_graph, write_graph
 from saitan.workflow.measure import write_samples
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.step import Failure
@@ -24,7 +28,7 @@ def answer(path):
         sink(Block("x", 0, NUMBERS))
 
 
-@pytest.mark.parametrize(
+WRITERS = pytest.mark.parametrize(
     ("write", "read"),
     [
         (lambda path: write_samples([{"seconds": float(value)} for value in NUMBERS], {}, path), read_rows),
@@ -33,12 +37,24 @@ def answer(path):
     ],
     ids=["samples", "table", "answer"],
 )
+
+
+@WRITERS
 def test_a_damaged_byte_is_refused(tmp_path, write, read):
     write(tmp_path / "x.parquet")
     read(tmp_path / "x.parquet")
     damage(tmp_path / "x.parquet")
     with pytest.raises(Failure, match=SAYS):
         read(tmp_path / "x.parquet")
+
+
+@WRITERS
+def test_a_folder_whose_name_is_not_utf_8(tmp_path, write, read):
+    (folder := tmp_path / os.fsdecode(b"l\xfcx")).mkdir()
+    write(folder / "x.parquet")
+    assert len(read(folder / "x.parquet")) == len(NUMBERS)
+    write_graph(grid := GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=99, seed=1), folder / "g")
+    assert np.array_equal(read_graph(folder / "g").weights, grid.weights)
 
 
 def test_a_file_without_checksums_is_read(tmp_path):

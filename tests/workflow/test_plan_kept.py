@@ -105,7 +105,8 @@ def test_an_array_is_an_input_whatever_its_name(reads_arrays):
     steps = [(step.what, str(step.output), [str(file) for file in step.serves]) for step in outline(made).steps]
     for name, file in zip(("zeros", "ones"), files, strict=True):
         assert (f"fetch {name}", f"results/downloads/{name}", [file]) in steps
-        assert (f"unpack {name}", file, []) in steps
+        samples = [point.samples for point in made.points if point.graph == name]
+        assert (f"unpack {name}", file, samples) in steps and samples
     assert not [what for what, *_ in steps if "unused" in what]
     made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
     assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")

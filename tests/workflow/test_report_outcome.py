@@ -142,6 +142,14 @@ def test_what_is_gone_but_served_is_no_failure(plan, tmp_path):
     assert named() == ["queries"]
     other.touch()
     assert named() == []
+    # What serves only what is gone and not needed itself is not needed either.
+    before = {"what": "fetch", "output": str(tmp_path / "copy"), "log": "no.log", "serves": [step["output"]]}
+    plan["steps"].append(before)
+    assert named() == []
+    assert "fetch" not in [what.what for what in outcome(ReportPlan.model_validate(plan)).lacking]
+    other.unlink()
+    assert "fetch" in [what.what for what in outcome(ReportPlan.model_validate(plan)).lacking] and named()
+    other.touch()
     # Samples of another configuration are none.
     plan["points"][0]["identity"] = "another"
     step["serves"] = [plan["points"][0]["samples"]]

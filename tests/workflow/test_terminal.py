@@ -1,6 +1,8 @@
 import logging
 import os
 import re
+import signal
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,35 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
 from saitan.workflow.step import DONE
-from saitan.workflow.terminal import Ending, Progress, keep_report, show, stopped_early
+from saitan.workflow.terminal import Ending, Progress, end_by_sigterm, keep_report, show, stopped_early
+
+
+@pytest.fixture
+def sigterm():
+    before = signal.getsignal(signal.SIGTERM)
+    yield lambda answer: signal.signal(signal.SIGTERM, answer)
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_is_answered_where_the_main_thread_holds_what_the_answer_waits_for(sigterm):
+    lock, answered = threading.Lock(), threading.Event()
+
+    def answer(number, frame):
+        if lock.acquire(timeout=20):
+            answered.set()
+
+    sigterm(answer)
+    end_by_sigterm()
+    with lock:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert not answered.is_set()
+    assert answered.wait(20)
+
+
+def test_sigterm_without_an_answer_stays_as_it_is(sigterm):
+    sigterm(signal.SIG_IGN)
+    end_by_sigterm()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 
 
 def print_nothing(folder):

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from saitan.arc_parts import BATCH, Arcs, tails_of
 from saitan.files import beside
 from saitan.graph import Graph, GraphError
-from saitan.workflow.parquet_files import CHECKSUMS, METADATA, described, opened, reading
+from saitan.workflow.parquet_files import METADATA, described, opened, reading, write
 from saitan.workflow.step import Failure
 
 VERTICES, EDGES = "vertices.parquet", "edges.parquet"
@@ -58,15 +58,7 @@ def write_graph(graph: Graph, folder: Path, identity: str | None = None) -> None
     for name, columns in ((EDGES, edges), (VERTICES, vertices)):
         table = pa.table(columns).replace_schema_metadata({METADATA: json.dumps(metadata)})
         with beside(folder / name) as path:
-            pq.write_table(
-                table,
-                path,
-                compression="lz4",
-                use_dictionary=False,
-                write_statistics=False,
-                row_group_size=_ROWS,
-                **CHECKSUMS,
-            )
+            write(table, path, compression="lz4", use_dictionary=False, write_statistics=False, row_group_size=_ROWS)
 
 
 def read_graph(folder: Path) -> Graph:

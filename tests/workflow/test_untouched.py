@@ -1,0 +1,62 @@
+"""What a solver does to the arrays of its instance is seen, wherever they lie."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from saitan.generators import GENERATORS
+from saitan.workflow import untouched as module
+from saitan.workflow.step import Failure
+from saitan.workflow.untouched import untouched
+
+
+def made():
+    graph = GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=99, seed=1)
+    fields = [np.arange(6.0).reshape(2, 3).T, np.arange(20)[::3], np.array([["a", "bc"]]), np.zeros(0)]
+    return SimpleNamespace(graph=graph, fields=fields, by_name={"thing": np.array([1, None])}, scale=2)
+
+
+def swap(array):
+    array[[0, 1]] = array[[1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("place", "spoil"),
+    [
+        ("graph.weights", lambda it: swap(it.graph.weights)),
+        ("graph.targets", lambda it: it.graph.targets.sort()),
+        ("graph.offsets", lambda it: it.graph._set(offsets=it.graph.offsets.copy())),
+        ("graph.weights", lambda it: it.graph._set(weights=None)),
+        ("fields.0", lambda it: swap(it.fields[0])),
+        ("fields.1", lambda it: it.fields[1].__setitem__(-1, 0)),
+        ("fields.2", lambda it: it.fields[2].__setitem__((0, 1), "cb")),
+        ("by_name.thing", lambda it: it.by_name["thing"].__setitem__(1, "b")),
+    ],
+)
+@pytest.mark.parametrize("part", [1 << 25, 64])
+def test_what_a_solver_writes_is_told_by_its_place(place, spoil, part, monkeypatch):
+    monkeypatch.setattr(module, "_PART", part)
+    instance = made()
+    says = f"^mine writes into {place} of its instance, by which answers are checked: take a copy$"
+    with pytest.raises(Failure, match=says), untouched(instance, "mine"):
+        spoil(instance)
+
+
+def test_what_stays_as_it_was_passes():
+    instance = made()
+    with untouched(instance, "mine"):
+        instance.more = np.zeros(3)
+        instance.graph.degrees[0] = 7
+        instance.scale = 3
+        swap(instance.graph.weights)
+        swap(instance.graph.weights)
+    with untouched(None, "mine"), untouched(np.zeros(3), "mine"):
+        pass
+
+
+def test_what_fails_says_so_itself():
+    instance = made()
+    with pytest.raises(KeyError), untouched(instance, "mine"):
+        swap(instance.graph.weights)
+        raise KeyError

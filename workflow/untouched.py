@@ -1,0 +1,54 @@
+"""The arrays that an instance holds are the same after a solver ran as before: its answers are checked by them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from saitan.workflow.step import Failure
+
+# How deep arrays are looked for: those of a graph that an instance has in a mapping lie at the third level.
+_LEVELS = 3
+# Bytes that a thread reads at a time.
+_PART = 32 << 20
+
+
+@contextmanager
+def untouched(instance: Any, variant: str) -> Iterator[None]:
+    """Raises Failure where a variant wrote into an array of its instance, or put another in its place.
+
+    Arrays that NumPy lets nobody write are not looked at, nor what an instance holds only later.
+    """
+    before = {place: (array, _sums(array)) for place, array in _arrays("", instance, _LEVELS) if array.flags.writeable}
+    yield
+    after = dict(_arrays("", instance, _LEVELS))
+    for place, (array, sums) in before.items():
+        if after.get(place) is not array or _sums(array) != sums:
+            raise Failure(f"{variant} writes into {place} of its instance, by which answers are checked: take a copy")
+
+
+def _arrays(place: str, held: Any, levels: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Host arrays in attributes and containers, each with its place: "graph.weights"."""
+    if isinstance(held, np.ndarray):
+        yield place, held
+    elif levels:
+        within = held if isinstance(held, Mapping) else getattr(held, "__dict__", {})
+        if isinstance(held, list | tuple):
+            within = dict(enumerate(held))
+        for name, value in within.items():
+            yield from _arrays(f"{place}.{name}" if place else str(name), value, levels - 1)
+
+
+def _sums(array: np.ndarray) -> list[int]:
+    """Checksums of the bytes; of objects, of what they are."""
+    if array.dtype.hasobject:
+        return [zlib.crc32(repr(array.tolist()).encode(errors="backslashreplace"))]
+    # Of the memory as it lies, where it is whole.
+    flat = np.ascontiguousarray(array if array.flags.c_contiguous else array.T).reshape(-1).view(np.uint8)
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(zlib.crc32, (flat[low : low + _PART] for low in range(0, len(flat), _PART))))
