@@ -55,6 +55,7 @@ plan = plan_from(
 code |= digests_of(
     plan.source(f"config/{name}.yaml") for name in ("published", "ceilings", "peers")
 )
+code |= digests_of(plan.own_files)
 ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for
 # the package. The mirror is no parameter of a rule: without it, what it gave is not fetched again.

@@ -1,7 +1,8 @@
 """Numba's njit with a cache on disk that follows all code of saitan.
 
-Numba's own goes by the file of the function alone: where a function that it calls from another file has changed, the
-former code would run. Two processes that save at the same time may also write to one file, each for other types.
+Numba's own goes by the file of the function alone: where a function that it calls from another file has changed, one
+outside saitan too, the former code would run. Two processes that save at the same time may also write to one file, each
+for other types.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from saitan.errors import Unavailable
-from saitan.own_code import code_digest
+from saitan.own_code import code_digest, elsewhere_digest
 
 
 class _File(IndexDataCacheFile):
@@ -34,7 +35,7 @@ class _File(IndexDataCacheFile):
 class _Cache(FunctionCache):
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), code_digest()
+        stamp = self._impl.locator.get_source_stamp(), code_digest(), elsewhere_digest(function)
         self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
 
 

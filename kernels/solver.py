@@ -70,8 +70,9 @@ class Reference:
 
 
 class Solver(Protocol):
-    """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked. The instance's arrays
-    stay as they are: answers are checked by them.
+    """A variant prepared on an instance: the constructor uploads, `run` answers as often as asked.
+
+    The instance's arrays stay as they are: answers are checked by them.
 
     The calls of one that `prepare` made raise ValueError for a query that the instance does not have, before there is
     an answer where they tell of it, and after `close`, and Invalid where a block is none.

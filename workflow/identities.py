@@ -20,6 +20,7 @@ from saitan.workflow.config_model import Config
 from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.machine import Machine
+from saitan.workflow.other_code import versions
 from saitan.workflow.points import Point, digest
 from saitan.workflow.quantities import declarations
 
@@ -126,6 +127,7 @@ class Identities:
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
             (path, declared.cubins, declared.peer, code, _readable(point), _told(declared.parameters)),
+            _packages(point),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -140,6 +142,16 @@ class Identities:
         """Of what a .cu is compiled to: by its text, that of headers it may include, and of what compiles it."""
         source = next(path for path in modules.kernels(problem) if path.stem == stem)
         return modules.text_digest([source, *modules.headers(problem), modules.source("saitan.cuda.build")])
+
+    @property
+    def own_files(self) -> list[str]:
+        """The user's own code outside saitan that the points import, and the graphs that are generated."""
+        paths = {getattr(problem(p.problem).VARIANTS[p.variant], p.backend) for p in self.points}
+        paths |= {GENERATORS[self.entries[graph].generator].path for graph in self.generated}
+        found = modules.closure(
+            [*(path.split(":")[0] for path in paths), *{f"saitan.{p.problem}" for p in self.points}]
+        )
+        return [str(modules.source(name)) for name in found if name.split(".")[0] != modules.PACKAGE]
 
     @cached_property
     def printed(self) -> str:
@@ -164,6 +176,18 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
     package = problem(point.problem)
     variant = package.VARIANTS[point.variant]
     return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
+
+
+def _packages(point: Point) -> list[str]:
+    """The versions of what computes: of Numba and what the variant's module imports on the CPU; of its peer."""
+    variants = problem(point.problem).VARIANTS
+    declared = variants[point.variant]
+    peers = {variant.peer[0].partition(".")[0] for variant in variants.values() if variant.peer}
+    named = {declared.peer[0]} if declared.peer else set()
+    if point.backend == "cpu":
+        # A module may hold the peers of several variants.
+        named |= {"numba", *modules.others(declared.cpu.split(":")[0])} - peers | named
+    return versions(named)
 
 
 def _readable(point: Point) -> list[dict[str, Any]]:

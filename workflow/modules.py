@@ -1,5 +1,7 @@
 """What a Python module of saitan depends on: found from its imports, and told from its code, not from its text.
 
+Modules of the user's own that lie elsewhere are followed too.
+
 A number depends on the modules that made it. Their digest ignores comments, docstrings and layout, so that rewording
 measures nothing again.
 
@@ -23,6 +25,7 @@ from typing import Literal, NamedTuple
 import saitan
 import saitan.workflow
 from saitan.files import beside
+from saitan.workflow.other_code import own_file
 
 PACKAGE = "saitan"
 FOUND = Path("results/modules.json")
@@ -38,8 +41,10 @@ DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEAD
 
 @cache
 def source(module: str) -> Path | None:
-    """The file of "saitan", "saitan.sssp.cpu", ...; None where there is no such module."""
+    """The file of "saitan", "saitan.sssp.cpu", ..., or of a module of the user's own; None where there is none."""
     parts = module.split(".")
+    if parts[0] != PACKAGE:
+        return own_file(module)
     if parts[:2] == [PACKAGE, "workflow"]:
         base, rest = Path(saitan.workflow.__path__[0]), parts[2:]
     else:
@@ -51,7 +56,8 @@ def source(module: str) -> Path | None:
 
 @cache
 def imports(module: str, by: By | None = None) -> frozenset[str]:
-    """The modules of saitan that a module names in any of its import statements, those inside functions too.
+    """The modules of saitan, and the user's own elsewhere, that a module names in any of its import statements, those
+    inside functions too.
 
     by: of a problem's package, leave out functions that are not CALLED so (solve, ...), not even by others that are
     """
@@ -61,7 +67,12 @@ def imports(module: str, by: By | None = None) -> frozenset[str]:
     facts = _facts(path)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     named = (_absolute(name, package) for name in (facts.called[by] if by else facts.imports))
-    return frozenset(name for name in named if name.split(".")[0] == PACKAGE and source(name))
+    return frozenset(name for name in named if name and source(name))
+
+
+def others(module: str) -> set[str]:
+    """The names of other packages that a module of saitan imports."""
+    return {name.partition(".")[0] for name in _facts(source(module)).imports} - {PACKAGE, ""}
 
 
 def closure(modules: Iterable[str], without: Collection[str] = (), by: By | None = None) -> list[str]:
@@ -104,8 +115,8 @@ def defined(module: str) -> list[str]:
 
 
 class _Facts(NamedTuple):
-    """Of a file: names of saitan that it imports, those that what is CALLED imports, a digest of its code, and names
-    that it defines.
+    """Of a file: names that it imports, Python's own aside, and those that what is CALLED imports; a digest of its code
+    and the names that it defines.
     """
 
     imports: list[str]
@@ -199,7 +210,7 @@ def _used(body: list[ast.stmt], functions: Iterable[str]) -> list[ast.stmt]:
 
 
 def _named(body: list[ast.stmt]) -> list[str]:
-    """What import statements name: modules of saitan, or things in them; relative to the package as they stand."""
+    """What import statements name: modules, or things in them, but for Python's own; relative ones as they stand."""
     found: set[str] = set()
     for node in ast.walk(ast.Module(body, [])):
         if isinstance(node, ast.Import):
@@ -207,7 +218,7 @@ def _named(body: list[ast.stmt]) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             start = "." * node.level + (node.module or "")
             found |= {start, *(f"{start}{'.' * bool(node.module)}{alias.name}" for alias in node.names)}
-    return sorted(name for name in found if name.split(".")[0] in (PACKAGE, ""))
+    return sorted(name for name in found if name.split(".")[0] not in sys.stdlib_module_names)
 
 
 def _absolute(name: str, package: str) -> str:

@@ -43,7 +43,8 @@ def hold_to_plan() -> None:
     # The step itself is __main__.
     loaded = [module for name, module in sys.modules.items() if name.split(".")[0] in ("saitan", "__main__")]
     check_planned(Path(module.__file__) for module in loaded if getattr(module, "__file__", None))
-    sys.meta_path.insert(0, _Planned())
+    named = map(Path, _planned(os.environ[PLANNED]) if PLANNED in os.environ else ())
+    sys.meta_path.insert(0, _Planned(file for file in named if file.is_absolute()))
 
 
 def check_planned(files: Iterable[Path]) -> None:
@@ -58,9 +59,17 @@ def check_planned(files: Iterable[Path]) -> None:
 
 
 class _Planned(importlib.abc.MetaPathFinder):
-    """Finds nothing: it looks at what the finders after it will."""
+    """Finds nothing: it looks at what the finders after it will.
+
+    elsewhere: the user's own files outside saitan, all of a package's with its first.
+    """
+
+    def __init__(self, elsewhere: Iterable[Path] = ()) -> None:
+        self._elsewhere = list(elsewhere)
 
     def find_spec(self, name: str, path: Iterable[str] | None, target: object = None) -> None:
+        if self._elsewhere and "." not in name:
+            check_planned(file for file in self._elsewhere if name in (file.stem, *file.parts))
         if name.startswith("saitan."):
             last = name.rpartition(".")[2]
             places = [Path(folder, place) for folder in path or () for place in (f"{last}/__init__.py", f"{last}.py")]

@@ -1,4 +1,6 @@
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -40,6 +42,27 @@ def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
         caller = package(added)
         assert caller(10) == 10 + added
         hits.append(sum(caller.stats.cache_hits.values()))
+    assert hits == [0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "called", ["from elsewhere_helper import helper", "import elsewhere_helper as e; helper = e.helper"]
+)
+def test_a_changed_helper_outside_saitan_compiles_its_callers_again(package, tmp_path, monkeypatch, called):
+    monkeypatch.syspath_prepend(tmp_path)
+    package(1)
+    hits = []
+    for added in (1, 1, 2, 1, 1):
+        (tmp_path / "elsewhere_helper.py").write_text(f"import numba\n{HELPER.replace('@', '@numba.').format(added)}")
+        importlib.invalidate_caches()
+        sys.modules.pop("elsewhere_helper", None)
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        names = {"njit": njit}
+        path = tmp_path / "caller.py"
+        path.write_text(f"{called}\n{CALLER}")
+        exec(compile(path.read_text(), path, "exec"), names)
+        assert names["caller"](10) == 10 + added
+        hits.append(len(names["caller"].stats.cache_hits))
     assert hits == [0, 1, 0, 0, 1]
 
 

@@ -6,7 +6,7 @@ import pytest
 from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, planned
 
 from saitan import problem
-from saitan.workflow import modules
+from saitan.workflow import modules, other_code
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
 from saitan.workflow.plan import Plan
@@ -209,13 +209,32 @@ def test_another_graph_under_the_same_name_is_another_identity():
     assert {graph for graph, _, _ in changed(before, identities_of(parameters=parameters))} == {"grid"}
 
 
-@pytest.mark.parametrize("other", [{"peer": ("numpy", "peers")}, {"cpu": "saitan.sssp.cpu:Selection"}])
+@pytest.mark.parametrize("other", [{"peer": ("pandas", "peers")}, {"cpu": "saitan.sssp.cpu:Selection"}])
 def test_another_peer_or_class_is_another_identity(monkeypatch, other):
     variants = problem.problem("sssp").VARIANTS
     before = identities(**BOTH)
     monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], **other))
     touched = {("cpu", "conventional"), ("cuda", "conventional")} if "peer" in other else {("cpu", "conventional")}
     assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == touched
+
+
+def test_another_version_of_what_computes_is_another_identity(monkeypatch):
+    both = {"settings": {"backend": "both"}, "variants": ["adaptive", "scipy", "networkit"]}
+    monkeypatch.setattr(problem.Variant, "missing", lambda self: None)
+    before, told = identities(**both), other_code._told
+
+    def touched(package):
+        monkeypatch.setattr(other_code, "_told", lambda top: ["another=1"] if top == package else told(top))
+        return {(backend, variant) for backend, variant, _ in changed(before, identities(**both))}
+
+    everywhere = {("cpu", variant) for variant in both["variants"]}
+    assert touched("numba") == {("cpu", "adaptive"), ("cpu", "scipy"), ("cpu", "networkit")} == everywhere
+    assert touched("scipy") == {("cpu", "scipy"), ("cpu", "networkit")}
+    assert touched("rich") == touched("networkx") == set()
+    monkeypatch.setattr(other_code, "_place", lambda top: Path("there"))
+    monkeypatch.setattr(other_code, "_is_installed", lambda top, place: True)
+    before = identities(**both)
+    assert touched("networkit") == {("cpu", "networkit")}
 
 
 def test_another_architecture_is_another_identity():

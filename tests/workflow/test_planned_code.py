@@ -1,5 +1,6 @@
 """A step of a run takes the code that the run was planned with, and no other."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -57,6 +58,25 @@ def test_a_module_that_is_there_already_was_not_edited_either(planned):
     assert step.__file__.endswith("step.py")
     with pytest.raises(Failure, match=r"^workflow/step\.py was edited"):
         hold_to_plan()
+
+
+def test_code_of_ones_own_elsewhere_that_was_edited_is_not_imported(tmp_path, monkeypatch):
+    files = [tmp_path / "own_one.py", tmp_path / "own_many/inner.py", tmp_path / "own_many/__init__.py"]
+    (tmp_path / "own_many").mkdir()
+    for file in files:
+        file.write_text("")
+    told = tmp_path / "code.json"
+    told.write_text(json.dumps(digests() | digests_of(map(str, files))))
+    monkeypatch.setenv(PLANNED, str(told))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    hold_to_plan()
+    importlib.import_module("own_one")
+    files[1].write_text("edited = True")
+    with pytest.raises(
+        Failure, match=rf"^{files[1]} was edited after this run was planned: run the same command again$"
+    ):
+        importlib.import_module("own_many")
 
 
 def test_a_step_says_so_in_one_line(planned, tmp_path):
