@@ -32,12 +32,18 @@ View = Literal["graphs", "weights", "summary", "rivals", "phases", "phase_cdf"]
 ARCHITECTURES = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 
 LONGEST_NAME = 100
+A_NAME = f"up to {LONGEST_NAME} ASCII letters, digits and underscores"
+
+
+def is_name(text: str) -> bool:
+    """Whether it is A_NAME."""
+    return re.fullmatch(rf"[A-Za-z0-9_]{{1,{LONGEST_NAME}}}", text) is not None
 
 
 def _name(value: Any) -> Any:
-    if isinstance(value, str) and not re.fullmatch(rf"[A-Za-z0-9_]{{1,{LONGEST_NAME}}}", value):
+    if isinstance(value, str) and not is_name(value):
         shown = value if len(value) <= 60 else f"{value[:57]}..."
-        raise ValueError(f"{shown!r} is no name: up to {LONGEST_NAME} ASCII letters, digits and underscores")
+        raise ValueError(f"{shown!r} is no name: {A_NAME}")
     return value
 
 

@@ -24,7 +24,7 @@ from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import SHARED, ConfigError, load, suggest
-from saitan.workflow.config_model import Config, Experiment
+from saitan.workflow.config_model import A_NAME, Config, Experiment, is_name
 from saitan.workflow.declared import check_declared
 from saitan.workflow.graphs.catalogue import Downloaded, Generated, load_catalogue, named_sources
 from saitan.workflow.graphs.contents import contents
@@ -346,7 +346,7 @@ def plan_from(
         # Snakemake has read them, and says nothing of a key that is there twice.
         for file in filter(os.path.exists, configfiles):
             check_run(Path(file))
-        settings = {"name": _default_name(configfiles), **raw}
+        settings = raw if "name" in raw else {"name": _default_name(configfiles), **raw}
         place = "" if root == Path.cwd() else f"{os.path.relpath(root)}/"
         if {*place} & {*"{}"}:
             raise Failure(f"{place}: Snakemake takes braces for wildcards: start it in that folder, or rename it")
@@ -393,6 +393,10 @@ def _check_folders(run: str) -> None:
             raise Failure(f"{folder} cannot be read: name another folder by --directory")
 
 
-def _default_name(configfiles: Collection[str]) -> str:
+def _default_name(configfiles: Iterable[str]) -> str:
+    """The name of a run that has none. Raises Failure where the file's cannot be it."""
     files = list(configfiles)
-    return Path(files[-1]).stem.replace("-", "_").replace(".", "_") if files else "run"
+    found = Path(files[-1]).stem.replace("-", "_").replace(".", "_") if files else "run"
+    if not is_name(found):
+        raise Failure(f"{files[-1]}: a file of this name gives the run none: write `name:` into it, {A_NAME}")
+    return found

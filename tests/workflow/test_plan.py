@@ -234,6 +234,19 @@ def from_file(raw, machine=WITHOUT, configfiles=("config/my-roads.v2.yaml",)):
     return plan_from(raw, root=ROOT, configfiles=configfiles, jobs_machine=machine)
 
 
+@pytest.mark.parametrize("file", ["config/größe.yaml", "my run.yaml", f"{'a' * 101}.yaml"])
+def test_a_file_that_cannot_name_its_run_says_so(file, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    raw = {"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}
+    with pytest.raises(SystemExit) as caught:
+        from_file(raw, configfiles=("config/config.yaml", file))
+    assert caught.value.code == (
+        f"config: {file}: a file of this name gives the run none: write `name:` into it, up to 100 ASCII letters,"
+        " digits and underscores"
+    )
+    assert from_file({"name": "size", **raw}, configfiles=(file,)).config.name == "size"
+
+
 @pytest.mark.parametrize("place", ["results", "results/my_roads_v2", "results/graphs"])
 @pytest.mark.parametrize("dangling", [False, True])
 def test_what_lies_where_results_go_is_one_line(place, dangling, monkeypatch, tmp_path):
