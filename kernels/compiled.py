@@ -1,8 +1,9 @@
 """Numba's njit with a cache on disk that follows all code of saitan.
 
-Numba's own goes by the file of the function alone: where a function that it calls from another file has changed, one
-outside saitan too, the former code would run. Two processes that save at the same time may also write to one file, each
-for other types.
+Numba's own goes by the file of the function alone: where a function that it calls from another file has changed, the
+former code would run. Of files outside saitan those are followed whose functions it calls itself; what these call in
+turn is not, nor constants (the workflow has a folder of compiled code for each state of such files). Two processes that
+save at the same time may also write to one file, each for other types.
 """
 
 from __future__ import annotations

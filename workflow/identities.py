@@ -151,7 +151,9 @@ class Identities:
         found = modules.closure(
             [*(path.split(":")[0] for path in paths), *{f"saitan.{p.problem}" for p in self.points}]
         )
-        return [str(modules.source(name)) for name in found if name.split(".")[0] != modules.PACKAGE]
+        files = (modules.source(name) for name in found if name.split(".")[0] != modules.PACKAGE)
+        # A folder without __init__.py is a package too.
+        return [str(file) for file in files if file]
 
     @cached_property
     def printed(self) -> str:

@@ -71,8 +71,9 @@ def imports(module: str, by: By | None = None) -> frozenset[str]:
 
 
 def others(module: str) -> set[str]:
-    """The names of other packages that a module of saitan imports."""
-    return {name.partition(".")[0] for name in _facts(source(module)).imports} - {PACKAGE, ""}
+    """The names of other packages that a module imports; none where it is not there."""
+    path = source(module)
+    return {name.partition(".")[0] for name in (_facts(path).imports if path else ())} - {PACKAGE, ""}
 
 
 def closure(modules: Iterable[str], without: Collection[str] = (), by: By | None = None) -> list[str]:
@@ -162,6 +163,8 @@ def _by() -> str:
 
 
 def _facts_of(content: bytes, path: Path) -> _Facts:
+    if path.suffix != ".py":  # compiled
+        return _Facts([], {by: [] for by in CALLED}, hashlib.sha256(content).hexdigest(), [])
     try:
         tree = ast.parse(content, filename=str(path))
     except SyntaxError as error:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
+import hashlib
 import importlib.abc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,16 @@ from saitan.own_code import code_digest
 _COMPILED = "saitan-"
 
 
-def numba_cache(base: Path) -> Path:
+def numba_cache(base: Path, elsewhere: Mapping[str, str] | None = None) -> Path:
     """The folder of `base` for the package as it is: Numba's own keys miss changes in imported functions.
 
     One of its kind is taken as it is: it is that of the process which started this one.
+    elsewhere: files of the user's own outside the package that may be imported too -> their digests
     """
     if base.name.startswith(_COMPILED):
         return base
-    return base.resolve() / f"{_COMPILED}{code_digest()[:16]}"
+    own = f"-{hashlib.sha256(repr(sorted(elsewhere.items())).encode()).hexdigest()[:16]}" if elsewhere else ""
+    return base.resolve() / f"{_COMPILED}{code_digest()[:16]}{own}"
 
 
 class _Absent(importlib.abc.MetaPathFinder):

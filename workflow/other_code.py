@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import site
 import sys
-import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,55 +18,49 @@ def own_file(module: str) -> Path | None:
     Of an editable installation the files are the user's own.
     """
     top, *rest = module.split(".")
-    if (place := _place(top)) is None or _is_installed(top, place):
+    found = _spec(top)
+    if found is None or _installed(top):
         return None
-    if not rest and place.is_file():
-        return place
-    path = place.joinpath(*rest)
-    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+    for name in rest:
+        found = found and PathFinder.find_spec(name, found.submodule_search_locations or [])
+    return Path(found.origin).resolve() if found and found.has_location else None
 
 
 def versions(modules: Iterable[str]) -> list[str]:
     """The versions of the installed packages that modules are of, by their names: "numpy=2.3.0"."""
-    tops = {module.partition(".")[0] for module in modules}
-    return sorted({told for top in tops if (place := _place(top)) and _is_installed(top, place) for told in _told(top)})
+    return sorted({told for top in {module.partition(".")[0] for module in modules} for told in _installed(top)})
 
 
 @cache
-def _place(top: str) -> Path | None:
-    """The folder of a package, or the file of a module that is none; None for what Python has itself, or nobody."""
+def _spec(top: str) -> ModuleSpec | None:
+    """Where a package or module is; None for what Python has itself, or nobody."""
     if top in sys.stdlib_module_names:
         return None
     try:
-        spec = find_spec(top)
+        return find_spec(top)
     except (ImportError, ValueError):
         return None
-    if spec is None or not (folders := spec.submodule_search_locations or [spec.origin]):
-        return None
-    return Path(next(iter(folders))).resolve()
 
 
 @cache
-def _is_installed(top: str, place: Path) -> bool:
-    """Whether it lies where packages are installed, and is not a file that the user put there."""
-    return any(place.is_relative_to(folder) for folder in _sites()) and bool(_told(top))
+def _installed(top: str) -> list[str]:
+    """The distributions that lie in the same folder as a package, and bring it, with their versions.
+
+    None for a file that the user put there, and where only the record of an editable installation does.
+    """
+    spec = _spec(top)
+    places = spec and (spec.submodule_search_locations or (spec.has_location and [spec.origin]))
+    beside = [str(Path(place).parent) for place in places or ()]
+    # Most are called as their package is.
+    return _told([top], beside) or (_told(_by_package().get(top, ()), beside) if beside else [])
+
+
+def _told(names: Iterable[str], folders: list[str]) -> list[str]:
+    found = (one for name in sorted({*names}) for one in metadata.distributions(name=name, path=folders))
+    # A build leaves a folder without a record beside the code.
+    return [f"{one.metadata['Name']}={one.version}" for one in found if one.read_text("RECORD") is not None]
 
 
 @cache
-def _sites() -> list[Path]:
-    known = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
-    return [Path(folder).resolve() for folder in (*known, *site.getsitepackages(), site.getusersitepackages())]
-
-
-@cache
-def _told(top: str) -> list[str]:
-    """The distributions that bring a package, with their versions. Most are called as their package is."""
-    try:
-        return [f"{top}={metadata.version(top)}"]
-    except metadata.PackageNotFoundError:
-        return [f"{name}={metadata.version(name)}" for name in sorted({*_by_package().get(top, ())})]
-
-
-@cache
-def _by_package() -> dict[str, list[str]]:
-    return dict(metadata.packages_distributions())
+def _by_package() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()

@@ -43,8 +43,13 @@ def hold_to_plan() -> None:
     # The step itself is __main__.
     loaded = [module for name, module in sys.modules.items() if name.split(".")[0] in ("saitan", "__main__")]
     check_planned(Path(module.__file__) for module in loaded if getattr(module, "__file__", None))
-    named = map(Path, _planned(os.environ[PLANNED]) if PLANNED in os.environ else ())
-    sys.meta_path.insert(0, _Planned(file for file in named if file.is_absolute()))
+    sys.meta_path.insert(0, _Planned(map(Path, elsewhere())))
+
+
+def elsewhere() -> dict[str, str]:
+    """The user's own files outside saitan that the run's points import -> their digests; outside a run none."""
+    told = _planned(os.environ[PLANNED]) if PLANNED in os.environ else {}
+    return {file: digest for file, digest in told.items() if Path(file).is_absolute()}
 
 
 def check_planned(files: Iterable[Path]) -> None:

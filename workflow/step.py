@@ -180,7 +180,10 @@ def _settle_numba(cores: int | None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "100000")
     if cores:
         os.environ["NUMBA_NUM_THREADS"] = str(cores)
-    os.environ["NUMBA_CACHE_DIR"] = str(numba_cache(Path(os.environ.get("NUMBA_CACHE_DIR") or "results/numba")))
+    from saitan.workflow.planned_code import elsewhere
+
+    base = Path(os.environ.get("NUMBA_CACHE_DIR") or "results/numba")
+    os.environ["NUMBA_CACHE_DIR"] = str(numba_cache(base, elsewhere()))
 
 
 def say(log: Path | None, text: str) -> None:

@@ -59,6 +59,14 @@ def test_imports_are_followed_wherever_they_stand(package):
     assert modules.closure(["saitan.e"]) == ["saitan", "saitan.e"]
 
 
+def test_other_packages_are_named_by_their_first_name(package):
+    package(
+        __init__="", a="import os, numpy.linalg\nfrom scipy.sparse import csgraph\nfrom . import b\nimport saitan.b"
+    )
+    assert modules.others("saitan.a") == {"numpy", "scipy"}
+    assert modules.others("saitan.none") == set()
+
+
 def test_a_package_is_run_by_its_modules_and_may_be_left_alone(package):
     package(**{"__init__": "", "p.__init__": "import saitan.q", "p.m": "", "q": "", "r": "from saitan.p import m"})
     assert modules.closure(["saitan.p.m"]) == ["saitan", "saitan.p", "saitan.p.m", "saitan.q"]

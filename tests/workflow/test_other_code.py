@@ -1,5 +1,7 @@
 """What saitan imports from elsewhere: files of the user's own are followed, installed packages go by their version."""
 
+import importlib.machinery
+
 import numpy
 import pytest
 
@@ -10,7 +12,7 @@ from saitan.workflow.other_code import own_file, versions
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
     """A folder of the user's own on Python's path."""
-    known = (other_code.own_file, other_code._place, other_code._is_installed, other_code._told, other_code._by_package)
+    known = (other_code.own_file, other_code._spec, other_code._installed, other_code._by_package)
     known += (modules.imports, modules._facts, modules.source)
 
     def forget():
@@ -36,6 +38,7 @@ def installed(folder, name, version, package):
     told.mkdir()
     (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     (told / "top_level.txt").write_text(f"{package}\n")
+    (told / "RECORD").write_text("")
 
 
 def test_files_of_ones_own_are_found_by_their_names(elsewhere):
@@ -69,19 +72,41 @@ def test_what_they_import_is_followed_too(elsewhere):
     assert modules.digest(["own_two"]) != before
 
 
-def test_a_file_put_where_packages_are_is_ones_own(elsewhere, monkeypatch):
-    monkeypatch.setattr(other_code, "_sites", lambda: [elsewhere])
+def test_compiled_code_of_ones_own_is_told_by_its_bytes(elsewhere):
+    ending = importlib.machinery.EXTENSION_SUFFIXES[0]
+    write(elsewhere, own_one="import own_ext\nfrom own_many import inner", **{"own_many.__init__": ""})
+    files = [elsewhere / f"own_ext{ending}", elsewhere / f"own_many/inner{ending}"]
+    for file in files:
+        file.write_bytes(b"\x7fELF\0\0")
+    found = modules.closure(["own_one"])
+    assert found == ["own_ext", "own_many", "own_many.inner", "own_one"]
+    before = modules.digest(found)
+    files[1].write_bytes(b"\x7fELF\0\1")
+    modules._facts.cache_clear()
+    assert modules.digest(found) != before
+
+
+def test_an_installed_package_is_known_by_its_record_beside_it(elsewhere):
     write(elsewhere, own_one="", theirs="", **{"other_name.__init__": ""})
     installed(elsewhere, "theirs", "1.5", "theirs")
     installed(elsewhere, "A-thing", "2.0", "other_name")
+    # A file put where packages are is the user's own.
     assert own_file("own_one") == elsewhere / "own_one.py"
     assert own_file("theirs") is None and own_file("other_name") is None
     assert versions(["theirs", "other_name.inner", "own_one", "os", "none"]) == ["A-thing=2.0", "theirs=1.5"]
-    # An editable installation: its record lies where packages are, its files do not.
-    monkeypatch.setattr(other_code, "_sites", lambda: [elsewhere / "site"])
-    other_code._is_installed.cache_clear()
-    other_code.own_file.cache_clear()
-    assert own_file("theirs") == elsewhere / "theirs.py" and versions(["theirs"]) == []
+
+
+def test_an_editable_installation_is_ones_own(elsewhere, monkeypatch):
+    write(elsewhere, **{"code.theirs": "", "code.mine.__init__": ""})
+    monkeypatch.syspath_prepend(elsewhere / "code")
+    for name in ("theirs", "mine"):
+        installed(elsewhere, name, "1.5", name)
+        # What a build leaves.
+        (elsewhere / f"code/{name}.egg-info").mkdir()
+        (elsewhere / f"code/{name}.egg-info/PKG-INFO").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2\n")
+    assert own_file("theirs") == elsewhere / "code/theirs.py"
+    assert own_file("mine") == elsewhere / "code/mine/__init__.py"
+    assert versions(["theirs", "mine"]) == []
 
 
 def test_versions_of_what_is_there():

@@ -1,5 +1,6 @@
 import argparse
 import errno
+import json
 import os
 import re
 import signal
@@ -19,9 +20,11 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
+from saitan.workflow.planned_code import _planned
 from saitan.workflow.step import (
     CALLS,
     CRASHED,
+    PLANNED,
     Failure,
     add_ranks,
     leave_after,
@@ -306,6 +309,22 @@ def cache_of(monkeypatch, folder, named):
     run_step(lambda _: seen.append(os.environ["NUMBA_CACHE_DIR"]), argparse.ArgumentParser())
     own_code.code_digest.cache_clear()
     return seen[0]
+
+
+def test_another_state_of_ones_own_files_elsewhere_is_another_cache(tmp_path, monkeypatch):
+    (code := tmp_path / "code").mkdir()
+    planned = tmp_path / "code.json"
+    monkeypatch.setenv(PLANNED, str(planned))
+
+    def cache(**told):
+        planned.write_text(json.dumps({"kernels/graph.py": "1", **told}))
+        _planned.cache_clear()
+        monkeypatch.setattr("saitan.workflow.planned_code.hold_to_plan", lambda: None)
+        return cache_of(monkeypatch, code, "")
+
+    one, other = cache(**{"/own/a.py": "1"}), cache(**{"/own/a.py": "2"})
+    assert len({cache(), one, other}) == 3 and one == cache(**{"/own/a.py": "1"})
+    assert Path(one).name.startswith(Path(cache()).name)
 
 
 @pytest.mark.parametrize("named", ["", "elsewhere"])
