@@ -181,15 +181,18 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
 
 
 def _packages(point: Point) -> list[str]:
-    """The versions of what computes: of Numba and what the variant's module imports on the CPU; of its peer."""
+    """The installed packages that compute: Numba and what the variant's module imports on the CPU, its peer, and that
+    of the module itself.
+    """
     variants = problem(point.problem).VARIANTS
     declared = variants[point.variant]
     peers = {variant.peer[0].partition(".")[0] for variant in variants.values() if variant.peer}
+    module = getattr(declared, point.backend).split(":")[0]
     named = {declared.peer[0]} if declared.peer else set()
     if point.backend == "cpu":
         # A module may hold the peers of several variants.
-        named |= {"numba", *modules.others(declared.cpu.split(":")[0])} - peers | named
-    return versions(named)
+        named |= {"numba", *modules.others(module)} - peers
+    return versions(named | {module} if module.split(".")[0] != modules.PACKAGE else named)
 
 
 def _readable(point: Point) -> list[dict[str, Any]]:

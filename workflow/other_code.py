@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def own_file(module: str) -> Path | None:
 
 
 def versions(modules: Iterable[str]) -> list[str]:
-    """The versions of the installed packages that modules are of, by their names: "numpy=2.3.0"."""
+    """What is installed of the packages that modules are of: "numpy=2.3.0 " and a digest of its code."""
     return sorted({told for top in {module.partition(".")[0] for module in modules} for told in _installed(top)})
 
 
@@ -58,7 +59,17 @@ def _installed(top: str) -> list[str]:
 def _told(names: Iterable[str], folders: list[str]) -> list[str]:
     found = (one for name in sorted({*names}) for one in metadata.distributions(name=name, path=folders))
     # A build leaves a folder without a record beside the code.
-    return [f"{one.metadata['Name']}={one.version}" for one in found if one.read_text("RECORD") is not None]
+    records = ((one, one.read_text("RECORD")) for one in found)
+    return [f"{one.metadata['Name']}={one.version} {_code_in(text)}" for one, text in records if text is not None]
+
+
+def _code_in(record: str) -> str:
+    """A digest of the files of code that a record lists with theirs: one's own package may change and keep its version.
+
+    Without what differs from one environment to another, scripts for one.
+    """
+    code = sorted(line for line in record.splitlines() if line.split(",")[0].endswith((".py", *EXTENSION_SUFFIXES)))
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()[:16]
 
 
 @cache

@@ -419,3 +419,13 @@ def test_files_of_ones_own_that_points_import_are_held_to_the_plan(tmp_path, mon
         str(tmp_path / name) for name in ("bare_own/inner/m.py", "mine_own.py")
     ]
     assert plan(variants=["adaptive"]).own_files == []
+
+
+def test_a_variant_may_lie_in_an_installed_package(monkeypatch):
+    variants = problem.problem("sssp").VARIANTS
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu="pandas.api:Solver"))
+    before, known = identities(**BOTH), other_code._installed
+    monkeypatch.setattr(other_code, "_installed", lambda top: ["another=1"] if top == "pandas" else known(top))
+    assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == {
+        ("cpu", "conventional")
+    }
