@@ -36,7 +36,7 @@ from saitan.workflow.printed_names import check_printed
 from saitan.workflow.published import read_published
 from saitan.workflow.quoted import check_quoted, read_quoted
 from saitan.workflow.sources import refuse_clashes
-from saitan.workflow.step import Failure
+from saitan.workflow.step import Failure, from_here
 from saitan.workflow.yaml_files import check_run, place_of_key
 
 
@@ -398,5 +398,6 @@ def _default_name(configfiles: Iterable[str]) -> str:
     files = list(configfiles)
     found = Path(files[-1]).stem.replace("-", "_").replace(".", "_") if files else "run"
     if not is_name(found):
-        raise Failure(f"{files[-1]}: a file of this name gives the run none: write `name:` into it, {A_NAME}")
+        file = from_here(Path(files[-1]))
+        raise Failure(f"{file}: a file of this name gives the run none: write `name:` into it, {A_NAME}")
     return found

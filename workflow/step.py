@@ -123,7 +123,12 @@ def place_of(error: BaseException) -> str:
     if not ours or ours[-1][0] == Path(__file__):
         return ""
     path, line = ours[-1]
-    return f" ({path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}, line {line})"
+    return f" ({from_here(path)}, line {line})"
+
+
+def from_here(path: Path) -> Path:
+    """A path within the working directory as it is named from there; another one as it is."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _interrupt_again(unraisable: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import AfterValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from saitan.workflow.step import Failure
+from saitan.workflow.step import Failure, from_here
 
 Content = TypeVar("Content")
 
@@ -180,9 +180,7 @@ def place_of_key(message: str, given: Any, files: Iterable[str]) -> str:
             keys.append(among[part])
             there, meant = there[keys[-1]], _part(meant, keys[-1])
         if keys and _as_text(there) == _as_text(meant):
-            path = Path(file)
-            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-            return f"{shown}: line {_line_of(path, keys)}: "
+            return f"{from_here(Path(file))}: line {_line_of(Path(file), keys)}: "
     return ""
 
 
