@@ -129,7 +129,8 @@ class _Facts(NamedTuple):
 @cache
 def _facts(path: Path) -> _Facts:
     content = path.read_bytes()
-    key = hashlib.sha256(content).hexdigest()
+    # Where a file of a problem declares, the same content says something else.
+    key = hashlib.sha256(content).hexdigest() + (path.name if _of_problem(path) else "")
     known = _known()
     if key not in known:
         known[key] = _facts_of(content, path)
@@ -176,7 +177,7 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
     code = body = tree.body
     named = _named(body)
     called = dict.fromkeys(CALLED, named)
-    if any(_declares(node) for node in body):
+    if _of_problem(path) and any(_declares(node) for node in body):
         code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
         if path.name == "__init__.py":
             called = {by: _named(_used(body, functions)) for by, functions in CALLED.items()}
@@ -230,6 +231,11 @@ def _absolute(name: str, package: str) -> str:
         return resolve_name(name, package)
     except ImportError:
         return ""
+
+
+def _of_problem(path: Path) -> bool:
+    """Whether a file may hold what a problem declares; elsewhere names such as VARIANTS are code like others."""
+    return path.parent.parent == Path(saitan.__path__[0]) and path.name in ("__init__.py", "variants.py")
 
 
 def _declares(node: ast.stmt) -> bool:

@@ -122,11 +122,28 @@ def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
 
 
 def test_names_that_problems_declare_are_code_elsewhere(package):
-    digests = set()
+    digests = {}
     for number in (2, 5):
-        package(a=f"INPUTS = {number}\n", p=f"INPUTS = {number}\nVARIANTS = {{}}\n")
-        digests |= {modules.digest(["saitan.a"]), modules.digest(["saitan.p"])}
-    assert len(digests) == 3
+        text = f"INPUTS = {number}\nVARIANTS = {{}}\n"
+        # A module of one's own may have a table of that name.
+        package(
+            **{
+                "a": f"INPUTS = {number}\n",
+                "q.tuned": text,
+                "q.r.__init__": text,
+                "p.__init__": text,
+                "q.variants": text,
+            }
+        )
+        names = ("a", "q.tuned", "q.r", "p", "q.variants")
+        digests |= {name: {*digests.get(name, ()), modules.digest([f"saitan.{name}"])} for name in names}
+    assert {name: len(found) for name, found in digests.items()} == {
+        "a": 2,
+        "q.tuned": 2,
+        "q.r": 2,
+        "p": 1,
+        "q.variants": 1,
+    }
 
 
 CODE = '"""Says."""\n# why\nX = 1\nclass C:\n    """Says."""\n    def f(self):\n        """Says."""\n        return 1\n'
@@ -142,10 +159,16 @@ CODE = '"""Says."""\n# why\nX = 1\nclass C:\n    """Says."""\n    def f(self):\n
     ],
 )
 def test_words_layout_and_declarations_are_no_code(package, text):
-    package(__init__="", a=CODE + 'VARIANTS = {"one": 1}\n')
-    before = modules.digest(["saitan.a"])
-    package(a=text if "VARIANTS" in text else text + 'VARIANTS = {"one": 1}\n')
-    assert modules.digest(["saitan.a"]) == before
+    package(**{"__init__": "", "p.variants": CODE + 'VARIANTS = {"one": 1}\n'})
+    before = modules.digest(["saitan.p.variants"])
+    package(**{"p.variants": text if "VARIANTS" in text else text + 'VARIANTS = {"one": 1}\n'})
+    assert modules.digest(["saitan.p.variants"]) == before
+
+
+def test_of_a_package_of_ones_own_with_such_a_table_every_import_is_followed(package):
+    text = "VARIANTS = {}\ndef scale():\n    import saitan.more\n"
+    package(**{"__init__": "", "p.__init__": "", "p.fam.__init__": text, "more": ""})
+    assert "saitan.more" in modules.closure(["saitan.p.fam"], by="measured")
 
 
 @pytest.mark.parametrize("text", [CODE.replace("X = 1", "X = 2"), CODE.replace("return 1", "return 2"), CODE + "Y = 1"])
