@@ -41,6 +41,8 @@ _ASIDE = {
 }
 # What takes no part in making a graph, and in generating one.
 _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saitan.importers", "saitan.memory"}
+# What draws the same numbers whatever its version.
+_DRAWING = {"numpy", "numba"}
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
@@ -63,7 +65,9 @@ class Identities:
             entry = self.entries[graph]
             if isinstance(entry, Generated):
                 path = GENERATORS[entry.generator].path
-                made_by = [path, _code([path.split(":")[0], *_GENERATING], _NO_GRAPH | _NO_FILE)]
+                module = path.split(":")[0]
+                made_by = [path, _code([module, *_GENERATING], _NO_GRAPH | _NO_FILE)]
+                made_by += versions({module, *modules.others(module)} - _DRAWING - {module if _ours(module) else ""})
             else:
                 made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
@@ -151,7 +155,7 @@ class Identities:
         found = modules.closure(
             [*(path.split(":")[0] for path in paths), *{f"saitan.{p.problem}" for p in self.points}]
         )
-        files = (modules.source(name) for name in found if name.split(".")[0] != modules.PACKAGE)
+        files = (modules.source(name) for name in found if not _ours(name))
         # A folder without __init__.py is a package too.
         return [str(file) for file in files if file]
 
@@ -192,7 +196,11 @@ def _packages(point: Point) -> list[str]:
     if point.backend == "cpu":
         # A module may hold the peers of several variants.
         named |= {"numba", *modules.others(module)} - peers
-    return versions(named | {module} if module.split(".")[0] != modules.PACKAGE else named)
+    return versions(named if _ours(module) else named | {module})
+
+
+def _ours(module: str) -> bool:
+    return module.split(".")[0] == modules.PACKAGE
 
 
 def _readable(point: Point) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ import pytest
 from plans import BOTH, ENTRIES, EXPERIMENT, GPU, TROPICAL, WITHOUT, changed, identities, plan, planned
 
 from saitan import problem
+from saitan.generators import GENERATORS
+from saitan.workflow import identities as identities_of_files
 from saitan.workflow import modules, other_code
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import load
@@ -429,3 +431,14 @@ def test_a_variant_may_lie_in_an_installed_package(monkeypatch):
     assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == {
         ("cpu", "conventional")
     }
+
+
+@pytest.mark.parametrize("path", ["pandas.api:grid", "saitan.workflow.views:grid"])
+def test_a_generator_may_lie_in_an_installed_package_or_import_one(monkeypatch, path):
+    told = replace(GENERATORS["grid"], path=path)
+    monkeypatch.setattr(identities_of_files, "GENERATORS", {**GENERATORS, "grid": told})
+    known, made = other_code._installed, {}
+    for package in ("none", "pandas", "numpy", "numba"):
+        monkeypatch.setattr(other_code, "_installed", lambda top, p=package: ["another=1"] if top == p else known(top))
+        made[package] = plan().graph_identity("grid")
+    assert made["pandas"] != made["none"] == made["numpy"] == made["numba"]
