@@ -67,7 +67,7 @@ class Identities:
                 path = GENERATORS[entry.generator].path
                 module = path.split(":")[0]
                 made_by = [path, _code([module, *_GENERATING], _NO_GRAPH | _NO_FILE)]
-                made_by += versions({module, *modules.others(module)} - _DRAWING - {module if _ours(module) else ""})
+                made_by += versions({module, *_imported(module)} - _DRAWING - {module if _ours(module) else ""})
             else:
                 made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
@@ -195,8 +195,14 @@ def _packages(point: Point) -> list[str]:
     named = {declared.peer[0]} if declared.peer else set()
     if point.backend == "cpu":
         # A module may hold the peers of several variants.
-        named |= {"numba", *modules.others(module)} - peers
+        named |= {"numba", *_imported(module)} - peers
     return versions(named if _ours(module) else named | {module})
+
+
+def _imported(module: str) -> set[str]:
+    """The packages that a module imports, and the user's own code outside saitan that it imports."""
+    own = [name for name in modules.closure([module]) if not _ours(name)]
+    return set().union(*map(modules.others, [module, *own]))
 
 
 def _ours(module: str) -> bool:

@@ -442,3 +442,16 @@ def test_a_generator_may_lie_in_an_installed_package_or_import_one(monkeypatch, 
         monkeypatch.setattr(other_code, "_installed", lambda top, p=package: ["another=1"] if top == p else known(top))
         made[package] = plan().graph_identity("grid")
     assert made["pandas"] != made["none"] == made["numpy"] == made["numba"]
+
+
+def test_what_code_of_ones_own_imports_of_installed_packages_counts(tmp_path, monkeypatch):
+    (tmp_path / "first_own.py").write_text("import second_own\n")
+    (tmp_path / "second_own.py").write_text("import pandas\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    variants, known = problem.problem("sssp").VARIANTS, other_code._installed
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu="first_own:Solver"))
+    before = identities(**BOTH)
+    monkeypatch.setattr(other_code, "_installed", lambda top: ["another=1"] if top == "pandas" else known(top))
+    assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == {
+        ("cpu", "conventional")
+    }
