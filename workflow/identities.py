@@ -67,7 +67,7 @@ class Identities:
                 path = GENERATORS[entry.generator].path
                 module = path.split(":")[0]
                 made_by = [path, _code([module, *_GENERATING], _NO_GRAPH | _NO_FILE)]
-                made_by += versions({module, *_imported(module)} - _DRAWING - {module if _ours(module) else ""})
+                made_by += versions(_imported(module) - _DRAWING)
             else:
                 made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
@@ -196,13 +196,15 @@ def _packages(point: Point) -> list[str]:
     if point.backend == "cpu":
         # A module may hold the peers of several variants.
         named |= {"numba", *_imported(module)} - peers
-    return versions(named if _ours(module) else named | {module})
+    elif not _ours(module):
+        named.add(module)
+    return versions(named)
 
 
 def _imported(module: str) -> set[str]:
-    """The packages that a module imports, and the user's own code outside saitan that it imports."""
-    own = [name for name in modules.closure([module]) if not _ours(name)]
-    return set().union(*map(modules.others, [module, *own]))
+    """Names of what a module, and code of the user's own outside saitan that it imports, imports, and of that code."""
+    own = {name for name in modules.closure([module]) if not _ours(name)}
+    return own.union(*map(modules.others, {module, *own}))
 
 
 def _ours(module: str) -> bool:

@@ -272,7 +272,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
     @property
     def kept_identities(self) -> dict[str, str]:
         """Every answer that this run keeps -> what it is made for."""
-        return {file: self.answer_identity(point) for file, point in self._kept_by_file.items()}
+        return {file: self.answer_identity(point) for file, point in self.kept_points}
 
     @property
     def kept_points(self) -> Collection[tuple[str, Point]]:
