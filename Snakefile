@@ -20,7 +20,7 @@ from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
-from saitan.workflow.planned_code import digests, digests_of
+from saitan.workflow.planned_code import PACKAGES, digests, digests_of
 from saitan.workflow.planning import (
     check_default,
     check_triggers,
@@ -56,6 +56,8 @@ code |= digests_of(
     plan.source(f"config/{name}.yaml") for name in ("published", "ceilings", "peers")
 )
 code |= digests_of(plan.own_files)
+if plan.own_packages:
+    code |= {PACKAGES: repr(plan.own_packages)}
 ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for
 # the package. The mirror is no parameter of a rule: without it, what it gave is not fetched again.

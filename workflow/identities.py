@@ -20,7 +20,7 @@ from saitan.workflow.config_model import Config
 from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.machine import Machine
-from saitan.workflow.other_code import versions
+from saitan.workflow.other_code import further, versions
 from saitan.workflow.points import Point, digest
 from saitan.workflow.quantities import declarations
 
@@ -67,7 +67,7 @@ class Identities:
                 path = GENERATORS[entry.generator].path
                 module = path.split(":")[0]
                 made_by = [path, _code([module, *_GENERATING], _NO_GRAPH | _NO_FILE)]
-                made_by += versions(_imported(module) - _DRAWING)
+                made_by += _packages_of(module, without=_DRAWING)
             else:
                 made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
@@ -148,13 +148,21 @@ class Identities:
         return modules.text_digest([source, *modules.headers(problem), modules.source("saitan.cuda.build")])
 
     @property
-    def own_files(self) -> list[str]:
-        """The user's own code outside saitan that the points import, and the graphs that are generated."""
+    def own_packages(self) -> list[str]:
+        """The installed packages, but for those of saitan's requirements, that what is compiled may hold code of."""
+        return sorted({told for module in self._computing for told in further(_packages_of(module))})
+
+    @cached_property
+    def _computing(self) -> set[str]:
+        """The modules of the variants that are run and of the generators."""
         paths = {getattr(problem(p.problem).VARIANTS[p.variant], p.backend) for p in self.points}
         paths |= {GENERATORS[self.entries[graph].generator].path for graph in self.generated}
-        found = modules.closure(
-            [*(path.split(":")[0] for path in paths), *{f"saitan.{p.problem}" for p in self.points}]
-        )
+        return {path.split(":")[0] for path in paths}
+
+    @property
+    def own_files(self) -> list[str]:
+        """The user's own code outside saitan that the points import, and the graphs that are generated."""
+        found = modules.closure([*self._computing, *{f"saitan.{p.problem}" for p in self.points}])
         files = (modules.source(name) for name in found if not _ours(name))
         # A folder without __init__.py is a package too.
         return [str(file) for file in files if file]
@@ -195,16 +203,22 @@ def _packages(point: Point) -> list[str]:
     named = {declared.peer[0]} if declared.peer else set()
     if point.backend == "cpu":
         # A module may hold the peers of several variants.
-        named |= {"numba", *_imported(module)} - peers
-    elif not _ours(module):
-        named.add(module)
-    return versions(named)
+        return sorted({*versions({*named, "numba"}), *_packages_of(module, without=peers)})
+    return versions(named if _ours(module) else {*named, module})
 
 
-def _imported(module: str) -> set[str]:
-    """Names of what a module, and code of the user's own outside saitan that it imports, imports, and of that code."""
-    own = {name for name in modules.closure([module]) if not _ours(name)}
-    return own.union(*map(modules.others, {module, *own}))
+def _packages_of(module: str, without: Set[str] = frozenset()) -> list[str]:
+    """The installed packages that a module, and code of the user's own outside saitan that it imports, imports or is
+    of, and those that modules beside it import for it, but for what saitan requires.
+
+    without: names of packages that do not count
+    """
+    found = modules.closure([module])
+    own = {name for name in found if not _ours(name)}
+    named = own.union(*map(modules.others, {module, *filter(modules.source, own)})) - without
+    beside = {name for name in found if name.rpartition(".")[0] == module.rpartition(".")[0]}
+    helping = set().union(*map(modules.others, beside)) - without
+    return sorted({*versions(named), *further(versions(helping))})
 
 
 def _ours(module: str) -> bool:

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import saitan
 import saitan.workflow
 from saitan.files import beside
-from saitan.workflow.other_code import own_file
+from saitan.workflow.other_code import file_of, own_file
 
 PACKAGE = "saitan"
 FOUND = Path("results/modules.json")
@@ -71,8 +71,8 @@ def imports(module: str, by: By | None = None) -> frozenset[str]:
 
 
 def others(module: str) -> set[str]:
-    """The names of other packages that a module imports; none where it is not there."""
-    path = source(module)
+    """The names of other packages that a module imports, of an installed package too; none where it is not there."""
+    path = source(module) or file_of(module)
     return {name.partition(".")[0] for name in (_facts(path).imports if path else ())} - {PACKAGE, ""}
 
 

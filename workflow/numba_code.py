@@ -22,7 +22,7 @@ def numba_cache(base: Path, elsewhere: Mapping[str, str] | None = None) -> Path:
     """The folder of `base` for the package as it is: Numba's own keys miss changes in imported functions.
 
     One of its kind is taken as it is: it is that of the process which started this one.
-    elsewhere: files of the user's own outside the package that may be imported too -> their digests
+    elsewhere: what else may be compiled in, files of the user's own and installed packages -> what tells their state
     """
     if base.name.startswith(_COMPILED):
         return base

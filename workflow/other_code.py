@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
-from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 
 @cache
@@ -18,13 +22,17 @@ def own_file(module: str) -> Path | None:
 
     Of an editable installation the files are the user's own.
     """
-    top, *rest = module.split(".")
-    found = _spec(top)
-    if found is None or _installed(top):
-        return None
-    for name in rest:
-        found = found and PathFinder.find_spec(name, found.submodule_search_locations or [])
-    return Path(found.origin).resolve() if found and found.has_location else None
+    names = accumulate(module.split("."), "{}.{}".format)
+    # Of a package without __init__.py parts may be installed, and others the user's own.
+    part = next(filter(file_of, names), None)
+    file = file_of(module)
+    return file.resolve() if part and file and not _is_installed(part) else None
+
+
+def file_of(module: str) -> Path | None:
+    """The file of a module, of an installed package too; None for one of Python, without a file, or absent."""
+    found = _spec(module)
+    return Path(found.origin) if found and found.has_location else None
 
 
 def versions(modules: Iterable[str]) -> list[str]:
@@ -32,15 +40,29 @@ def versions(modules: Iterable[str]) -> list[str]:
     return sorted({told for top in {module.partition(".")[0] for module in modules} for told in _installed(top)})
 
 
+def further(told: Iterable[str]) -> list[str]:
+    """Those of `versions` that are of no package which saitan requires, for its extras or without them."""
+    required = {canonicalize_name(Requirement(line).name) for line in metadata.requires("saitan") or ()}
+    return [one for one in told if canonicalize_name(one.partition("=")[0]) not in required]
+
+
 @cache
-def _spec(top: str) -> ModuleSpec | None:
-    """Where a package or module is; None for what Python has itself, or nobody."""
-    if top in sys.stdlib_module_names:
+def _spec(module: str) -> ModuleSpec | None:
+    """Where a package or module is; None for what Python has itself, or nobody. Nothing is imported for it."""
+    parent, _, last = module.rpartition(".")
+    if module in sys.stdlib_module_names:
         return None
-    try:
-        return find_spec(top)
-    except (ImportError, ValueError):
+    above = _spec(parent) if parent else None
+    if parent and not (above and above.submodule_search_locations):
         return None
+    places = above and above.submodule_search_locations
+    for finder in sys.meta_path:
+        # Of a package without __init__.py PathFinder asks the module of what it is in.
+        name = last if finder is PathFinder and parent not in sys.modules else module
+        with contextlib.suppress(ImportError):
+            if found := finder.find_spec(name, places):
+                return found
+    return None
 
 
 @cache
@@ -51,13 +73,25 @@ def _installed(top: str) -> list[str]:
     """
     spec = _spec(top)
     places = spec and (spec.submodule_search_locations or (spec.has_location and [spec.origin]))
-    beside = [str(Path(place).parent) for place in places or ()]
+    return _brought(top, [Path(place).parent for place in places or ()])
+
+
+@cache
+def _is_installed(part: str) -> bool:
+    """Whether a distribution lies beside the package that a package or module is part of, where its file is."""
+    file = file_of(part)
+    depth = part.count(".") + (file.name.split(".")[0] == "__init__")
+    return bool(_brought(part.partition(".")[0], list(file.parents)[depth : depth + 1]))
+
+
+def _brought(top: str, folders: list[Path]) -> list[str]:
     # Most are called as their package is.
-    return _told([top], beside) or (_told(_by_package().get(top, ()), beside) if beside else [])
+    return _told([top], folders) or (_told(_by_package().get(top, ()), folders) if folders else [])
 
 
-def _told(names: Iterable[str], folders: list[str]) -> list[str]:
-    found = (one for name in sorted({*names}) for one in metadata.distributions(name=name, path=folders))
+def _told(names: Iterable[str], folders: Iterable[Path]) -> list[str]:
+    paths = list(map(str, folders))
+    found = (one for name in sorted({*names}) for one in metadata.distributions(name=name, path=paths))
     # A build leaves a folder without a record beside the code.
     records = ((one, one.read_text("RECORD")) for one in found)
     return [f"{one.metadata['Name']}={one.version} {_code_in(text)}" for one, text in records if text is not None]

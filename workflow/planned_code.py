@@ -33,6 +33,10 @@ def digests() -> dict[str, str]:
     }
 
 
+# What else the run was planned with that is compiled in: no file, but what is installed of some packages.
+PACKAGES = "packages"
+
+
 def digests_of(files: Iterable[str]) -> dict[str, str]:
     """The same of other files, named as steps name them."""
     return {file: _digest(Path(file)) for file in files}
@@ -43,13 +47,15 @@ def hold_to_plan() -> None:
     # The step itself is __main__.
     loaded = [module for name, module in sys.modules.items() if name.split(".")[0] in ("saitan", "__main__")]
     check_planned(Path(module.__file__) for module in loaded if getattr(module, "__file__", None))
-    sys.meta_path.insert(0, _Planned(map(Path, elsewhere())))
+    sys.meta_path.insert(0, _Planned(Path(file) for file in elsewhere() if file != PACKAGES))
 
 
 def elsewhere() -> dict[str, str]:
-    """The user's own files outside saitan that the run's points import -> their digests; outside a run none."""
+    """The user's own files outside saitan that the run's points import -> their digests, and PACKAGES; outside a run
+    none.
+    """
     told = _planned(os.environ[PLANNED]) if PLANNED in os.environ else {}
-    return {file: digest for file, digest in told.items() if Path(file).is_absolute()}
+    return {name: digest for name, digest in told.items() if name == PACKAGES or Path(name).is_absolute()}
 
 
 def check_planned(files: Iterable[Path]) -> None:

@@ -1,6 +1,8 @@
 """What saitan imports from elsewhere: files of the user's own are followed, installed packages go by their version."""
 
 import importlib.machinery
+import importlib.util
+import sys
 
 import numpy
 import pytest
@@ -12,8 +14,8 @@ from saitan.workflow.other_code import own_file, versions
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
     """A folder of the user's own on Python's path."""
-    known = (other_code.own_file, other_code._spec, other_code._installed, other_code._by_package)
-    known += (modules.imports, modules._facts, modules.source)
+    known = (other_code.own_file, other_code._spec, other_code._installed, other_code._is_installed)
+    known += (other_code._by_package, modules.imports, modules._facts, modules.source)
 
     def forget():
         for cached in known:
@@ -115,6 +117,49 @@ def test_an_editable_installation_is_ones_own(elsewhere, monkeypatch):
     assert own_file("theirs") == elsewhere / "code/theirs.py"
     assert own_file("mine") == elsewhere / "code/mine/__init__.py"
     assert versions(["theirs", "mine"]) == []
+
+
+class Editable:
+    """What an editable installation of setuptools adds: it knows a part of a package by its whole name."""
+
+    def __init__(self, part, folder):
+        self._part, self._folder = part, folder
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self._part:
+            file = self._folder / "__init__.py"
+            return importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(self._folder)])
+        return None
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_of_a_package_without_init_parts_may_be_installed_and_others_ones_own(elsewhere, monkeypatch, imported):
+    own, other = "shared_pk.own", "shared_pk.deep.other"
+    write(elsewhere, **{f"theirs.{name}": "" for name in ("shared_pk.part.k", "shared_pk.deep.part.k")})
+    write(elsewhere, **{f"mine.{own}.{name}": "" for name in ("__init__", "k")})
+    write(elsewhere, **{f"mine.{other}.{name}": "" for name in ("__init__", "k")})
+    write(elsewhere, **{f"lib.{name}": "" for name in ("__init__", "k")})
+    installed(elsewhere / "theirs", "shared-part", "1.5", "shared_pk")
+    for folder in ("theirs", "mine"):
+        monkeypatch.syspath_prepend(elsewhere / folder)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Editable("shared_pk.lib", elsewhere / "lib")])
+    if imported:
+        importlib.import_module(own)
+        importlib.import_module(other)
+    assert own_file(f"{own}.k") == elsewhere / "mine/shared_pk/own/k.py"
+    assert own_file(f"{other}.k") == elsewhere / "mine/shared_pk/deep/other/k.py"
+    assert own_file("shared_pk.lib") == elsewhere / "lib/__init__.py"
+    assert own_file("shared_pk.lib.k") == elsewhere / "lib/k.py"
+    for name in ("shared_pk", "shared_pk.part.k", "shared_pk.deep", "shared_pk.deep.part.k", "shared_pk.none.k"):
+        assert own_file(name) is None
+    assert [one.split()[0] for one in versions(["shared_pk.own"])] == ["shared-part=1.5"]
+    for name in [name for name in sys.modules if name.startswith("shared_pk")]:
+        del sys.modules[name]
+
+
+def test_what_saitan_requires_is_not_further():
+    told = ["numpy=2.0 a", "mine=1.0 b", "Py-Arrow=1 c", "pyarrow=1 c", "networkit=11 d", "Typing_Extensions=4 e"]
+    assert other_code.further(told) == ["mine=1.0 b", "Py-Arrow=1 c", "Typing_Extensions=4 e"]
 
 
 def test_versions_of_what_is_there():

@@ -231,7 +231,7 @@ def test_another_version_of_what_computes_is_another_identity(monkeypatch):
     def touched(package):
         told = other_code._installed
         with monkeypatch.context() as other:
-            other.setattr(other_code, "_installed", lambda top: ["another=1"] if top == package else told(top))
+            other.setattr(other_code, "_installed", lambda top: [f"{top}=another"] if top == package else told(top))
             return {(backend, variant) for backend, variant, _ in changed(before, identities(**both))}
 
     assert touched("numba") == {("cpu", "adaptive"), ("cpu", "scipy"), ("cpu", "networkit")}
@@ -433,6 +433,26 @@ def test_a_variant_may_lie_in_an_installed_package(monkeypatch):
     }
 
 
+def test_what_a_variant_in_an_installed_package_imports_of_others_counts(tmp_path, monkeypatch):
+    (tmp_path / "their_package").mkdir()
+    (tmp_path / "their_package/__init__.py").write_text("import another")
+    (tmp_path / "their_package/solver.py").write_text("import pandas")
+    monkeypatch.syspath_prepend(tmp_path)
+    variants, known, made = problem.problem("sssp").VARIANTS, other_code._installed, {}
+    told = replace(variants["conventional"], cpu="their_package.solver:Solver")
+    monkeypatch.setitem(variants, "conventional", told)
+    monkeypatch.setattr(other_code, "_is_installed", lambda part: True)
+    for package in ("none", "pandas", "another", "their_package"):
+        monkeypatch.setattr(
+            other_code, "_installed", lambda top, p=package: [f"{top}=another"] if top == p else known(top)
+        )
+        made[package] = identities(**BOTH)
+    assert made["none"] == made["another"]
+    for package in ("pandas", "their_package"):
+        touched = {(backend, variant) for backend, variant, _ in changed(made["none"], made[package])}
+        assert touched == {("cpu", "conventional")}
+
+
 @pytest.mark.parametrize("path", ["pandas.api:grid", "saitan.workflow.views:grid"])
 def test_a_generator_may_lie_in_an_installed_package_or_import_one(monkeypatch, path):
     told = replace(GENERATORS["grid"], path=path)
@@ -442,6 +462,38 @@ def test_a_generator_may_lie_in_an_installed_package_or_import_one(monkeypatch, 
         monkeypatch.setattr(other_code, "_installed", lambda top, p=package: ["another=1"] if top == p else known(top))
         made[package] = plan().graph_identity("grid")
     assert made["pandas"] != made["none"] == made["numpy"] == made["numba"]
+
+
+def test_what_a_module_beside_a_variant_imports_of_others_counts_but_not_what_saitan_requires(monkeypatch):
+    known, others = other_code._installed, modules.others
+    # What several solvers share.
+    monkeypatch.setattr(
+        modules, "others", lambda name: {*others(name), *({"theirs", "pandas"} if name == "saitan.sssp.phases" else ())}
+    )
+    made = {}
+    for package in ("none", "theirs", "pandas"):
+        told = f"{package}=another"
+        monkeypatch.setattr(other_code, "_installed", lambda top, p=package, t=told: [t] if top == p else known(top))
+        made[package] = (identities(**BOTH), plan().own_packages)
+    assert made["none"] == made["pandas"] == (made["none"][0], [])
+    assert made["theirs"][1] == ["theirs=another"]
+    assert {variant for backend, variant, _ in changed(made["none"][0], made["theirs"][0]) if backend == "cpu"}
+
+
+@pytest.mark.parametrize("where", ["conventional", "grid"])
+def test_installed_packages_that_may_be_compiled_in_are_told(tmp_path, monkeypatch, where):
+    (tmp_path / "compiled_own.py").write_text("import numpy, theirs.inner\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    variants, known = problem.problem("sssp").VARIANTS, other_code._installed
+    if where == "grid":
+        told = replace(GENERATORS["grid"], path="compiled_own:grid")
+        monkeypatch.setattr(identities_of_files, "GENERATORS", {**GENERATORS, "grid": told})
+    else:
+        monkeypatch.setitem(variants, where, replace(variants[where], cpu="compiled_own:Solver"))
+    assert plan(variants=["conventional"]).own_packages == []
+    monkeypatch.setattr(other_code, "_installed", lambda top: ["theirs=2.0 a"] if top == "theirs" else known(top))
+    assert plan(variants=["conventional"]).own_packages == ["theirs=2.0 a"]
+    assert plan(variants=["adaptive"]).own_packages == (["theirs=2.0 a"] if where == "grid" else [])
 
 
 def test_what_code_of_ones_own_imports_of_installed_packages_counts(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from tiny import ROOT
 import saitan.tropical
 from saitan.workflow import step
 from saitan.workflow.compile import compile_one
-from saitan.workflow.planned_code import _Planned, check_planned, digests, digests_of, hold_to_plan
+from saitan.workflow.planned_code import PACKAGES, _Planned, check_planned, digests, digests_of, hold_to_plan
 from saitan.workflow.step import PLANNED, Failure
 
 
@@ -66,7 +66,7 @@ def test_code_of_ones_own_elsewhere_that_was_edited_is_not_imported(tmp_path, mo
     for file in files:
         file.write_text("")
     told = tmp_path / "code.json"
-    told.write_text(json.dumps(digests() | digests_of(map(str, files))))
+    told.write_text(json.dumps(digests() | digests_of(map(str, files)) | {PACKAGES: "mine=1"}))
     monkeypatch.setenv(PLANNED, str(told))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.syspath_prepend(tmp_path)

@@ -20,7 +20,7 @@ from saitan.files import beside
 from saitan.graph import GraphError
 from saitan.problem import Invalid, Unavailable
 from saitan.ranks import Ranks
-from saitan.workflow.planned_code import _planned
+from saitan.workflow.planned_code import PACKAGES, _planned
 from saitan.workflow.step import (
     CALLS,
     CRASHED,
@@ -323,7 +323,8 @@ def test_another_state_of_ones_own_files_elsewhere_is_another_cache(tmp_path, mo
         return cache_of(monkeypatch, code, "")
 
     one, other = cache(**{"/own/a.py": "1"}), cache(**{"/own/a.py": "2"})
-    assert len({cache(), one, other}) == 3 and one == cache(**{"/own/a.py": "1"})
+    installed = cache(**{"/own/a.py": "1", PACKAGES: "mine=1"})
+    assert len({cache(), one, other, installed}) == 4 and one == cache(**{"/own/a.py": "1"})
     assert Path(one).name.startswith(Path(cache()).name)
 
 
