@@ -74,13 +74,15 @@ class Instance:
         return self.count * self.dtype.itemsize
 
     def host(self) -> np.ndarray:
-        """The array, [count]; not to be written to. Raises Unavailable where memory does not hold it."""
+        """The array, [count]; one that is generated cannot be written to. Raises Unavailable where memory does not hold it."""
         if self._host is None:
             check_room(self.nbytes, f"an array of {self.count:,} values")
             self._host = np.empty(self.count, np.float64)
             from saitan.compression.cpu_data import fill
 
             fill(self._host, self.drawn)
+            # Answers are checked by it.
+            self._host.flags.writeable = False
         return self._host
 
 

@@ -376,6 +376,9 @@ def test_random_data_have_their_moments():
     assert np.linalg.norm(make(None, data="random", qubits=16).host()) == pytest.approx(1, abs=0.01)
     assert not np.array_equal(values, make(None, data="normal", qubits=16, seed=2).host())
     assert len(np.unique(make(None, data="bits", qubits=12).host().view(np.uint64))) == 2**13
+    # Answers are checked by it.
+    with pytest.raises(ValueError, match="read-only"):
+        values[0] = 0
 
 
 OTHER_TYPES = ["?", "f2", "M8[s]", "U1", "O", "G", ">f4", ">f8", ">c8", ">c16", ">i2", ">u4", ">i8"]
