@@ -49,6 +49,7 @@ from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
 from saitan.errors import Invalid, Misdeclared, Unavailable
 from saitan.graph_input import shown
+from saitan.named import named
 from saitan.solver import Checked, Checker, Reference, Run, Solver
 
 __all__ = [
@@ -222,16 +223,10 @@ class Form:
     instance: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
-        _named(self.writes)(instance, variant, backend, path, **parameters)
+        named(self.writes, "a form has writes")(instance, variant, backend, path, **parameters)
 
     def open(self, path: Path) -> Any:
-        return _named(self.reads)(path)
-
-
-def _named(path: str) -> Any:
-    """What "module:name" says."""
-    module, name = path.split(":")
-    return getattr(importlib.import_module(module), name)
+        return named(self.reads, "a form has reads")(path)
 
 
 @dataclass(frozen=True)
@@ -327,7 +322,7 @@ class Variant:
         """The Solver class for a backend. Raises ValueError for a backend that there is not, Unavailable when the
         variant has none or its package is missing.
 
-        name: the variant's, for that message. Raises Misdeclared for what is no class.
+        name: the variant's, for that message. Raises Misdeclared for what is no class, or is not there.
         """
         path = getattr(self, checked_name("backend", backend, BACKENDS))
         if path is None:
@@ -335,7 +330,7 @@ class Variant:
             raise Unavailable(f"{name} has no {backend} implementation (there is one for: {has})")
         if reason := self.missing() or (cuda.unusable() if backend == "cuda" else None):
             raise Unavailable(reason)
-        if not callable(found := _named(path)):
+        if not callable(found := named(path, f"{name} has {backend}")):
             raise Misdeclared(f'{name} has {backend}="{path}", which is {shown(found)}: a class is right')
         return found
 

@@ -116,10 +116,13 @@ def _escaped(text: str) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """The innermost line of saitan's code that an error passed, which may be the user's own: " (file, line N)"."""
+    """The innermost line of saitan's code, or of the user's own elsewhere, that an error passed: " (file, line N)"."""
+    from saitan.workflow.planned_code import elsewhere
+
     roots = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]
+    roots += map(Path, elsewhere())
     frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    ours = [(path, line) for path, line in frames if any(path.is_relative_to(root) for root in roots)]
+    ours = [(path, line) for path, line in frames if any(path.resolve().is_relative_to(root) for root in roots)]
     if not ours or ours[-1][0] == Path(__file__):
         return ""
     path, line = ours[-1]

@@ -74,7 +74,7 @@ class Instance:
         return self.count * self.dtype.itemsize
 
     def host(self) -> np.ndarray:
-        """The array, [count]; one that is generated cannot be written to. Raises Unavailable where memory does not hold it."""
+        """The array, [count]; a generated one cannot be written to. Raises Unavailable for want of memory."""
         if self._host is None:
             check_room(self.nbytes, f"an array of {self.count:,} values")
             self._host = np.empty(self.count, np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from saitan.graph_input import shown
 from saitan.memory import check_room
+from saitan.named import named
 
 if TYPE_CHECKING:
     from saitan.graph import Graph
@@ -63,12 +63,14 @@ class Generator:
             raise ValueError(f"generator {self.name}: {error}") from None
 
     def __call__(self, **parameters: Any) -> Graph:
-        """The graph. Raises ValueError for parameters that do not fit, Unavailable where memory does not hold it."""
+        """The graph. Raises ValueError for parameters that do not fit, or a function that is not there, Unavailable
+        where memory does not hold it.
+        """
         self.check(parameters)
         self._check_memory(parameters)
-        module, function = self.path.split(":")
+        function = named(self.path, f"generator {self.name} has path")
         try:
-            graph = getattr(importlib.import_module(module), function)(**parameters)
+            graph = function(**parameters)
         except ValueError as error:
             raise ValueError(f"generator {self.name}: {error}") from error
         if not hasattr(graph, "with_metadata"):
