@@ -22,6 +22,12 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
+def on_disk(origin: str) -> Path:
+    """The file that a module is in, by its spec's origin: of one in an archive, the archive."""
+    path = Path(origin)
+    return next((place for place in (path, *path.parents) if place.is_file()), path)
+
+
 def elsewhere_digest(function: Callable) -> str:
     """Of the files outside saitan whose functions a function calls by a name of its module."""
     named = (function.__globals__.get(name) for name in function.__code__.co_names)

@@ -15,6 +15,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from saitan.own_code import on_disk
+
 
 @cache
 def own_file(module: str) -> Path | None:
@@ -32,7 +34,7 @@ def own_file(module: str) -> Path | None:
 def file_of(module: str) -> Path | None:
     """The file of a module, of an installed package too; None for one of Python, without a file, or absent."""
     found = _spec(module)
-    return Path(found.origin) if found and found.has_location else None
+    return on_disk(found.origin) if found and found.has_location else None
 
 
 def versions(modules: Iterable[str]) -> list[str]:

@@ -11,12 +11,15 @@ import importlib.abc
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import saitan
 import saitan.workflow
+from saitan.own_code import on_disk
 from saitan.workflow.step import PLANNED, Failure
 
 
@@ -47,7 +50,7 @@ def hold_to_plan() -> None:
     # The step itself is __main__.
     loaded = [module for name, module in sys.modules.items() if name.split(".")[0] in ("saitan", "__main__")]
     check_planned(Path(module.__file__) for module in loaded if getattr(module, "__file__", None))
-    sys.meta_path.insert(0, _Planned(Path(file) for file in elsewhere() if file != PACKAGES))
+    sys.meta_path.insert(0, _Planned(bool(elsewhere())))
 
 
 def elsewhere() -> dict[str, str]:
@@ -70,21 +73,22 @@ def check_planned(files: Iterable[Path]) -> None:
 
 
 class _Planned(importlib.abc.MetaPathFinder):
-    """Finds nothing: it looks at what the finders after it will.
+    """Finds what the finders after it find, where that is as it was planned.
 
-    elsewhere: the user's own files outside saitan, all of a package's with its first.
+    elsewhere: whether files outside saitan are held to the plan too
     """
 
-    def __init__(self, elsewhere: Iterable[Path] = ()) -> None:
-        self._elsewhere = list(elsewhere)
+    def __init__(self, elsewhere: bool = False) -> None:
+        self._elsewhere = elsewhere
 
-    def find_spec(self, name: str, path: Iterable[str] | None, target: object = None) -> None:
-        if self._elsewhere and "." not in name:
-            check_planned(file for file in self._elsewhere if name in (file.stem, *file.parts))
-        if name.startswith("saitan."):
-            last = name.rpartition(".")[2]
-            places = [Path(folder, place) for folder in path or () for place in (f"{last}/__init__.py", f"{last}.py")]
-            check_planned(place for place in places if place.is_file())
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not (self._elsewhere or name.startswith("saitan.")):
+            return None
+        found = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, found), None)
+        if spec and spec.has_location:
+            check_planned([on_disk(spec.origin).resolve()])
+        return spec
 
 
 @cache

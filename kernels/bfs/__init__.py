@@ -228,8 +228,8 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
 
 
 def _answering(task: str) -> dict[str, Variant]:
-    """The variants that answer a task, by name."""
-    return {name: variant for name, variant in VARIANTS.items() if task in variant.instance["task"]}
+    """The variants that answer a task, by name; one that says nothing of tasks answers each."""
+    return {name: variant for name, variant in VARIANTS.items() if task in variant.instance.get("task", (task,))}
 
 
 def _checked(graph: Any) -> Graph:

@@ -14,7 +14,7 @@ from bfs_cases import (
 )
 from hypothesis import example, given
 
-from saitan import bfs
+from saitan import bfs, problem
 from saitan.bfs import cpu_step
 from saitan.bfs.cpu import CpuLevels, Hybrid
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse
@@ -23,7 +23,7 @@ from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.problem import Invalid, Unavailable
 
-CPU = [name for name, v in bfs.VARIANTS.items() if v.cpu and not v.missing() and "search" in v.instance["task"]]
+CPU = [name for name, v in bfs.VARIANTS.items() if v.cpu and not v.missing() and name in bfs._answering("search")]
 OURS = [name for name in CPU if not bfs.VARIANTS[name].foreign]
 
 
@@ -310,6 +310,13 @@ def test_queries_are_distinct_roots_with_an_arc_to_another_vertex():
         bfs.queries(undirected(3, [(1, 1)]), 5, 1)
     with pytest.raises(Unavailable, match="has no vertices"):
         bfs.instance({"graph": Graph.from_arcs(0, [], [])})
+
+
+def test_a_variant_that_says_nothing_of_tasks_answers_each(monkeypatch):
+    monkeypatch.setitem(bfs.VARIANTS, "mine", problem.Variant("mine", cpu="saitan.bfs.cpu_fast:Solver"))
+    for task in ("search", "many", "closeness"):
+        assert "mine" in bfs._answering(task)
+    assert bfs.VARIANTS["mine"].unfit("cpu", {"task": "many"}) is None
 
 
 def test_differs_names_the_first():

@@ -25,7 +25,7 @@ from saitan.problem import Invalid, Unavailable
 
 pytestmark = pytest.mark.gpu
 
-GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign and "search" in v.instance["task"]]
+GPU = [name for name, v in bfs.VARIANTS.items() if v.cuda and not v.foreign and name in bfs._answering("search")]
 # Any graph at all; the others refuse what is too dense.
 ANY = [name for name in GPU if name != "phast"]
 PAPERS = ["hybrid", "top-down", "bottom-up"]

@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import sys
+import zipfile
 
 import numpy
 import pytest
@@ -86,6 +87,20 @@ def test_compiled_code_of_ones_own_is_told_by_its_bytes(elsewhere):
     files[1].write_bytes(b"\x7fELF\0\1")
     modules._facts.cache_clear()
     assert modules.digest(found) != before
+
+
+def test_code_in_an_archive_is_told_by_the_archive(elsewhere, monkeypatch):
+    found = []
+    for text in ("x = 1", "x = 2"):
+        with zipfile.ZipFile(elsewhere / "own.zip", "w") as archive:
+            archive.writestr("own_zipped/__init__.py", "")
+            archive.writestr("own_zipped/k.py", text)
+        monkeypatch.syspath_prepend(elsewhere / "own.zip")
+        for cached in (own_file, other_code._spec, modules._facts):
+            cached.cache_clear()
+        assert own_file("own_zipped") == own_file("own_zipped.k") == elsewhere / "own.zip"
+        found.append(modules.digest(modules.closure(["own_zipped.k"])))
+    assert found[0] != found[1]
 
 
 def test_an_installed_package_is_known_by_its_record_beside_it(elsewhere):

@@ -1,9 +1,11 @@
 """A step of a run takes the code that the run was planned with, and no other."""
 
-import importlib
+import importlib.abc
+import importlib.util
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tiny import ROOT
 import saitan.tropical
 from saitan.workflow import step
 from saitan.workflow.compile import compile_one
-from saitan.workflow.planned_code import PACKAGES, _Planned, check_planned, digests, digests_of, hold_to_plan
+from saitan.workflow.planned_code import PACKAGES, _Planned, _planned, check_planned, digests, digests_of, hold_to_plan
 from saitan.workflow.step import PLANNED, Failure
 
 
@@ -50,7 +52,7 @@ def test_a_module_that_was_edited_is_not_imported(planned):
             Failure, match=f"^{file} was edited after this run was planned: run the same command again$"
         ):
             _Planned().find_spec(name, path)
-    assert _Planned().find_spec("saitan.graph", saitan.__path__) is None
+    assert _Planned().find_spec("saitan.graph", saitan.__path__).origin.endswith("graph.py")
 
 
 def test_a_module_that_is_there_already_was_not_edited_either(planned):
@@ -73,10 +75,44 @@ def test_code_of_ones_own_elsewhere_that_was_edited_is_not_imported(tmp_path, mo
     hold_to_plan()
     importlib.import_module("own_one")
     files[1].write_text("edited = True")
+    importlib.import_module("own_many")
     with pytest.raises(
         Failure, match=rf"^{files[1]} was edited after this run was planned: run the same command again$"
     ):
-        importlib.import_module("own_many")
+        importlib.import_module("own_many.inner")
+
+
+def test_code_in_a_folder_of_another_name_or_an_archive_is_held_to_the_plan_too(tmp_path, monkeypatch):
+    (tmp_path / "python").mkdir()
+    files = [tmp_path / "python/__init__.py", tmp_path / "own.zip"]
+    files[0].write_text("")
+    with zipfile.ZipFile(files[1], "w") as archive:
+        archive.writestr("own_zipped/__init__.py", "")
+        archive.writestr("own_zipped/k.py", "x = 1\n")
+    told = tmp_path / "code.json"
+    monkeypatch.setenv(PLANNED, str(told))
+
+    class Mapped(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path, target=None):
+            return importlib.util.spec_from_file_location(name, files[0]) if name == "own_mapped" else None
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Mapped()])
+    known = list(sys.meta_path)
+    monkeypatch.syspath_prepend(files[1])
+    names = ("own_mapped", "own_zipped.k")
+    for edited in (None, *files):
+        told.write_text(json.dumps(digests() | digests_of(map(str, files)) | ({str(edited): "1"} if edited else {})))
+        _planned.cache_clear()
+        monkeypatch.setattr(sys, "meta_path", list(known))
+        hold_to_plan()
+        for name, file in zip(names, files, strict=True):
+            for module in ("own_mapped", "own_zipped", "own_zipped.k"):
+                sys.modules.pop(module, None)
+            if file == edited:
+                with pytest.raises(Failure, match=f"^{file} was edited"):
+                    importlib.import_module(name)
+            else:
+                importlib.import_module(name)
 
 
 def test_a_step_says_so_in_one_line(planned, tmp_path):
