@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from saitan.calls import checked_count, checked_function, checked_inputs, checked_instance, described, plain_array
+from saitan.compression.format import StreamError
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
 from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
@@ -48,6 +49,7 @@ __all__ = [
     "TITLE",
     "VARIANTS",
     "RoundTrip",
+    "StreamError",
     "check_instance",
     "compress",
     "decompress",
@@ -219,8 +221,6 @@ def decompress(stream, start: int = 0, stop: int | None = None):
 
 def _stream_bytes(stream: Any) -> np.ndarray:
     """A stream on the host, uint8 [bytes]. Raises StreamError for what holds no bytes, ValueError for masked ones."""
-    from saitan.compression.format import StreamError
-
     if isinstance(stream, np.ndarray):
         data = plain_array(stream, "stream")
     else:

@@ -235,10 +235,10 @@ def solve(
 def path(predecessors: np.ndarray, target: int) -> np.ndarray:
     """The vertices of a shortest path from the source to `target`, both included: int32, in order.
 
-    predecessors: int32 [n] as `solve` returns them. A target without predecessor is taken for the source, whose path is
-    itself; the distances say whether it was reached. Raises ValueError for a target or a predecessor that is no vertex,
-    for predecessors of another type or that form a cycle, and for None, which `solve` returns where it was not asked
-    for them.
+    predecessors: whole numbers [n] as `solve` returns them. A target without predecessor is taken for the source, whose
+    path is itself; the distances say whether it was reached. Raises ValueError for a target or a predecessor that is no
+    vertex, for predecessors that are no whole numbers [n] or form a cycle, and for None, which `solve` returns where it
+    was not asked for them.
     """
     if predecessors is None:
         raise ValueError("there are no predecessors: call solve with predecessors=True")

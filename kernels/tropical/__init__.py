@@ -35,7 +35,7 @@ import numpy as np
 from saitan.calls import checked_count, checked_flag, checked_inputs, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
 from saitan.solver import prepared
-from saitan.tropical.semiring import INFINITE, infinity
+from saitan.tropical.semiring import INFINITE, SumOverflow, infinity
 from saitan.tropical.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ __all__ = [
     "OUTPUTS",
     "TITLE",
     "VARIANTS",
+    "SumOverflow",
     "check_instance",
     "closure",
     "differs",

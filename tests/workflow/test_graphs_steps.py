@@ -6,12 +6,16 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from saitan.generators import GENERATORS
+from saitan.graph import Graph
 from saitan.workflow.graphs.catalogue import ENTRY
 from saitan.workflow.graphs.convert import convert
 from saitan.workflow.graphs.fetch import fetch
@@ -369,3 +373,34 @@ def test_generate_names_what_the_generator_cannot_use():
     entry = ENTRY.validate_python({"title": "A", "generator": "street_map", "parameters": parameters})
     with pytest.raises(Failure, match=r"a: generator street_map: arcs must be even and 798 to [0-9]+ for 400 vertices"):
         generate(entry, "a")
+
+
+GRID = {
+    "title": "A",
+    "generator": "grid",
+    "parameters": {"width": 2, "height": 2, "weight_low": 1, "weight_high": 2, "seed": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"directed": False}, "not every arc of an undirected graph is there both ways: both arcs of each edge, with"),
+        ({"x": object()}, "'x' of its metadata is no JSON: Object of type object is not"),
+        ({(1, 2): 1}, r"\(1, 2\) of its metadata is no JSON: keys must be "),
+    ],
+)
+def test_metadata_of_a_generated_graph_are_looked_at(monkeypatch, told, says):
+    made = Graph.from_arcs(3, [0, 1], [1, 0], [1, 2], metadata=told)
+    monkeypatch.setitem(GENERATORS, "grid", replace(GENERATORS["grid"], path="test_graphs_steps_made:made"))
+    monkeypatch.setitem(sys.modules, "test_graphs_steps_made", SimpleNamespace(made=lambda **_: made))
+    with pytest.raises(Failure, match=f"^a: generator grid: {says}"):
+        generate(ENTRY.validate_python(GRID), "a")
+
+
+@pytest.mark.parametrize("weights", [[1, 1], None, np.array([0.5, 0.5], np.float32)])
+def test_an_undirected_graph_with_both_arcs_is_generated(monkeypatch, weights):
+    made = Graph.from_arcs(3, [0, 1], [1, 0], weights, metadata={"directed": False})
+    monkeypatch.setitem(GENERATORS, "grid", replace(GENERATORS["grid"], path="test_graphs_steps_made:made"))
+    monkeypatch.setitem(sys.modules, "test_graphs_steps_made", SimpleNamespace(made=lambda **_: made))
+    assert generate(ENTRY.validate_python(GRID), "a").m == 2

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+
+import numpy as np
 
 from saitan.errors import Unavailable
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.memory import in_words
+from saitan.symmetry import difference
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
@@ -17,11 +21,26 @@ from saitan.workflow.step import Failure, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
-    """The graph of an entry. Raises Failure for parameters that the generator cannot use here."""
+    """The graph of an entry. Raises Failure for parameters that the generator cannot use here, and for what is none."""
     try:
-        return finish(GENERATORS[entry.generator](**entry.parameters), entry, name)
+        graph = GENERATORS[entry.generator](**entry.parameters)
+        _check(graph)
+        return finish(graph, entry, name)
     except (ValueError, Unavailable) as error:
         raise Failure(f"{name}: {error}") from error
+
+
+def _check(graph: Graph) -> None:
+    """Raise ValueError for a generated graph whose metadata are not true, or cannot be kept."""
+    weights = np.empty(0, np.uint32) if graph.weights is None else graph.weights.view(np.uint32)
+    if not graph.directed and difference(graph.offsets, graph.targets, weights):
+        right = "both arcs of each edge, with one weight, are right, or no directed=False"
+        raise ValueError(f"generator {graph.name}: not every arc of an undirected graph is there both ways: {right}")
+    for key, value in graph.metadata.items():
+        try:
+            json.dumps({key: value})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"generator {graph.name}: {key!r} of its metadata is no JSON: {error}") from error
 
 
 def main(arguments: argparse.Namespace) -> None:
