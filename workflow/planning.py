@@ -305,6 +305,8 @@ def cores_meant(given: int | None, command: Sequence[str]) -> int:
 
     given: what Snakemake makes of it: 1 for a dry run without --cores, None for --report and where jobs are submitted.
     """
+    if given is not None and given < 1:
+        sys.exit(f"error: --cores {given}: no job would ever run; at least 1, or all, is right")
     if given not in (None, 1):
         return given
     from snakemake.cli import parse_args

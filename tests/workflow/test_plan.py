@@ -830,3 +830,8 @@ def test_a_command_line_without_cores_means_all_of_them(monkeypatch, tmp_path, c
     Path("mine/config.yaml").write_text("cores: 3\n")
     assert cores_meant(given, command.split()) == (60 if meant == "all" else meant)
     assert capsys.readouterr() == ("", "")
+
+
+def test_no_cores_are_refused():
+    with pytest.raises(SystemExit, match=r"^error: --cores 0: no job would ever run; at least 1, or all, is right$"):
+        cores_meant(0, ["--cores", "0"])
