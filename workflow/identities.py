@@ -43,6 +43,8 @@ _ASIDE = {
 _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saitan.importers", "saitan.memory"}
 # What draws the same numbers whatever its version.
 _DRAWING = {"numpy", "numba"}
+# What saitan's own code imports beside its requirements.
+_COMES_WITH = {"cupy", "llvmlite", "nvidia", "platformdirs"}
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
@@ -67,7 +69,7 @@ class Identities:
                 path = GENERATORS[entry.generator].path
                 module = path.split(":")[0]
                 made_by = [path, _code([module, *_GENERATING], _NO_GRAPH | _NO_FILE)]
-                made_by += _packages_of(module, without=_DRAWING)
+                made_by += versions(_imported(module) - _DRAWING) + _beyond(module)
             else:
                 made_by = [_code(_CONVERTING, _NO_GRAPH)]
             told = entry.model_dump(exclude={"title", "models"})
@@ -100,7 +102,7 @@ class Identities:
         instance.
         """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        code = _code(made_by, _unread(point), "asked")
+        code = [_code(made_by, _unread(point), "asked"), *self._packages_of(point.problem)]
         return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
@@ -131,7 +133,7 @@ class Identities:
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
             (path, declared.cubins, declared.peer, code, _readable(point), _told(declared.parameters)),
-            _packages(point),
+            self._packages_of(point.problem, point.variant, point.backend, path),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -150,19 +152,32 @@ class Identities:
     @property
     def own_packages(self) -> list[str]:
         """The installed packages, but for those of saitan's requirements, that what is compiled may hold code of."""
-        return sorted({told for module in self._computing for told in further(_packages_of(module))})
+        return _beyond(*self._computing)
+
+    def _packages_of(self, name: str, *solver: str) -> list[str]:
+        """The installed packages that a problem depends on, or of a problem those that a solver does.
+
+        solver: variant, backend and path
+        """
+        if (name, *solver) not in self._of_packages:
+            self._of_packages[name, *solver] = _packages(name, *solver) if solver else _beyond(f"saitan.{name}")
+        return self._of_packages[name, *solver]
+
+    @cached_property
+    def _of_packages(self) -> dict[tuple[str, ...], list[str]]:
+        return {}
 
     @cached_property
     def _computing(self) -> set[str]:
-        """The modules of the variants that are run and of the generators."""
+        """The modules of the problems, the variants that are run and the generators."""
         paths = {getattr(problem(p.problem).VARIANTS[p.variant], p.backend) for p in self.points}
         paths |= {GENERATORS[self.entries[graph].generator].path for graph in self.generated}
-        return {path.split(":")[0] for path in paths}
+        return {path.split(":")[0] for path in paths} | {f"saitan.{point.problem}" for point in self.points}
 
     @property
     def own_files(self) -> list[str]:
         """The user's own code outside saitan that the points import, and the graphs that are generated."""
-        found = modules.closure([*self._computing, *{f"saitan.{p.problem}" for p in self.points}])
+        found = modules.closure(self._computing)
         files = (modules.source(name) for name in found if not _ours(name))
         # A folder without __init__.py is a package too.
         return [str(file) for file in files if file]
@@ -192,33 +207,34 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
     return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
 
 
-def _packages(point: Point) -> list[str]:
-    """The installed packages that compute: Numba and what the variant's module imports on the CPU, its peer, and that
-    of the module itself.
+def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
+    """The installed packages that compute: on the CPU Numba and what the variant's module imports, its peer, and what
+    else any of the code imports or is of.
+
+    name: the problem's; path: of what answers, the variant's own or a form's
     """
-    variants = problem(point.problem).VARIANTS
-    declared = variants[point.variant]
+    variants = problem(name).VARIANTS
+    declared = variants[variant]
     peers = {variant.peer[0].partition(".")[0] for variant in variants.values() if variant.peer}
-    module = getattr(declared, point.backend).split(":")[0]
+    module = getattr(declared, backend).split(":")[0]
     named = {declared.peer[0]} if declared.peer else set()
-    if point.backend == "cpu":
+    if backend == "cpu":
         # A module may hold the peers of several variants.
-        return sorted({*versions({*named, "numba"}), *_packages_of(module, without=peers)})
-    return versions(named if _ours(module) else {*named, module})
+        named |= {"numba", *_imported(module)} - peers
+    return sorted({*versions(named), *_beyond(module, path.split(":")[0], f"saitan.{name}")})
 
 
-def _packages_of(module: str, without: Set[str] = frozenset()) -> list[str]:
-    """The installed packages that a module, and code of the user's own outside saitan that it imports, imports or is
-    of, and those that modules beside it import for it, but for what saitan requires.
+def _imported(module: str) -> set[str]:
+    """Names of what a module, and code of the user's own outside saitan that it imports, imports, and of that code."""
+    own = {name for name in modules.closure([module]) if not _ours(name)}
+    return own.union(*map(modules.others, {module, *own}))
 
-    without: names of packages that do not count
-    """
-    found = modules.closure([module])
-    own = {name for name in found if not _ours(name)}
-    named = own.union(*map(modules.others, {module, *filter(modules.source, own)})) - without
-    beside = {name for name in found if name.rpartition(".")[0] == module.rpartition(".")[0]}
-    helping = set().union(*map(modules.others, beside)) - without
-    return sorted({*versions(named), *further(versions(helping))})
+
+def _beyond(*roots: str) -> list[str]:
+    """The installed packages, but for those that saitan comes with, that modules are of or import, directly or not."""
+    found = modules.closure(roots)
+    named = {name for name in found if not _ours(name)}.union(*map(modules.others, found))
+    return further(versions(named - _COMES_WITH))
 
 
 def _ours(module: str) -> bool:

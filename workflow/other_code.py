@@ -44,8 +44,12 @@ def versions(modules: Iterable[str]) -> list[str]:
 
 def further(told: Iterable[str]) -> list[str]:
     """Those of `versions` that are of no package which saitan requires, for its extras or without them."""
-    required = {canonicalize_name(Requirement(line).name) for line in metadata.requires("saitan") or ()}
-    return [one for one in told if canonicalize_name(one.partition("=")[0]) not in required]
+    return [one for one in told if canonicalize_name(one.partition("=")[0]) not in _required()]
+
+
+@cache
+def _required() -> frozenset[str]:
+    return frozenset(canonicalize_name(Requirement(line).name) for line in metadata.requires("saitan") or ())
 
 
 @cache
@@ -64,7 +68,9 @@ def _spec(module: str) -> ModuleSpec | None:
         with contextlib.suppress(ImportError):
             if found := finder.find_spec(name, places):
                 return found
-    return None
+    # A package may add the folders of its name to its path as it is imported (pkgutil.extend_path).
+    elsewhere = [str(Path(entry, *parent.split("."))) for entry in sys.path] if parent else []
+    return PathFinder.find_spec(last, elsewhere)
 
 
 @cache
@@ -87,8 +93,9 @@ def _is_installed(part: str) -> bool:
 
 
 def _brought(top: str, folders: list[Path]) -> list[str]:
-    # Most are called as their package is.
-    return _told([top], folders) or (_told(_by_package().get(top, ()), folders) if folders else [])
+    # Several may bring parts of one package; of what saitan requires, those called so say enough, and are found sooner.
+    told = _told([top], folders) if canonicalize_name(top) in _required() else []
+    return told or (_told({top, *_by_package().get(top, ())}, folders) if folders else [])
 
 
 def _told(names: Iterable[str], folders: Iterable[Path]) -> list[str]:

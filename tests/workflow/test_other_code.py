@@ -134,6 +134,25 @@ def test_an_editable_installation_is_ones_own(elsewhere, monkeypatch):
     assert versions(["theirs", "mine"]) == []
 
 
+def test_several_distributions_may_bring_parts_of_one_package(elsewhere):
+    write(elsewhere, **{"theirs.__init__": "", "theirs.plugin": ""})
+    installed(elsewhere, "theirs", "1.5", "theirs")
+    installed(elsewhere, "theirs-plugin", "1.0", "theirs")
+    assert [one.split()[0] for one in versions(["theirs.plugin"])] == ["theirs-plugin=1.0", "theirs=1.5"]
+
+
+def test_folders_that_a_package_adds_to_its_path_are_looked_in(elsewhere, monkeypatch):
+    old = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)"
+    write(elsewhere, **{f"{folder}.old_pk.__init__": old for folder in ("one", "two")})
+    write(elsewhere, **{"two.old_pk.other": "", "two.old_pk.inner.k": "", "one.old_pk.inner.__init__": old})
+    for folder in ("two", "one"):
+        monkeypatch.syspath_prepend(elsewhere / folder)
+    assert own_file("old_pk") == elsewhere / "one/old_pk/__init__.py"
+    assert own_file("old_pk.other") == elsewhere / "two/old_pk/other.py"
+    assert own_file("old_pk.inner.k") == elsewhere / "two/old_pk/inner/k.py"
+    assert own_file("old_pk.none") is None
+
+
 class Editable:
     """What an editable installation of setuptools adds: it knows a part of a package by its whole name."""
 

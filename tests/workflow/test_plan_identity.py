@@ -225,7 +225,7 @@ def test_another_version_of_what_computes_is_another_identity(monkeypatch):
     monkeypatch.setattr(problem.Variant, "missing", lambda self: None)
     known = other_code._installed
     # Whether it is installed here or not.
-    monkeypatch.setattr(other_code, "_installed", lambda top: ["one=1"] if top == "networkit" else known(top))
+    monkeypatch.setattr(other_code, "_installed", lambda top: [f"{top}=1"] if top == "networkit" else known(top))
     before = identities(**both)
 
     def touched(package):
@@ -427,7 +427,7 @@ def test_a_variant_may_lie_in_an_installed_package(monkeypatch):
     variants = problem.problem("sssp").VARIANTS
     monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu="pandas.api:Solver"))
     before, known = identities(**BOTH), other_code._installed
-    monkeypatch.setattr(other_code, "_installed", lambda top: ["another=1"] if top == "pandas" else known(top))
+    monkeypatch.setattr(other_code, "_installed", lambda top: [f"{top}=another"] if top == "pandas" else known(top))
     assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == {
         ("cpu", "conventional")
     }
@@ -447,8 +447,7 @@ def test_what_a_variant_in_an_installed_package_imports_of_others_counts(tmp_pat
             other_code, "_installed", lambda top, p=package: [f"{top}=another"] if top == p else known(top)
         )
         made[package] = identities(**BOTH)
-    assert made["none"] == made["another"]
-    for package in ("pandas", "their_package"):
+    for package in ("pandas", "another", "their_package"):
         touched = {(backend, variant) for backend, variant, _ in changed(made["none"], made[package])}
         assert touched == {("cpu", "conventional")}
 
@@ -459,25 +458,38 @@ def test_a_generator_may_lie_in_an_installed_package_or_import_one(monkeypatch, 
     monkeypatch.setattr(identities_of_files, "GENERATORS", {**GENERATORS, "grid": told})
     known, made = other_code._installed, {}
     for package in ("none", "pandas", "numpy", "numba"):
-        monkeypatch.setattr(other_code, "_installed", lambda top, p=package: ["another=1"] if top == p else known(top))
+        monkeypatch.setattr(
+            other_code, "_installed", lambda top, p=package: [f"{top}=another"] if top == p else known(top)
+        )
         made[package] = plan().graph_identity("grid")
     assert made["pandas"] != made["none"] == made["numpy"] == made["numba"]
 
 
-def test_what_a_module_beside_a_variant_imports_of_others_counts_but_not_what_saitan_requires(monkeypatch):
+@pytest.mark.parametrize("module", ["saitan.sssp.phases", "saitan.graph", "saitan.sssp"])
+def test_what_any_module_imports_of_others_counts_but_not_what_saitan_requires(monkeypatch, module):
     known, others = other_code._installed, modules.others
-    # What several solvers share.
     monkeypatch.setattr(
-        modules, "others", lambda name: {*others(name), *({"theirs", "pandas"} if name == "saitan.sssp.phases" else ())}
+        modules, "others", lambda name: {*others(name), *({"theirs", "pandas"} if name == module else ())}
     )
-    made = {}
+    made, drawn = {}, {}
     for package in ("none", "theirs", "pandas"):
-        told = f"{package}=another"
-        monkeypatch.setattr(other_code, "_installed", lambda top, p=package, t=told: [t] if top == p else known(top))
-        made[package] = (identities(**BOTH), plan().own_packages)
-    assert made["none"] == made["pandas"] == (made["none"][0], [])
+        monkeypatch.setattr(
+            other_code, "_installed", lambda top, p=package: [f"{top}=another"] if top == p else known(top)
+        )
+        planned = plan()
+        made[package] = (identities(**BOTH), planned.own_packages)
+        drawn[package] = planned.queries_identity(planned.points[0])
+    assert made["none"] == made["pandas"] == (made["none"][0], []) and drawn["none"] == drawn["pandas"]
     assert made["theirs"][1] == ["theirs=another"]
-    assert {variant for backend, variant, _ in changed(made["none"][0], made["theirs"][0]) if backend == "cpu"}
+    assert {backend for backend, _, _ in changed(made["none"][0], made["theirs"][0])} == {"cpu", "cuda"}
+    assert drawn["theirs"] != drawn["none"]
+
+
+def test_what_saitan_itself_imports_is_required_or_known_to_come_with_it():
+    variants = [variant for name in problem.names() for variant in problem.problem(name).VARIANTS.values()]
+    paths = [path for variant in variants for path in (variant.cpu, variant.cuda) if path]
+    for path in {*paths, *(generator.path for generator in GENERATORS.values())}:
+        assert identities_of_files._beyond(path.split(":")[0]) == []
 
 
 @pytest.mark.parametrize("where", ["conventional", "grid"])
@@ -503,7 +515,7 @@ def test_what_code_of_ones_own_imports_of_installed_packages_counts(tmp_path, mo
     variants, known = problem.problem("sssp").VARIANTS, other_code._installed
     monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu="first_own:Solver"))
     before = identities(**BOTH)
-    monkeypatch.setattr(other_code, "_installed", lambda top: ["another=1"] if top == "pandas" else known(top))
+    monkeypatch.setattr(other_code, "_installed", lambda top: [f"{top}=another"] if top == "pandas" else known(top))
     assert {(backend, variant) for backend, variant, _ in changed(before, identities(**BOTH))} == {
         ("cpu", "conventional")
     }
