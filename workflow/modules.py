@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import saitan
 import saitan.workflow
 from saitan.files import beside
-from saitan.workflow.other_code import file_of, own_file
+from saitan.workflow.other_code import file_of, own_file, pythons
 
 PACKAGE = "saitan"
 FOUND = Path("results/modules.json")
@@ -160,7 +160,7 @@ def keep_found(path: Path) -> None:
 @cache
 def _by() -> str:
     """What facts depend on beside the files."""
-    return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+    return hashlib.sha256(Path(__file__).read_bytes() + f"{sys.version}{sorted(pythons())}".encode()).hexdigest()
 
 
 def _facts_of(content: bytes, path: Path) -> _Facts:
@@ -222,7 +222,7 @@ def _named(body: list[ast.stmt]) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             start = "." * node.level + (node.module or "")
             found |= {start, *(f"{start}{'.' * bool(node.module)}{alias.name}" for alias in node.names)}
-    return sorted(name for name in found if name.split(".")[0] not in sys.stdlib_module_names)
+    return sorted(name for name in found if name.split(".")[0] not in pythons())
 
 
 def _absolute(name: str, package: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -31,6 +33,14 @@ def own_file(module: str) -> Path | None:
     return file.resolve() if part and file and not _is_installed(part) else None
 
 
+@cache
+def pythons() -> frozenset[str]:
+    """The names of Python's own modules, but for those that a folder before them on its path has."""
+    own = str(Path(os.__file__).parent)
+    before = sys.path[: sys.path.index(own)] if own in sys.path else []
+    return sys.stdlib_module_names - {module.name for module in pkgutil.iter_modules(before)}
+
+
 def file_of(module: str) -> Path | None:
     """The file of a module, of an installed package too; None for one of Python, without a file, or absent."""
     found = _spec(module)
@@ -56,7 +66,7 @@ def _required() -> frozenset[str]:
 def _spec(module: str) -> ModuleSpec | None:
     """Where a package or module is; None for what Python has itself, or nobody. Nothing is imported for it."""
     parent, _, last = module.rpartition(".")
-    if module in sys.stdlib_module_names:
+    if module in pythons():
         return None
     above = _spec(parent) if parent else None
     if parent and not (above and above.submodule_search_locations):

@@ -5,7 +5,6 @@ What is quoted (config/peers.yaml) was measured on one machine with a GPU, so it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,14 +23,14 @@ from saitan.workflow.quoted import Quoted
 class Place:
     """A solver among the others.
 
-    factor: how many times as good as the best peer; title: of a quoted one; cores: where a table has several; doubt:
-    why its number says little.
+    factor: how many times as good as the best peer, None where one of both is not above 0; title: of a quoted one;
+    cores: where a table has several; doubt: why its number says little.
     """
 
     variant: str
     backend: str
     value: str
-    factor: float
+    factor: float | None
     peer: bool
     title: str | None = None
     cores: int | None = None
@@ -76,8 +75,11 @@ def rankings(
         best = _best(headline, [value for value, place in places if place.peer])
         if best is None or len(places) == 1:
             continue
-        placed = [replace(place, factor=headline.over(value, best)) for value, place in places]
-        placed.sort(key=lambda place: place.factor, reverse=True)
+        places.sort(key=lambda placed: placed[0], reverse=not headline.less)
+        placed = [
+            replace(place, factor=headline.over(value, best) if min(value, best) > 0 else None)
+            for value, place in places
+        ]
         where = ", ".join(
             str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
         )
@@ -92,7 +94,7 @@ def _best(headline: Headline, values: list[float]) -> float | None:
 def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
     """What was measured here: each variant, backend and number of cores, with the value it is ranked by."""
     ours = group["ours"].astype(float)
-    rows = group[(group["quantity"] == headline.quantity) & np.isfinite(ours) & (ours > 0)]
+    rows = group[(group["quantity"] == headline.quantity) & np.isfinite(ours)]
     several = rows["cores"].nunique() > 1
     found = []
     for (variant, backend, cores), points in rows.groupby(["variant", "backend", "cores"], sort=False):
@@ -103,7 +105,7 @@ def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -
             variant,
             backend,
             shown,
-            math.nan,
+            None,
             variant in peers,
             cores=int(cores) if several else None,
             doubt=doubt(row),
@@ -121,7 +123,7 @@ def _quotes(about: dict[str, Any], problem: str, headline: Headline, quoted: Quo
                 name,
                 solver.backend,
                 readable(entry.value, headline.metric.unit),
-                math.nan,
+                None,
                 True,
                 f"{solver.title}; {quoted.origin}",
             ),

@@ -16,7 +16,7 @@ from saitan.workflow.other_code import own_file, versions
 def elsewhere(tmp_path, monkeypatch):
     """A folder of the user's own on Python's path."""
     known = (other_code.own_file, other_code._spec, other_code._installed, other_code._is_installed)
-    known += (other_code._by_package, modules.imports, modules._facts, modules.source)
+    known += (other_code.pythons, other_code._by_package, modules.imports, modules._facts, modules.source)
 
     def forget():
         for cached in known:
@@ -151,6 +151,13 @@ def test_folders_that_a_package_adds_to_its_path_are_looked_in(elsewhere, monkey
     assert own_file("old_pk.other") == elsewhere / "two/old_pk/other.py"
     assert own_file("old_pk.inner.k") == elsewhere / "two/old_pk/inner/k.py"
     assert own_file("old_pk.none") is None
+
+
+def test_a_file_before_pythons_of_the_same_name_is_ones_own(elsewhere, monkeypatch):
+    write(elsewhere, trace="", own_one="from trace import x\nimport timeit", **{"late.timeit": ""})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(elsewhere / "late")])
+    assert own_file("trace") == elsewhere / "trace.py" and own_file("timeit") is None
+    assert modules.closure(["own_one"]) == ["own_one", "trace"] and modules.others("own_one") == {"trace"}
 
 
 class Editable:

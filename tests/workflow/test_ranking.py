@@ -118,8 +118,23 @@ def test_a_lone_peer_is_no_ranking_but_two_are():
 
 
 def test_what_is_not_finite_has_no_place():
-    measured = table(("cpu", "fast", None, float("inf")), ("cpu", "slow", None, 0.0), ("cpu", "scipy", None, 2.0))
+    measured = table(("cpu", "fast", None, float("inf")), ("cpu", "slow", None, None), ("cpu", "scipy", None, 2.0))
     assert rankings(measured, "sssp", [], ["scipy"], None) == []
+
+
+@pytest.mark.parametrize("less", [True, False])
+def test_what_is_not_above_0_has_its_place_without_a_factor(monkeypatch, less):
+    monkeypatch.setattr("saitan.workflow.quantities.Headline.less", less)
+    measured = table(("cpu", "zero", None, 0.0), ("cpu", "good", None, 2.0), ("cpu", "scipy", None, 4.0))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    found = [(place.variant, place.factor) for place in ranking.places]
+    wanted = [("zero", None), ("good", 2.0 if less else 0.5), ("scipy", 1.0)]
+    assert found == (wanted if less else wanted[::-1])
+    measured = table(("cpu", "below", None, -1.0), ("cpu", "fast", None, 2.0), ("cpu", "scipy", None, 0.0))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    found = [(place.variant, place.factor) for place in ranking.places]
+    assert sorted(found) == [("below", None), ("fast", None), ("scipy", None)]
+    assert [name for name, _ in found] == (["below", "scipy", "fast"] if less else ["fast", "scipy", "below"])
 
 
 def test_no_ranking_without_a_peer_or_without_times():
