@@ -36,8 +36,11 @@ class Headline:
     def less(self) -> bool:
         return self.metric.better == "less"
 
+    def better(self, value: float, other: float) -> bool:
+        return value < other if self.less else value > other
+
     def over(self, value: float, other: float) -> float:
-        """How many times as good a value is as another."""
+        """How many times as good a value is as another, both above 0."""
         return other / value if self.less else value / other
 
 

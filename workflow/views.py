@@ -135,7 +135,7 @@ def _speedups(
     for point, quantities in measured:
         if point["variant"] == experiment.baseline and quantity in quantities:
             key, row = shared(point), quantities[quantity]
-            if key not in bases or compared.over(row["ours"], bases[key]["ours"]) > 1:
+            if key not in bases or compared.better(row["ours"], bases[key]["ours"]):
                 bases[key] = row
     rows = []
     for point, quantities in measured:

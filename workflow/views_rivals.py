@@ -40,7 +40,11 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
         }
         best = index_of(bests[variant], table)
         shown = [row for row in group[group["variant"] == variant].to_dict("records") if index_of(row, table) == best]
-        said = {BEST: min(ratios.values())} | {EACH + name: ratio for name, ratio in ratios.items()} if ratios else {}
+        said = {EACH + name: ratio for name, ratio in ratios.items()}
+        ranked = sorted(bests.keys() - {variant}, key=lambda name: bests[name]["ours"], reverse=not headline.less)
+        # Where that is 0, there is no ratio to it.
+        if ranked and ranked[0] in ratios:
+            said = {BEST: min(ratios.values())} | said
         point = {name: bests[variant][name] for name in table.columns}
         for name, ratio in said.items():
             others = [bests[variant], *(bests[other] for other in ratios if name in (BEST, EACH + other))]

@@ -134,6 +134,20 @@ def test_speed_up_is_over_the_baseline_of_the_same_graph_and_backend(write_point
     assert set(found["variant"]) == {"adaptive"}
 
 
+@pytest.mark.parametrize(("values", "speed_up"), [((0.0, 0.0), []), ((0.0, 2.0), []), ((2.0, 4.0), [2.0])])
+def test_a_baseline_of_0_at_its_best_gives_no_speed_up(write_point, values, speed_up):
+    variants = {"adaptive": {"threshold_up": [10, 20]}, "conventional": {}}
+    for order in (values, values[::-1]):
+        samples = [write_point("ours", "conventional", seconds(1.0))]
+        samples += [
+            write_point(f"base{place}", "adaptive", seconds(value), parameters={"threshold_up": 10 * place + 10})
+            for place, value in enumerate(order)
+        ]
+        settings = {"variants": variants, "quantities": ["time"], "baseline": "adaptive"}
+        table, _ = shown("summary", settings, samples)
+        assert table[table["quantity"] == "speed-up over adaptive"]["ours"].tolist() == speed_up
+
+
 def test_speed_up_is_within_an_instance(write_point):
     # The problem is ranked by a rate: of that more is better, and the times do not count.
     samples = [

@@ -46,6 +46,24 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write_point
     assert figure["ratio"].tolist() == [0.8, 2.0, 3.0, 4.0] and figure["graph"].tolist() == ["h", "g", "g", "h"]
 
 
+def test_over_a_best_that_is_0_there_is_no_ratio(write_point):
+    times = {"g": (2.0, 0.0, 4.0), "h": (0.0, 1.0, 4.0), "i": (2.0, 3.0, 4.0)}
+    samples = [
+        write_point(f"{variant}{graph}", variant, seconds(value), graph=graph)
+        for graph, values in times.items()
+        for variant, value in zip(("fast", "conventional", "scipy"), values, strict=True)
+    ]
+    settings = {"variants": ["fast", "conventional", "scipy"], "quantities": ["time"], "baseline": "fast"}
+    table, _ = shown("rivals", settings, samples)
+    ratios = table[table["quantity"].str.startswith("over ")]
+    assert {(r.graph, r.quantity): r.ours for r in ratios.itertuples()} == {
+        ("g", "over scipy"): 2.0,
+        ("i", "over the best of the others"): 1.5,
+        ("i", "over conventional"): 1.5,
+        ("i", "over scipy"): 2.0,
+    }
+
+
 def test_of_a_baseline_with_several_points_the_best_alone_is_shown(write_point):
     """Its other points would make a contest in which the others have no part, and a loser its winner."""
     samples = [
