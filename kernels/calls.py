@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.both_ways import both_ways
 from saitan.errors import Misdeclared, Unavailable
 from saitan.graph import Graph
 from saitan.graph_input import shown, truth_value_among
@@ -102,24 +103,11 @@ def checked_inputs(problem: str, inputs: Mapping[str, Any], known: Mapping[str, 
         raise ValueError(f"{problem} takes one input, not {' and '.join(inputs)}")
 
 
-# Fewer arcs are compared sooner than the sum over them is compiled.
-_MANY_ARCS = 1 << 20
-
-
 def checked_both_ways(graph: Graph, weighted: bool = True) -> Graph:
     """The graph. Raises ValueError where it is undirected by its metadata, but some arc is there one way only, or where
     `weighted`, with another weight: searches that follow a vertex's arcs backwards would be wrong without a word.
     """
-    if graph.directed:
-        return graph
-    if graph.m < _MANY_ARCS:
-        right = (graph if weighted else graph.without_weights()).is_symmetric()
-    else:
-        from saitan.symmetry import difference
-
-        weights = graph.weights.view(np.uint32) if weighted and graph.weights is not None else np.empty(0, np.uint32)
-        right = difference(*map(as_compiled, (graph.offsets, graph.targets, weights))) == 0
-    if right:
+    if graph.directed or both_ways(graph if weighted else graph.without_weights()):
         return graph
     raise ValueError(
         f"graph {graph.name} is undirected by its metadata, but not every arc is there both ways: give both arcs of"
@@ -153,22 +141,6 @@ def plain_array(values: Any, name: str) -> np.ndarray:
     if (place := truth_value_among(values, array)) is not None:
         raise ValueError(f"{name}: entry {place} is a truth value beside numbers")
     return array
-
-
-class _Writable:
-    """What NumPy makes an array of that is not read-only."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
-
-
-def as_compiled(array: np.ndarray) -> np.ndarray:
-    """The array itself, or a view of it where it is read-only: Numba would compile every kernel anew for such arrays.
-
-    For kernels that only read it. Writing to the view ends the process where a file is mapped.
-    """
-    return array if array.flags.writeable else np.asarray(_Writable(array))
 
 
 def checked_vertex(name: str, value: Any, n: int) -> int:

@@ -324,3 +324,19 @@ def shortened(text: str) -> str:
     """The beginning of a text's first line, as much as goes into a part of a line."""
     text = text.partition("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+class _Writable:
+    """What NumPy makes an array of that is not read-only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def as_compiled(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a view of it where it is read-only: Numba would compile every kernel anew for such arrays.
+
+    For kernels that only read it. Writing to the view ends the process where a file is mapped.
+    """
+    return array if array.flags.writeable else np.asarray(_Writable(array))

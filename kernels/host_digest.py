@@ -8,8 +8,8 @@ import numpy as np
 from numba import config, get_num_threads, prange
 
 from saitan.atomics import atomic_add
-from saitan.calls import as_compiled
 from saitan.compiled import njit
+from saitan.graph_input import as_compiled
 
 # Entries that a thread takes at a time: a thread whose core does other work too takes fewer.
 STEP = 1 << 16

@@ -83,7 +83,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
     answer, altering = answers(rows, problem), altering_of(table, problem)
     found = []
     for _, group in rows.groupby(["graph", "backend", "cores", *instance, answer], sort=False, dropna=False):
-        winner = group.loc[group["ours"].idxmin() if headline.less else group["ours"].idxmax()]
+        winner = headline.best(group)
         doubts = doubtful(group)
         found.append(
             Best(

@@ -7,7 +7,7 @@ made of a graph or an array holds that of its data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ class Identities:
         instance.
         """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        code = [_code(made_by, _unread(point), "asked"), *self._packages_of(point.problem)]
+        code = [_code(made_by, _unread(point), "asked"), *self._once(_beyond, f"saitan.{point.problem}")]
         return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
@@ -133,7 +133,7 @@ class Identities:
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
             (path, declared.cubins, declared.peer, code, _readable(point), _told(declared.parameters)),
-            self._packages_of(point.problem, point.variant, point.backend, path),
+            self._once(_packages, point.problem, point.variant, point.backend, path),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -154,17 +154,14 @@ class Identities:
         """The installed packages, but for those of saitan's requirements, that what is compiled may hold code of."""
         return _beyond(*self._computing)
 
-    def _packages_of(self, name: str, *solver: str) -> list[str]:
-        """The installed packages that a problem depends on, or of a problem those that a solver does.
-
-        solver: variant, backend and path
-        """
-        if (name, *solver) not in self._of_packages:
-            self._of_packages[name, *solver] = _packages(name, *solver) if solver else _beyond(f"saitan.{name}")
-        return self._of_packages[name, *solver]
+    def _once(self, packages: Callable[..., list[str]], *of: str) -> list[str]:
+        """What one of the functions below says, which is the same for many points."""
+        if (packages, of) not in self._of_packages:
+            self._of_packages[packages, of] = packages(*of)
+        return self._of_packages[packages, of]
 
     @cached_property
-    def _of_packages(self) -> dict[tuple[str, ...], list[str]]:
+    def _of_packages(self) -> dict[tuple[Callable, tuple[str, ...]], list[str]]:
         return {}
 
     @cached_property

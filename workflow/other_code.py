@@ -29,8 +29,9 @@ def own_file(module: str) -> Path | None:
     names = accumulate(module.split("."), "{}.{}".format)
     # Of a package without __init__.py parts may be installed, and others the user's own.
     part = next(filter(file_of, names), None)
-    file = file_of(module)
-    return file.resolve() if part and file and not _is_installed(part) else None
+    if part is None or _is_installed(part):
+        return None
+    return file.resolve() if (file := file_of(module)) else None
 
 
 @cache

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saitan.problem import Metric, Trace, altered, names, problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Quantity -> the column of the samples and how it is shown, for every problem.
 BUILT_IN: Mapping[str, tuple[str, Metric]] = {
@@ -36,11 +39,17 @@ class Headline:
     def less(self) -> bool:
         return self.metric.better == "less"
 
+    def best(self, rows: pd.DataFrame) -> pd.Series:
+        """The row of a table whose number, `ours`, is best."""
+        return rows.loc[rows["ours"].idxmin() if self.less else rows["ours"].idxmax()]
+
     def better(self, value: float, other: float) -> bool:
         return value < other if self.less else value > other
 
-    def over(self, value: float, other: float) -> float:
-        """How many times as good a value is as another, both above 0."""
+    def over(self, value: float, other: float) -> float | None:
+        """How many times as good a value is as another; None where one of both is not above 0."""
+        if not (value > 0 and other > 0):
+            return None
         return other / value if self.less else value / other
 
 

@@ -72,23 +72,16 @@ def rankings(
         places = _measured(group, headline, peers)
         if quoted and (group["backend"] == "cuda").any():
             places += _quotes(about, problem, headline, quoted)
-        best = _best(headline, [value for value, place in places if place.peer])
+        places.sort(key=lambda placed: placed[0], reverse=not headline.less)
+        best = next((value for value, place in places if place.peer), None)
         if best is None or len(places) == 1:
             continue
-        places.sort(key=lambda placed: placed[0], reverse=not headline.less)
-        placed = [
-            replace(place, factor=headline.over(value, best) if min(value, best) > 0 else None)
-            for value, place in places
-        ]
+        placed = [replace(place, factor=headline.over(value, best)) for value, place in places]
         where = ", ".join(
             str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
         )
         ranked.append(Ranking(where, in_words(headline.quantity, headline.metric.unit), placed))
     return ranked
-
-
-def _best(headline: Headline, values: list[float]) -> float | None:
-    return (min if headline.less else max)(values, default=None)
 
 
 def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
@@ -98,7 +91,7 @@ def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -
     several = rows["cores"].nunique() > 1
     found = []
     for (variant, backend, cores), points in rows.groupby(["variant", "backend", "cores"], sort=False):
-        row = points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
+        row = headline.best(points)
         value = float(row["ours"])
         shown = readable(value, row["unit"] or "")
         place = Place(

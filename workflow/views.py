@@ -143,14 +143,13 @@ def _speedups(
         if point["variant"] == experiment.baseline or base is None or quantity not in quantities:
             continue
         row = quantities[quantity]
-        if row["ours"] > 0 and base["ours"] > 0:
+        if (factor := compared.over(row["ours"], base["ours"])) is not None:
             noted = {
                 "settled": row["settled"] and base["settled"],
                 "disturbed": _reasons([row["disturbed"], base["disturbed"]]),
                 "checked": row["checked"],
             }
-            factor = pd.Series([compared.over(row["ours"], base["ours"])])
-            rows.append(point | row_of(name, Metric(""), factor, noted, row["samples"], clocked=True))
+            rows.append(point | row_of(name, Metric(""), pd.Series([factor]), noted, row["samples"], clocked=True))
     return rows
 
 

@@ -27,24 +27,21 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
     found = []
     for group in _compared(table, problem, ["graph", *instance]):
         compared = group[group["quantity"] == headline.quantity]
-        bests = {
-            name: points.loc[points["ours"].idxmin() if headline.less else points["ours"].idxmax()]
-            for name, points in compared.groupby("variant", sort=False)
-        }
+        bests = {name: headline.best(points) for name, points in compared.groupby("variant", sort=False)}
         if variant not in bests:
             continue
         ratios = {
-            name: headline.over(float(bests[variant]["ours"]), float(other["ours"]))
+            name: ratio
             for name, other in bests.items()
-            if name != variant and other["ours"] > 0 and bests[variant]["ours"] > 0
+            if name != variant and (ratio := headline.over(bests[variant]["ours"], other["ours"])) is not None
         }
         best = index_of(bests[variant], table)
         shown = [row for row in group[group["variant"] == variant].to_dict("records") if index_of(row, table) == best]
         said = {EACH + name: ratio for name, ratio in ratios.items()}
-        ranked = sorted(bests.keys() - {variant}, key=lambda name: bests[name]["ours"], reverse=not headline.less)
-        # Where that is 0, there is no ratio to it.
-        if ranked and ranked[0] in ratios:
-            said = {BEST: min(ratios.values())} | said
+        rest = compared[compared["variant"] != variant]
+        # Where the best of them is 0, there is no ratio to it.
+        if not rest.empty and (ahead := headline.best(rest)["variant"]) in ratios:
+            said = {BEST: ratios[ahead]} | said
         point = {name: bests[variant][name] for name in table.columns}
         for name, ratio in said.items():
             others = [bests[variant], *(bests[other] for other in ratios if name in (BEST, EACH + other))]

@@ -14,8 +14,8 @@ import numpy as np
 
 from saitan.apsp import packing
 from saitan.apsp.order import Order
-from saitan.calls import as_compiled
 from saitan.files import beside
+from saitan.graph_input import as_compiled
 from saitan.problem import Invalid
 
 MAGIC = b"saitanM1"

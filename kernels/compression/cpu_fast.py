@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from saitan.calls import as_compiled
 from saitan.compression import cpu_decode, cpu_encode, cpu_levels
 from saitan.compression.cpu import RoundTrip
 from saitan.compression.data import Instance
@@ -24,6 +23,7 @@ from saitan.compression.format import (
     parse,
 )
 from saitan.compression.shorten import mantissa_bits
+from saitan.graph_input import as_compiled
 from saitan.memory import check_room
 
 # Chunks that are compressed or decompressed at a time: of doubles 64 MiB.

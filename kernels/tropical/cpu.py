@@ -13,8 +13,8 @@ import numpy as np
 from numba import prange
 
 from saitan.blocks import chosen
-from saitan.calls import as_compiled
 from saitan.compiled import njit
+from saitan.graph_input import as_compiled
 from saitan.problem import Block, Run
 from saitan.tropical.attributes import attributes
 from saitan.tropical.instances import Instance

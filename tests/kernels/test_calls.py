@@ -13,10 +13,11 @@ import scipy.sparse
 
 import saitan
 from saitan import apsp, bfs, calls, compression, sssp, tropical
-from saitan.calls import as_compiled, plain_array
+from saitan.calls import plain_array
 from saitan.cuda import unusable
 from saitan.generators import GENERATORS
 from saitan.graph import Graph, GraphError
+from saitan.graph_input import as_compiled
 from saitan.problem import Unavailable
 
 GRAPH = Graph.from_arcs(3, [0, 1], [1, 2], np.array([3, 4], np.uint32))
@@ -159,7 +160,7 @@ def test_any_integer_is_a_source(kind):
 
 @pytest.mark.parametrize("many", [0, 1 << 20], ids=["summed", "compared"])
 def test_a_graph_that_is_said_to_be_undirected_is(many, monkeypatch):
-    monkeypatch.setattr(calls, "_MANY_ARCS", many)
+    monkeypatch.setattr("saitan.both_ways._MANY_ARCS", many)
     draw, found = np.random.default_rng(1), Counter()
     for _ in range(400):
         edges, turned, changed = draw.integers(0, 4), draw.choice([0, 0.9]), draw.choice([0, 0.3])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 
-import numpy as np
-
+from saitan.both_ways import both_ways
 from saitan.errors import Unavailable
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
 from saitan.memory import in_words
-from saitan.symmetry import difference
 from saitan.workflow.graphs.catalogue import ENTRY, Generated
 from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
@@ -32,8 +30,7 @@ def generate(entry: Generated, name: str) -> Graph:
 
 def _check(graph: Graph) -> None:
     """Raise ValueError for a generated graph whose metadata are not true, or cannot be kept."""
-    weights = np.empty(0, np.uint32) if graph.weights is None else graph.weights.view(np.uint32)
-    if not graph.directed and difference(graph.offsets, graph.targets, weights):
+    if not (graph.directed or both_ways(graph)):
         right = "both arcs of each edge, with one weight, are right, or no directed=False"
         raise ValueError(f"generator {graph.name}: not every arc of an undirected graph is there both ways: {right}")
     for key, value in graph.metadata.items():
