@@ -22,7 +22,7 @@ class Best:
 
     graph: empty where there is none; instance: what tells it from the table's others, cores and what alters the answer
     (saitan.problem.Parameter.alike) among it; sure: whether every contender had settled undisturbed; doubt: why
-    this one had not, in short.
+    this one had not, in short; ties: the other points with the same number, by variant and parameters.
     """
 
     graph: str
@@ -37,13 +37,14 @@ class Best:
     sure: bool
     doubt: str
     index: tuple
+    ties: dict[str, tuple]
 
     @property
     def where(self) -> str:
         return f"{self.graph} {self.instance}".strip()
 
     def __str__(self) -> str:
-        who = f"{self.variant} ({self.parameters})" if self.parameters else self.variant
+        who = " and ".join([_named(self.variant, self.parameters), *self.ties])
         doubts = self.contenders > 1 and not self.sure
         said = f" ({self.doubt})" if self.doubt else " (others not settled or disturbed)" if doubts else ""
         return f"{who} {readable(self.value, self.unit)}{said}"
@@ -84,6 +85,8 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
     found = []
     for _, group in rows.groupby(["graph", "backend", "cores", *instance, answer], sort=False, dropna=False):
         winner = headline.best(group)
+        ties = group[group["ours"] == winner["ours"]].drop(index=winner.name)
+        own = [name for name in parameters if name not in altering]
         doubts = doubtful(group)
         found.append(
             Best(
@@ -91,7 +94,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
                 ", ".join(filter(None, [assigned(winner, telling), answer[winner.name] if altering else ""])),
                 as_text(plain(winner["backend"])),
                 str(winner["variant"]),
-                assigned(winner, [name for name in parameters if name not in altering]),
+                assigned(winner, own),
                 headline.quantity,
                 float(winner["ours"]),
                 str(winner["unit"]),
@@ -99,9 +102,14 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
                 len(group) > 1 and not doubts.any(),
                 called(winner["settled"], winner["disturbed"]),
                 index_of(winner, table),
+                {_named(row["variant"], assigned(row, own)): index_of(row, table) for _, row in ties.iterrows()},
             )
         )
     return found
+
+
+def _named(variant: str, parameters: str) -> str:
+    return f"{variant} ({parameters})" if parameters else variant
 
 
 def answers(table: pd.DataFrame, problem: str | None) -> pd.Series:

@@ -23,8 +23,8 @@ from saitan.workflow.quoted import Quoted
 class Place:
     """A solver among the others.
 
-    factor: how many times as good as the best peer, None where one of both is not above 0; title: of a quoted one;
-    cores: where a table has several; doubt: why its number says little.
+    place: equal numbers have the same; factor: how many times as good as the best peer, None where one of both is not
+    above 0; title: of a quoted one; cores: where a table has several; doubt: why its number says little.
     """
 
     variant: str
@@ -35,6 +35,7 @@ class Place:
     title: str | None = None
     cores: int | None = None
     doubt: str = ""
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,10 @@ def rankings(
         best = next((value for value, place in places if place.peer), None)
         if best is None or len(places) == 1:
             continue
-        placed = [replace(place, factor=headline.over(value, best)) for value, place in places]
+        values = [value for value, _ in places]
+        placed = [
+            replace(place, place=values.index(value) + 1, factor=headline.over(value, best)) for value, place in places
+        ]
         where = ", ".join(
             str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
         )

@@ -112,7 +112,8 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
         heads, paired = [_head(quantity, table, problem) for quantity in shown], {}
         build = _by_point
     table = in_order(table, [name for name in keys if name not in ("variant", *_own(varied, instance))])
-    best = {found.index for found in bests(table, problem, instance) if found.sure}
+    sure = [found for found in bests(table, problem, instance) if found.sure]
+    best = {index for found in sure for index in (found.index, *found.ties.values())}
     maker = _Maker(table, problem, best, paired)
     groups = build(table, keys, shown, columns, maker, lambda row: _label(row, instance, parameters))
     constants = [

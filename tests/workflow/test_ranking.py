@@ -137,6 +137,17 @@ def test_what_is_not_above_0_has_its_place_without_a_factor(monkeypatch, less):
     assert [name for name, _ in found] == (["below", "scipy", "fast"] if less else ["fast", "scipy", "below"])
 
 
+def test_equal_numbers_have_the_same_place():
+    measured = table(*(("cpu", name, None, ours) for name, ours in (("b", 2.0), ("a", 1.0), ("scipy", 1.0), ("c", 3.0))))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    assert sorted((place.place, place.variant) for place in ranking.places) == [
+        (1, "a"),
+        (1, "scipy"),
+        (3, "b"),
+        (4, "c"),
+    ]
+
+
 def test_no_ranking_without_a_peer_or_without_times():
     assert rankings(table(("cuda", "fast", None, 1.0), ("cuda", "slow", None, 2.0)), "other", [], [], QUOTED) == []
     assert rankings(table(("cpu", "scipy", None, None)), "sssp", [], ["scipy"], QUOTED) == []

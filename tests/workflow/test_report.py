@@ -340,6 +340,16 @@ def test_numbers_that_had_not_settled_are_marked_at_a_glance(plan, tmp_path):
     assert "(not settled)" in lines_of(plan)[0]
 
 
+def test_those_with_equal_numbers_stand_side_by_side(plan, tmp_path):
+    rows = [point(name) | quantity("time", "s", ours) for name, ours in (("scipy", 2.0), ("fast", 2.0), ("slow", 3.0))]
+    write_table(pd.DataFrame(rows), tmp_path / "a.parquet")
+    plan["experiments"][0]["variants"] = ["scipy", "fast", "slow"]
+    text = text_of(shown(plan))
+    assert "scipy and fast 2 s" in text and text.count("2 ★") == 2
+    assert "best, map on cpu: scipy and fast 2 s" in lines_of(plan)[0]
+    assert "1 scipy peer" in text and "1 fast" in text and "3 slow" in text
+
+
 def test_a_speed_up_over_what_had_not_settled_is_marked_beside_a_number_that_had(plan, tmp_path):
     rows = [
         point("conventional") | quantity("time", "s", 3.0, settled=False),

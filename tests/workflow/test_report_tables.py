@@ -229,6 +229,16 @@ def test_an_experiment_without_graphs_names_its_instances_instead():
     assert keys_and(laid_out, "best") == [("cuda", "tile", True, False), ("cuda", "element", False, True)]
 
 
+def test_equal_numbers_are_all_the_best():
+    rows = [
+        point(variant, delta=delta) | quantity("time", "s", value)
+        for variant, delta, value in (("c", None, 3.0), ("a", 7, 2.0), ("b", None, 2.0))
+    ]
+    (best,) = bests(pd.DataFrame(rows), "sssp", [])
+    assert str(best) == "a (delta=7) and b 2 s" and best.sure
+    assert keys_and(layout(pd.DataFrame(rows), "sssp", []), "best") == [("map", "cpu", False, True, True)]
+
+
 def test_what_is_not_finite_is_never_the_best():
     rows = [point(v) | quantity("time", "s", t) for v, t in (("a", float("-inf")), ("b", float("nan")), ("c", 3.0))]
     (best,) = bests(pd.DataFrame(rows), "sssp", [])
