@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
@@ -89,6 +90,8 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         yield f"{owner}: TITLE is {shown(title)}: a text is right"
     if (headline := getattr(package, "HEADLINE", None)) not in (known := ["time", *package.METRICS]):
         yield f"{owner}: HEADLINE is {_quoted(headline)}: {_another(known)}"
+    if headline != "time" and package.METRICS[headline].better is None:
+        yield f'{owner}: METRICS["{headline}"] is the HEADLINE and has better=None: one of more, less is right'
     instance = package.INSTANCE
     yield from _in_parameters(f"{owner}: INSTANCE", instance)
     for key, words in (("METRICS", (*QUANTITIES, *COLUMNS["summary"])), ("TRACES", COLUMNS["phases"])):
@@ -213,6 +216,11 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
         if declared.type not in (bool, int, float, str):
             yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
             return
+        least, above = (-math.inf if bound is None else bound for bound in (declared.least, declared.above))
+        most = math.inf if declared.most is None else declared.most
+        # Not true where one of them is not a number.
+        if not least <= most > above:
+            yield f"{here} has bounds that no value is within: its most must be at least its least and above its above"
         for kind, values in (("default", (declared.default,)), ("choice", declared.choices)):
             reasons = (declared.wrong(value) for value in values if value is not None)
             yield from (f"{here}: its {kind} {reason}" for reason in reasons if reason)

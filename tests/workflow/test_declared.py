@@ -105,6 +105,10 @@ def parameter(*given, **named):
         ({"peer": (5, 6)}, " has peer=(5, 6): a module and the extra that installs it are right"),
         (parameter(int, None, "x", choices=None), ': parameters["a"] has choices=None: tuple is right'),
         (parameter(int, None, "x", least="1"), ': parameters["a"] has least="1": float | None is right'),
+        (parameter(float, None, "x", least=float("nan")), ': parameters["a"] has bounds that no value is within: its'),
+        (parameter(float, None, "x", most=float("nan")), ': parameters["a"] has bounds that no value is within: its'),
+        (parameter(int, None, "x", least=3, most=2), ': parameters["a"] has bounds that no value is within: its'),
+        (parameter(float, None, "x", above=2.0, most=2.0), ': parameters["a"] has bounds that no value is within: its'),
         (
             parameter(int, None, "x", data="generatd"),
             ': parameters["a"] has data="generatd": one of , given, generated',
@@ -183,6 +187,7 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"FORMS": {"f": replace(FORM, outputs="c")}}, ': FORMS["f"] has outputs="c": tuple[str, ...] is right'),
         ({"FORMS": {"raw": FORM}}, ': FORMS["raw"]: every problem has a form of this name: another name is right'),
         ({"HEADLINE": "top"}, ': HEADLINE is "top": one of time, tops is right'),
+        ({"METRICS": {"tops": METRIC}}, ': METRICS["tops"] is the HEADLINE and has better=None: one of more, less is'),
         ({"HEADLINE": ABSENT}, ": HEADLINE is None: one of time, tops is right"),
         ({"TITLE": ABSENT}, ": TITLE is None: a text is right"),
         ({"queries": ABSENT}, " has no function queries: kernels/problem.py says what it does"),

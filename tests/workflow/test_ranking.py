@@ -138,7 +138,9 @@ def test_what_is_not_above_0_has_its_place_without_a_factor(monkeypatch, less):
 
 
 def test_equal_numbers_have_the_same_place():
-    measured = table(*(("cpu", name, None, ours) for name, ours in (("b", 2.0), ("a", 1.0), ("scipy", 1.0), ("c", 3.0))))
+    measured = table(
+        *(("cpu", name, None, ours) for name, ours in (("b", 2.0), ("a", 1.0), ("scipy", 1.0), ("c", 3.0)))
+    )
     (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
     assert sorted((place.place, place.variant) for place in ranking.places) == [
         (1, "a"),
