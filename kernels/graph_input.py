@@ -271,6 +271,8 @@ def _with_integers(array: np.ndarray, values: Any, what: str) -> np.ndarray:
 def _numbers(values: Any, what: str) -> np.ndarray:
     """A one-dimensional array of integers or real numbers, in the machine's byte order."""
     array = unboxed(values, what)
+    if not array.ndim:
+        raise GraphError(f"{what} must be a list or an array, not {shown(values)}")
     if array.ndim != 1:
         raise GraphError(f"{what} must be one-dimensional, not of shape {array.shape}")
     if not len(array) and array.dtype.kind not in "iuf":

@@ -162,13 +162,16 @@ def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -
 
 
 def place_of_key(message: str, given: Any, files: Iterable[str]) -> str:
-    """Where a mistake stands of which a message begins with the key: "FILE: line N: ", of the last file that has it.
+    """Where a mistake stands of which a message begins with the key: "FILE: line N: ", of the last file that has it;
+    the last file alone, "FILE: ", where a key at the top of a file is missing.
 
     given: what Snakemake made of the files, in this order. "" where the key's value came from none of them
     (`--config`), and of a message that begins with no key.
     """
-    key = re.match(r"[\w-]+(?:\.[\w.-]+)?(?=: )", message)
-    for file in reversed([*files]) if key else ():
+    key, files = re.match(r"[\w-]+(?:\.[\w.-]+)?(?=: )", message), [*files]
+    if files and message.endswith(": field required") and key and key[0] not in given and "." not in key[0]:
+        return f"{from_here(Path(files[-1]))}: "
+    for file in reversed(files) if key else ():
         there, keys = read_yaml(Path(file)), []
         meant = given
         for part in key[0].split("."):

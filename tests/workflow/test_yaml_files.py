@@ -137,6 +137,7 @@ experiments: {one: {graphs: [a]}}
         ("experiments.two.1: why", "first.yaml: line 9: "),
         # By --config.
         *((f"{key}: why", "") for key in ("backend", "backend.x", "mirror")),
+        ("nowhere: field required", "second.yaml: "),
         # No keys.
         *((message, "") for message in ("config/name: why", "name of: why", "name", "results/name cannot be read")),
     ],
