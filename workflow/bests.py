@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from saitan.workflow.numbers import as_text, readable
@@ -74,7 +73,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
         return []
     table = table.reset_index(drop=True)
     headline = compared_by(table, problem)
-    rows = table[(table["quantity"] == headline.quantity) & np.isfinite(table["ours"].astype(float))]
+    rows = table[(table["quantity"] == headline.quantity) & table["ours"].notna()]
     if rows.empty:
         return []
     parameters = [name for name in parameters_of(table) if name not in instance]

@@ -28,6 +28,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries, r
 from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import METADATA, write
 from saitan.workflow.provenance import provenance
+from saitan.workflow.quantities import traces_of
 from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 from saitan.workflow.untouched import untouched
@@ -95,9 +96,14 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             declared = f"METRICS of {settings['problem']} ({', '.join(package.METRICS)})"
             raise Failure(f"{settings['variant']} counts {unknown[0]!r}, which is none of {declared}")
         traced = {name.removeprefix(PHASE) for row in sampled.rows for name in row if name.startswith(PHASE)}
-        if unknown := sorted(traced - {"seconds", *(traces := getattr(package, "TRACES", {}))}):
+        if unknown := sorted(traced - (traces := traces_of(settings["problem"])).keys()):
             declared = f"TRACES of {settings['problem']} ({', '.join(traces)})"
             raise Failure(f"{settings['variant']} traces {unknown[0]!r}, which is none of {declared}")
+        for name in traced:
+            entries = (entry for row in sampled.rows for entry in row.get(PHASE + name, ()))
+            if any(isinstance(entry, str) is not traces[name].text for entry in entries):
+                right = "texts" if traces[name].text else "numbers"
+                raise Failure(f"{settings['variant']} traces {name!r} by what is not all {right}, as TRACES says")
         if settings["traced"] and not any(ranks.each("seconds" in traced)):
             # Of several engines the graph chose one that does not.
             raise Lacking(f"{settings['variant']} traces no phases here")
@@ -112,7 +118,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             if not (isinstance(cost, Real) and 0 <= cost < 2**63):
                 right = "a number of at least 0 is right"
                 raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: {right}")
-        costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(solver.memory))}
+        costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(int(solver.memory)))}
         return sampled, costs
 
 
@@ -169,7 +175,18 @@ def _column(name: str, values: list[Any]) -> pa.Array | None:
         return pa.array(values, pa.struct([(field, pa.float64()) for field in fields])) if fields else None
     if isinstance(values[0], dict):
         return pa.array(values) if values[0] else None
-    return pa.array(values)
+    return _phases(values) if name.startswith(PHASE) else pa.array(values)
+
+
+def _phases(rows: list[list | None]) -> pa.Array:
+    """Texts, truth values or whole numbers of 64 bits as they are; as real numbers what is not all of one of these."""
+    entries = [entry for row in rows for entry in row or ()]
+    kinds = {type(entry) for entry in entries}
+    if len(kinds) < 2 and (
+        kinds <= {str, bool} or (kinds == {int} and -(2**63) <= min(entries) <= max(entries) < 2**63)
+    ):
+        return pa.array(rows)
+    return pa.array([row and list(map(float, row)) for row in rows], pa.list_(pa.float64()))
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -47,8 +48,8 @@ class Headline:
         return value < other if self.less else value > other
 
     def over(self, value: float, other: float) -> float | None:
-        """How many times as good a value is as another; None where one of both is not above 0."""
-        if not (value > 0 and other > 0):
+        """How many times as good a value is as another; None where one of both is not above 0, or both are infinite."""
+        if not (value > 0 and other > 0) or value == other == math.inf:
             return None
         return other / value if self.less else value / other
 

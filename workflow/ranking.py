@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from saitan.workflow.bests import answers, compared_by, doubt, in_order, plain
@@ -23,8 +22,8 @@ from saitan.workflow.quoted import Quoted
 class Place:
     """A solver among the others.
 
-    place: equal numbers have the same; factor: how many times as good as the best peer, None where one of both is not
-    above 0; title: of a quoted one; cores: where a table has several; doubt: why its number says little.
+    place: equal numbers have the same; factor: how many times as good as the best peer, None where there is no such
+    number; title: of a quoted one; cores: where a table has several; doubt: why its number says little.
     """
 
     variant: str
@@ -90,8 +89,7 @@ def rankings(
 
 def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
     """What was measured here: each variant, backend and number of cores, with the value it is ranked by."""
-    ours = group["ours"].astype(float)
-    rows = group[(group["quantity"] == headline.quantity) & np.isfinite(ours)]
+    rows = group[(group["quantity"] == headline.quantity) & group["ours"].notna()]
     several = rows["cores"].nunique() > 1
     found = []
     for (variant, backend, cores), points in rows.groupby(["variant", "backend", "cores"], sort=False):

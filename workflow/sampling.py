@@ -327,7 +327,7 @@ def _finite(value: Any) -> bool:
 
 
 def _in_64_bits(value: Any) -> bool:
-    """Whether it is a number that a table holds; NaN is none."""
+    """Whether it is a number that a table holds, the nearest of 53 bits at the least; NaN is none."""
     if isinstance(value, float | np.floating):
         return not math.isnan(value)
     return isinstance(value, int | np.integer) and -(2**63) <= value < 2**63
@@ -342,14 +342,10 @@ def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> d
     row = {"query": str(query), "round": number}
     # A solver may count in NumPy's numbers, which are no JSON.
     row |= {"seconds": ranks.slowest(float(run.kernel)), "total_seconds": ranks.slowest(float(run.total))}
-    row |= {"counters": {name: _plain(value) for name, value in run.counters.items()}}
+    row |= {"counters": {name: float(value) for name, value in run.counters.items()}}
     row |= {"work": {name: float(amount) for name, amount in run.work.items()}, "disturbed": run.disturbed}
     row |= {"checked": checked.says, "checked_whole": bool(checked.whole)}
     return row | {PHASE + name: values.tolist() for name, values in run.phases.items()}
-
-
-def _plain(value: Any) -> int | float:
-    return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
 def decided_by_disturbed(rows: list[dict[str, Any]], spread: float) -> bool:

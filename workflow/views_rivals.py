@@ -19,13 +19,14 @@ EACH = "over "
 def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: list[str]) -> pd.DataFrame:
     """The rows of a variant in a summary's table, and its ratios to the others with the same graph, backend and answer.
 
-    For a GPU other people's solvers that only the CPU has are among the others. A variant with several points counts at
-    its best; of `variant` that point alone is shown. Where another one is missing (it could not run), its ratio is. The
-    graphs stand in the order of the ratio to the best of the others, ascending; those without any come last.
+    For a GPU other people's solvers that only the CPU has are among the others; for one of them all of a GPU are, as
+    "fast on cuda". A variant with several points counts at its best; of `variant` that point alone is shown. Where
+    another one is missing (it could not run), its ratio is. The graphs stand in the order of the ratio to the best of
+    the others, ascending; those without any come last.
     """
     headline = headline_of(problem)
     found = []
-    for group in _compared(table, problem, ["graph", *instance]):
+    for group in _compared(table, variant, problem, ["graph", *instance]):
         compared = group[group["quantity"] == headline.quantity]
         bests = {name: headline.best(points) for name, points in compared.groupby("variant", sort=False)}
         if variant not in bests:
@@ -56,11 +57,17 @@ def rivals(table: pd.DataFrame, variant: str, problem: str | None, instance: lis
     return pd.DataFrame([row for _, rows in found for row in rows], columns=table.columns)
 
 
-def _compared(table: pd.DataFrame, problem: str | None, keys: list[str]) -> Iterator[pd.DataFrame]:
-    """The rows that are compared with each other: those of a backend and its cores, and what is beside a GPU."""
+def _compared(table: pd.DataFrame, variant: str, problem: str | None, keys: list[str]) -> Iterator[pd.DataFrame]:
+    """The rows that are compared with each other: those of a backend and its cores, and what is beside a GPU.
+
+    The point of a variant that is beside one is compared once, with all.
+    """
     known = package(problem).VARIANTS if problem in names() else {}
     beside = [name for name, declared in known.items() if declared.only_beside]
     for _, alike in table.groupby([*keys, answers(table, problem)], sort=False, dropna=False):
-        on_cpu = alike[(alike["backend"] == "cpu") & alike["variant"].isin(beside)]
+        on_cpu, on_gpu = (alike[alike["backend"] == backend] for backend in ("cpu", "cuda"))
+        among = {"cuda": on_cpu[on_cpu["variant"].isin(beside)]}
+        if variant in beside:
+            among = {"cpu": on_gpu.assign(variant=on_gpu["variant"] + " on cuda")}
         for (backend, _), group in alike.groupby(["backend", "cores"], sort=False, dropna=False):
-            yield pd.concat([group, on_cpu]) if backend == "cuda" else group
+            yield pd.concat([group, among[backend]]) if backend in among else group

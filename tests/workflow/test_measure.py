@@ -18,7 +18,7 @@ import pytest
 
 from saitan.blocks import Block, Rows
 from saitan.generators import GENERATORS
-from saitan.problem import Checked, Invalid, Metric, Reference, Unavailable, names, problem
+from saitan.problem import Checked, Invalid, Metric, Reference, Trace, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
@@ -382,6 +382,62 @@ def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path,
     monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), phases=phases))
     with pytest.raises(Failure, match=r"^scipy traces 'updates', which is none of TRACES of sssp \(.*updated"):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1)
+
+
+def traced_by(monkeypatch, answers):
+    """Have SciPy's solver say of each answer what it traced and counted."""
+    from saitan.sssp.peers import Scipy
+
+    run, said = Scipy.run, iter(answers)
+    monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), **next(said)))
+
+
+@pytest.mark.parametrize(
+    ("name", "phases", "says"),
+    [
+        ("updated", [["1"], [1], [1]], "scipy traces 'updated' by what is not all numbers, as TRACES says"),
+        ("seconds", [[1.0], ["1"], [1.0]], "scipy traces 'seconds' by what is not all numbers, as TRACES says"),
+        ("direction", [["push"], ["pull"], [1]], "scipy traces 'direction' by what is not all texts, as TRACES says"),
+    ],
+)
+def test_a_trace_of_another_kind_than_declared_is_one_line(inputs, tmp_path, monkeypatch, name, phases, says):
+    declared = {**problem("sssp").TRACES, "direction": Trace("x", text=True)}
+    monkeypatch.setattr(problem("sssp"), "TRACES", declared)
+    traced_by(monkeypatch, ({"phases": {"seconds": np.ones(1), name: np.array(entries)}} for entries in phases))
+    with pytest.raises(Failure, match=f"^{says}$"):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+
+
+@pytest.mark.parametrize(
+    ("phases", "kind"),
+    [
+        ([[2**63], [1], [1]], float),
+        ([[2**53 + 1], [0.5], [True]], float),
+        ([[True], [1], []], float),
+        ([[], [True], [False]], bool),
+        ([[1], [2**63 - 1], []], int),
+        ([[0.5], np.array([1.5], np.longdouble), [np.inf]], float),
+    ],
+    ids=str,
+)
+def test_traces_of_any_numbers_are_kept(inputs, tmp_path, monkeypatch, phases, kind):
+    arrays = [np.asarray(entries) for entries in phases]
+    traced_by(monkeypatch, ({"phases": {"seconds": np.ones(len(a)), "updated": a}} for a in arrays))
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+    found = [row["phase_updated"] for row in rows]
+    assert found == [list(map(kind, entries)) for entries in phases]
+    assert {type(entry) for entries in found for entry in entries} == {kind}
+
+
+def test_counters_and_memory_are_numbers_of_any_size(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    monkeypatch.setattr(Scipy, "memory", property(lambda self: 3.5, lambda self, held: None), raising=False)
+    found = [2**62 + 1, -(2**63), np.float32(0.5)]
+    traced_by(monkeypatch, ({"counters": {"phases": number}} for number in found))
+    rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+    assert [row["counters"]["phases"] for row in rows] == [2.0**62, -(2.0**63), 0.5]
+    assert {row["memory"] for row in rows} == {3}
 
 
 def test_a_counter_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path, monkeypatch):

@@ -117,9 +117,25 @@ def test_a_lone_peer_is_no_ranking_but_two_are():
     assert shown(ranking) == [("scipy", 1.0), ("networkit", 0.5)]
 
 
-def test_what_is_not_finite_has_no_place():
-    measured = table(("cpu", "fast", None, float("inf")), ("cpu", "slow", None, None), ("cpu", "scipy", None, 2.0))
+def test_what_is_no_number_has_no_place():
+    measured = table(("cpu", "slow", None, None), ("cpu", "scipy", None, 2.0))
     assert rankings(measured, "sssp", [], ["scipy"], None) == []
+
+
+@pytest.mark.parametrize("less", [True, False])
+def test_what_is_infinite_has_its_place(monkeypatch, less):
+    monkeypatch.setattr("saitan.workflow.quantities.Headline.less", less)
+    endless = float("inf")
+    measured = table(("cpu", "endless", None, endless), ("cpu", "good", None, 2.0), ("cpu", "scipy", None, 4.0))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    found = [(place.place, place.variant, place.factor) for place in ranking.places]
+    if less:
+        assert found == [(1, "good", 2.0), (2, "scipy", 1.0), (3, "endless", 0.0)]
+    else:
+        assert found == [(1, "endless", endless), (2, "scipy", 1.0), (3, "good", 0.5)]
+    measured = table(("cpu", "endless", None, endless), ("cpu", "scipy", None, endless))
+    (ranking,) = rankings(measured, "sssp", [], ["scipy"], None)
+    assert [(place.place, place.factor) for place in ranking.places] == [(1, None), (1, None)]
 
 
 @pytest.mark.parametrize("less", [True, False])

@@ -239,12 +239,18 @@ def test_equal_numbers_are_all_the_best():
     assert keys_and(layout(pd.DataFrame(rows), "sssp", []), "best") == [("map", "cpu", False, True, True)]
 
 
-def test_what_is_not_finite_is_never_the_best():
-    rows = [point(v) | quantity("time", "s", t) for v, t in (("a", float("-inf")), ("b", float("nan")), ("c", 3.0))]
+def test_what_is_no_number_is_never_the_best_and_what_is_infinite_may_be():
+    rows = [point(v) | quantity("time", "s", t) for v, t in (("a", float("inf")), ("b", float("nan")), ("c", 3.0))]
     (best,) = bests(pd.DataFrame(rows), "sssp", [])
-    assert best.variant == "c" and best.contenders == 1
+    assert best.variant == "c" and best.contenders == 2
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
-    assert keys_and(laid_out, "ours") == [("map", "cpu", "-∞", "–", "3")]
+    assert keys_and(laid_out, "ours") == [("map", "cpu", "∞", "–", "3")]
+    # Of a rate more is better.
+    rates = [
+        point(v, "cpu", NO_GRAPH, n=2) | quantity("tops", "TOP/s", r) for v, r in (("a", float("inf")), ("b", 3.0))
+    ]
+    (best,) = bests(pd.DataFrame(rates), "tropical", ["n"])
+    assert str(best) == "a ∞ TOP/s" and best.sure
 
 
 def test_values_below_the_least_unit_have_it():

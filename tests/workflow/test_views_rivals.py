@@ -46,6 +46,29 @@ def test_rivals_are_compared_with_the_baseline_the_worst_graph_first(write_point
     assert figure["ratio"].tolist() == [0.8, 2.0, 3.0, 4.0] and figure["graph"].tolist() == ["h", "g", "g", "h"]
 
 
+def test_a_baseline_that_only_the_cpu_has_is_compared_once_with_those_of_a_gpu_too(write_point):
+    times = {("scipy", "cpu"): 8.0, ("fast", "cpu"): 4.0, ("fast", "cuda"): 1.0, ("conventional", "cuda"): 16.0}
+    samples = [
+        write_point(f"{variant}{backend}", variant, seconds(value), backend=backend)
+        for (variant, backend), value in times.items()
+    ]
+    settings = {"variants": ["fast", "conventional", "scipy"], "quantities": ["memory"], "baseline": "scipy"}
+    table, figure = shown("rivals", settings, samples)
+    assert set(zip(table["variant"], table["backend"], strict=True)) == {("scipy", "cpu")}
+    assert dict(zip(table["quantity"], table["ours"], strict=True)) == {
+        "time": 8.0,
+        "over the best of the others": 1 / 8,
+        "over fast": 0.5,
+        "over fast on cuda": 1 / 8,
+        "over conventional on cuda": 2.0,
+    } | {row.quantity: row.ours for row in table.itertuples() if row.quantity == "memory"}
+    assert not table["quantity"].duplicated().any() and figure["ratio"].tolist() == [1 / 8]
+    # Of the GPU alone, too.
+    table, _ = shown("rivals", settings, [samples[0], *samples[2:]])
+    assert row(table, quantity="over the best of the others").ours == 1 / 8
+    assert "over fast" not in set(table["quantity"])
+
+
 def test_over_a_best_that_is_0_there_is_no_ratio(write_point):
     times = {"g": (2.0, 0.0, 4.0), "h": (0.0, 1.0, 4.0), "i": (2.0, 3.0, 4.0)}
     samples = [
