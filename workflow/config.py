@@ -191,7 +191,9 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         # In the types of the run's: 1.0 is 1.
         experiment.measure.update(own.model_dump(include=experiment.measure.keys()))
     except ValidationError as error:
-        raise ConfigError(f"{key}.measure.{explain(error, Measure.model_json_schema())}") from None
+        # What is wrong with two keys is told of neither.
+        of_one = "." if error.errors()[0]["loc"] else ": "
+        raise ConfigError(f"{key}.measure{of_one}{explain(error, Measure.model_json_schema())}") from None
     if experiment.problem is None:
         _check_columns(key, experiment, None)
         return

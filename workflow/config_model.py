@@ -105,7 +105,7 @@ class Measure(Model):
     def _ascending(self) -> Measure:
         # A `max_rounds` below the default of `min_rounds` is no mistake: it then counts for both.
         if "min_rounds" in self.model_fields_set and self.min_rounds > self.max_rounds:
-            raise ValueError(f"min_rounds, {self.min_rounds}, must be at most max_rounds, {self.max_rounds}")
+            raise ValueError(f"min_rounds must be at most max_rounds, {self.max_rounds}, not {self.min_rounds}")
         return self
 
 

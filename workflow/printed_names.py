@@ -21,7 +21,7 @@ from saitan.workflow.step import Failure
 _WORDS = ("backend", "graph", "variant", "models")
 _NUMBERS = {column for columns in COLUMNS.values() for column in columns} - {*_WORDS, "source", "settled"} | {"ranks"}
 # Quantities that hold the name of a variant, and of what is traced.
-_OF_VARIANT = re.compile(r"(?:speed-up |speed-up of means |)over (.*)")
+_OF_VARIANT = re.compile(r"(?:speed-up |speed-up of means |)over (.*?)(?: on cuda)?")
 _OF_TRACE = re.compile(r"peak (.*)|share of phases with (.*) <= .*")
 
 
@@ -72,8 +72,11 @@ class _Known:
             if value not in self.choices[column]:
                 raise Failure(f"{key}.{column}: unknown {column}{suggest(str(value), self.choices[column])}")
         elif column in self.parameters:
-            if isinstance(value, str) and self.parameters[column].type is not str:
-                raise Failure(f"{key}.{column} {self.parameters[column].wrong(value)}")
+            declared = self.parameters[column]
+            # A paper's number may be out of the bounds of ours.
+            checked = declared.choices or isinstance(value, str) is not (declared.type is str)
+            if checked and value is not None and (reason := declared.wrong(value)):
+                raise Failure(f"{key}.{column} {reason}")
         elif column not in _WORDS and isinstance(value, str):
             raise Failure(f"{key}.{column}: a number is right, not {value!r}")
 

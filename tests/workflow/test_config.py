@@ -159,15 +159,15 @@ def test_of_many_names_a_line_lists_some():
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "measure": {"min_rounds": 9, "max_rounds": 8}},
-            "measure: min_rounds, 9, must be at most max_rounds, 8",
+            "measure: min_rounds must be at most max_rounds, 8, not 9",
         ),
         (
             {"experiments": {"a": EXPERIMENT}, "measure": {"min_rounds": 60}},
-            "measure: min_rounds, 60, must be at most max_rounds, 50",
+            "measure: min_rounds must be at most max_rounds, 50, not 60",
         ),
         (
             {"experiments": {"a": EXPERIMENT | {"measure": {"min_rounds": 6}}}, "measure": {"max_rounds": 5}},
-            "experiments.a.measure.min_rounds, 6, must be at most max_rounds, 5",
+            "experiments.a.measure: min_rounds must be at most max_rounds, 5, not 6",
         ),
     ],
 )

@@ -41,6 +41,7 @@ def test_what_is_committed_is_right(path):
         (SSSP, {"quantities": [{"graph": "any", "variant": "scipy", "cores": 2, "quantity": "mean time", "value": 1}]}),
         (SSSP, {"quantities": [{"threshold_up": 30, "quantity": "speed-up over scipy", "value": 1}]}),
         (SSSP, {"quantities": [{"quantity": "over the best of the others", "value": 1}]}),
+        (SSSP, {"quantities": [{"quantity": "over fast on cuda", "value": 1}]}),
         (PHASES, {"quantities": [{"quantity": "share of phases with updated <= 10,000", "value": 1}]}),
         (SSSP, {"points": [{"graph": "grid-128", "threshold_up": 30, "seconds": 1, "phases": 2}]}),
         (PHASES, {"points": [{"variant": "adaptive", "phase": 30, "updated": 1}]}),
@@ -122,6 +123,13 @@ def test_what_rows_and_charts_have_is_right(experiment, printed):
         (GRAPHS, {"points": [{"degree": "1 to 4"}]}, "points.0.degree: a number is right, not '1 to 4'"),
         (TROPICAL, {"instance": {"m": 3}}, "instance: unknown key 'm' (there are: n,"),
         (TROPICAL, {"instance": {"n": "all"}}, "instance.n must be a whole number, not 'all'"),
+        (TROPICAL, {"instance": {"dtype": "int23"}}, "instance.dtype must be one of "),
+        (TROPICAL, {"points": [{"dtype": 32, "tops": 1}]}, "points.0.dtype must be a text, not 32"),
+        (
+            SSSP,
+            {"quantities": [{"quantity": "over fsat on cuda", "value": 1}]},
+            "quantities.0.quantity: unknown variant 'fsat'; did you mean 'fast'?",
+        ),
     ],
 )
 def test_what_no_row_has_is_one_line(experiment, printed, says):
