@@ -46,9 +46,17 @@ class Axis:
 
 
 def axis_of(
-    field: str, values: pd.Series, title: str, log: bool, bars: bool, unit: str, width: str | None = None
+    field: str,
+    values: pd.Series,
+    title: str,
+    log: bool,
+    bars: bool,
+    unit: str,
+    *,
+    width: str | None = None,
+    beside: Sequence[pd.Series] = (),
 ) -> Axis:
-    """width: Vega's signal of the panel's width, where `field` is x."""
+    """width: Vega's signal of the panel's width, where `field` is x; beside: what else is drawn on the axis."""
     present = values.dropna()
     name = title = typeset(title)
     discrete = bars and field == "x"
@@ -57,6 +65,7 @@ def axis_of(
         turned = _turned(width, present.map(str).unique()) if width else {"labelAngle": 0}
         return Axis(field, title, title, "O", scale, alt.Axis(**turned, labelLimit=200), "")
     number_format = "," if (present % 1 == 0).all() else ".4~g"
+    present = pd.concat([present, *beside]).dropna()
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
     # What neighbouring ticks differ in.

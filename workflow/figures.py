@@ -83,10 +83,12 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
         title = titles[number] if number < len(titles) else words(name)
-        y = axis_of(f"y{number}", data[f"y{number}"], title, figure.y_log, bars, figure.units.get(name, ""))
+        field, unit = f"y{number}", figure.units.get(name, "")
+        quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
+        y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
         # As Vega-Lite names it.
         width = f"concat_{number}_child_width" if facets and last else "child_width" if facets else "width"
-        x = axis_of("x", data["x"], x_title, figure.x_log, bars, x_unit, width)
+        x = axis_of("x", data["x"], x_title, figure.x_log, bars, x_unit, width=width)
         above = replace(x, title=None) if number < last else x
         chosen = picked if interactive and figure.color else None
         encoder = _Encoder(figure, data, above, y, chosen, interactive, figure.clocked(name))

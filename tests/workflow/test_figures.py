@@ -458,6 +458,17 @@ def test_the_least_bar_of_a_logarithmic_axis_can_be_seen(least, foot):
     assert scale(drawn, "y")["domainMin"] == pytest.approx(foot) and scale(drawn, "y")["nice"] is True
 
 
+def test_quartiles_are_within_a_logarithmic_axis():
+    quartiles = {"seconds_q1": [0.02, *[0.2] * 11], "seconds_q3": [0.4] * 12}
+    table = phases(seconds=[0.3] * 12, **quartiles)
+    drawn = specification(figure(mark="bar", x="variant", y_log=True), table, interactive=False)
+    assert scale(drawn, "y")["domainMin"] == pytest.approx(0.01)
+    # Zero has no logarithm.
+    table["seconds_q1"] = 0.0
+    drawn = specification(figure(mark="bar", x="variant", y_log=True), table, interactive=False)
+    assert scale(drawn, "y")["type"] == "symlog"
+
+
 @pytest.mark.parametrize("mark", ["bar", "line"])
 def test_a_count_is_in_no_doubt(mark):
     table = phases(settled=[False] * 6 + [True] * 6)
