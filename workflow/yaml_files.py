@@ -205,7 +205,7 @@ def _line_of(path: Path, keys: Sequence[str | int]) -> int:
     line = 1
     for key in keys:
         if isinstance(node, yaml.MappingNode):
-            found = next(((k, v) for k, v in node.value if k.value == str(key)), None)
+            found = next(((k, v) for k, v in node.value if _is(k, key)), None)
         elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
             found = (node.value[key], node.value[key])
         else:
@@ -213,6 +213,13 @@ def _line_of(path: Path, keys: Sequence[str | int]) -> int:
         if found:  # what is not in the file is pydantic's own: a union's branch, a missing key
             node, line = found[1], found[0].start_mark.line + 1
     return line
+
+
+def _is(node: yaml.Node, key: str | int) -> bool:
+    """Whether a node is a key; pydantic has 1 for `yes`, which is True."""
+    if node.tag == "tag:yaml.org,2002:bool":
+        return yaml.SafeLoader.bool_values[node.value.lower()] == key
+    return node.value == str(key)
 
 
 def _said(text: str, error: yaml.YAMLError) -> str:

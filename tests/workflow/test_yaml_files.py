@@ -2,7 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import check_run, place_of_key, read_yaml, worded
+from saitan.workflow.yaml_files import check_run, place_of_key, read_checked, read_yaml, worded
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,14 @@ def test_what_is_right_is_read(tmp_path, content, value):
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     assert read_yaml(path) == value
+
+
+@pytest.mark.parametrize(("key", "shown"), [("yes", "true"), ("off", "false"), ("7", "7")])
+def test_a_name_that_yaml_reads_as_something_else_has_its_line(tmp_path, key, shown):
+    path = tmp_path / "a.yaml"
+    path.write_text(f"a: 1\nb: 2\n{key}: 3\n")
+    with pytest.raises(Failure, match=rf"a\.yaml: line 3: a name in it must be a text, not {shown}$"):
+        read_checked(path, TypeAdapter(dict[str, int]))
 
 
 def test_the_file_of_a_run_holds_keys(tmp_path):
