@@ -16,17 +16,13 @@ if workflow.is_main_process:
     check_environment(root)
 
 from saitan.workflow import slurm, terminal
+from saitan.workflow.command_line import check_default, check_triggers, cores_meant
 from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
 from saitan.workflow.plan import INDEX, VEGA
 from saitan.workflow.planned_code import PACKAGES, digests, digests_of
-from saitan.workflow.planning import (
-    check_default,
-    check_triggers,
-    cores_meant,
-    plan_from,
-)
+from saitan.workflow.planning import plan_from
 from saitan.workflow.points import RESULTS, digest
 from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending

@@ -19,7 +19,7 @@ from saitan import problem as problems
 from saitan.problem import Misdeclared, Parameter, Trace, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
 from saitan.workflow.points import combinations
-from saitan.workflow.step import place_of
+from saitan.workflow.step import told
 
 # What the view summary knows of every problem; the problem's METRICS are the rest.
 QUANTITIES = ("time", "mean time", "total time", "upload time", "memory", "share of limit")
@@ -384,8 +384,7 @@ def _check_together(key: str, experiment: Experiment, package: Any) -> None:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            told = f"{type(error).__name__}: {error}{place_of(error)}"
-            raise Misdeclared(f"saitan.{experiment.problem}.check_instance: {told}") from error
+            raise Misdeclared(f"saitan.{experiment.problem}.check_instance: {told(error)}") from error
 
 
 def _once(key: str, values: Sequence[Scalar]) -> None:

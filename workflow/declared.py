@@ -16,6 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 import saitan
 from saitan.generators import GENERATORS
+from saitan.generators.generator import KINDS, Generator
 from saitan.graph_input import shown
 from saitan.problem import (
     BACKENDS,
@@ -32,7 +33,7 @@ from saitan.problem import (
 )
 from saitan.workflow.config import ARRAYS, COLUMNS, QUANTITIES, suggest
 from saitan.workflow.modules import defined, source
-from saitan.workflow.step import place_of
+from saitan.workflow.step import told
 
 # What there must be, and what there may be.
 _TABLES = {"INPUTS": Input, "INSTANCE": Parameter, "OUTPUTS": Output, "METRICS": Metric, "VARIANTS": Variant}
@@ -46,7 +47,7 @@ _NAMES = {
 _GRAPH = ("undirected", "integer", "weights")
 _PATH = r"[\w.]+:\w+"
 # Fields of which more is said than their type.
-_TOLD = ("cpu", "cuda", "parameters", "peer", "architecture", "ranks", "writes", "reads")
+_TOLD = ("cpu", "cuda", "parameters", "peer", "architecture", "ranks", "writes", "reads", "path")
 
 
 def check_declared() -> None:
@@ -58,11 +59,15 @@ def check_declared() -> None:
     except (Misdeclared, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise Misdeclared(f"{type(error).__name__}: {error}{place_of(error)}") from error
+        raise Misdeclared(told(error)) from error
     for name, package in packages.items():
         check_package(name, package)
-    for name, generator in GENERATORS.items():
-        _refuse(_there(f'saitan.generators: GENERATORS["{name}"]', "path", generator.path))
+    check_generators(GENERATORS)
+
+
+def check_generators(generators: Mapping[str, Generator]) -> None:
+    """Raise Misdeclared for what a generator of graphs is declared as and cannot be."""
+    _refuse(_in_generators("saitan.generators: GENERATORS", generators))
 
 
 def check_package(name: str, package: ModuleType) -> None:
@@ -135,6 +140,19 @@ def _in_table(where: str, table: Any, kind: type, key: str = "") -> Iterator[str
         if not isinstance(declared, kind):
             yield f"{here} is {shown(declared)}: {article} {kind.__name__} is right"
         yield from _in_fields(here, declared, kind)
+
+
+def _in_generators(where: str, generators: Mapping[str, Generator]) -> Iterator[str]:
+    yield from _in_table(where, generators, Generator)
+    for name, generator in generators.items():
+        here = f'{where}["{name}"]'
+        if generator.name != name:
+            yield f'{here} has name="{generator.name}": "{name}" is right'
+        yield from _in_path(here, "path", generator.path, f"saitan.generators.{name}:{name}")
+        for key in ("required", "optional"):
+            for parameter, kind in getattr(generator, key).items():
+                if kind not in KINDS:
+                    yield f'{here}: {key}["{parameter}"] is {shown(kind)}: bool, int, float or str is right'
 
 
 def _in_name(where: str, name: Any, key: str) -> Iterator[str]:
@@ -213,7 +231,7 @@ def _ascending(numbers: Any) -> bool:
 def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[str]:
     for name, declared in parameters.items():
         here = f'{where}["{name}"]'
-        if declared.type not in (bool, int, float, str):
+        if declared.type not in KINDS:
             yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
             return
         least, above = (-math.inf if bound is None else bound for bound in (declared.least, declared.above))

@@ -1,10 +1,11 @@
 """What a run needs around it: the packages that saitan names, saitan itself from the clone that is run, compiled code.
 
-Imports none of these packages, so that it can say which is missing before a module fails by it.
+Imports none of these packages before it knows that they are there.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tomllib
@@ -22,7 +23,8 @@ _OTHER_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
 
 def check_environment(root: Path) -> None:
     """End the process with one line where a package is missing or too old, or Numba told to make other code than that
-    which is measured; say where another clone's code runs.
+    which is measured, or the generators cannot be imported, among which may be the user's own; say where another
+    clone's code runs.
 
     root: the folder of the Snakefile.
     """
@@ -37,6 +39,13 @@ def check_environment(root: Path) -> None:
             f"beware: the code that runs is that of {used}, not of {root}: `pip install -e .` here runs this one",
             file=sys.stderr,
         )
+    try:
+        # Other modules of the workflow import them, and fail by them.
+        importlib.import_module("saitan.generators")
+    except Exception as error:
+        from saitan.workflow.step import told
+
+        sys.exit(f"error: {told(error)}")
 
 
 def _wrong(wanted: Requirement) -> str | None:

@@ -6,13 +6,10 @@ for the Snakefile.
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import io
 import itertools
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -266,69 +263,6 @@ def _unkept(plan: Plan, source: str) -> str | None:
     if not dot or source in plan.entries or source in plan.arrays or plan.points_of(experiment):
         return None
     return f"{experiment} keeps no answer here: nothing of it can run"
-
-
-def check_named(arguments: Sequence[str]) -> None:
-    """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it.
-
-    arguments: the process's own. Called by the profiles, which are read before.
-    """
-    named = False
-    for argument in arguments:
-        option, _, value = argument.partition("=")
-        if argument.startswith("-"):
-            named = option in ("--configfile", "--configfiles")
-            argument = value
-        if named and argument:
-            _check_file(argument, "targets come before --configfile, which takes all that follows it")
-
-
-def check_default(path: Path) -> None:
-    """The same of the file that is taken where none is named."""
-    _check_file(os.path.relpath(path), "name another file by --configfile")
-
-
-def check_triggers(command: Sequence[str]) -> None:
-    """End the process with one line where a command line has Snakemake not compare what results depend on.
-
-    Snakemake's own settings are not there yet when a plan is made.
-    """
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--rerun-triggers", nargs="*")
-    chosen = parser.parse_known_args(command)[0].rerun_triggers
-    if chosen and (lacking := [name for name in ("mtime", "params", "input") if name not in chosen]):
-        sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
-
-
-def cores_meant(given: int | None, command: Sequence[str]) -> int:
-    """The cores that a command line plans for: those that a run by it would have, all of the machine by default.
-
-    given: what Snakemake makes of it: 1 for a dry run without --cores, None for --report and where jobs are submitted.
-    """
-    if given is not None and given < 1:
-        sys.exit(f"error: --cores {given}: no job would ever run; at least 1, or all, is right")
-    if given not in (None, 1):
-        return given
-    from snakemake.cli import parse_args
-    from snakemake.utils import available_cpu_count
-
-    with contextlib.redirect_stderr(io.StringIO()):  # it names the profile once more
-        _, chosen = parse_args(list(command))
-    if chosen.executor not in (None, "local"):
-        return given or 1
-    named = [cores for cores in (chosen.cores, chosen.jobs) if isinstance(cores, int)]
-    return named[0] if named else available_cpu_count()
-
-
-def _check_file(path: str, advice: str) -> None:
-    try:
-        check_run(Path(path))
-    except FileNotFoundError:
-        sys.exit(f"config: {path} is not there: {advice}")
-    except OSError as error:
-        sys.exit(f"config: {path}: {error.strerror}")
-    except Failure as error:
-        sys.exit(f"config: {error}")
 
 
 def plan_from(

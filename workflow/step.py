@@ -88,16 +88,15 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except BaseException as error:
-        name, words = type(error).__name__, _as_text(error)
-        told = f"internal error: {words if words == name else f'{name}: {words}'}{place_of(error)}"
         # Of endless recursion the last calls say enough.
-        _give_up(arguments.log, told, traceback.format_exc(limit=-CALLS) + "\n")
+        _give_up(arguments.log, f"internal error: {told(error)}", traceback.format_exc(limit=-CALLS) + "\n")
 
 
 def _as_text(error: BaseException) -> str:
     """An error's message; the name of its type where it has none."""
     with contextlib.suppress(Exception):
-        if words := str(error):
+        # Of a syntax error that says the file too, without its folder.
+        if words := (isinstance(error, SyntaxError) and error.msg) or str(error):
             return words
     return type(error).__name__
 
@@ -115,8 +114,18 @@ def _escaped(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def place_of(error: BaseException) -> str:
-    """The innermost line of saitan's code, or of the user's own elsewhere, that an error passed: " (file, line N)"."""
+def told(error: BaseException) -> str:
+    """An error that code, the user's own perhaps, was not to raise: its type, what it says, and where."""
+    name, words = type(error).__name__, _as_text(error)
+    return f"{words if words == name else f'{name}: {words}'}{_place_of(error)}"
+
+
+def _place_of(error: BaseException) -> str:
+    """The innermost line of saitan's code, or of the user's own elsewhere, that an error passed, or the line that is no
+    Python: " (file, line N)".
+    """
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).exists():
+        return f" ({from_here(Path(error.filename))}, line {error.lineno})"
     from saitan.workflow.planned_code import elsewhere
 
     roots = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from saitan.graph_input import shown
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 # Bytes of a vertex: its offset.
 _VERTEX = 8
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+# What parameters can be, in words.
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Generator:
                 )
             kind = known[parameter]
             if not (type(value) is kind or (kind is float and type(value) is int)):
-                raise ValueError(f"generator {self.name}: {parameter} must be {_KINDS[kind]}, not {shown(value)}")
+                raise ValueError(f"generator {self.name}: {parameter} must be {KINDS[kind]}, not {shown(value)}")
             if kind is float and not math.isfinite(value):
                 raise ValueError(f"generator {self.name}: {parameter} must be finite, not {value!r}")
             if parameter == "seed" and value < 0:
@@ -57,10 +59,16 @@ class Generator:
         for parameter in (*self.required, "seed"):
             if parameter not in parameters:
                 raise ValueError(f"generator {self.name}: parameter {parameter!r} is missing")
+        self._asked("fits", parameters)
+
+    def _asked(self, what: str, parameters: Mapping[str, Any]) -> Any:
+        """What `fits` or `size` says of parameters. Raises ValueError where it does, or cannot be called with them."""
         try:
-            self.fits(**parameters)
+            return getattr(self, what)(**parameters)
         except ValueError as error:
             raise ValueError(f"generator {self.name}: {error}") from None
+        except Exception as error:
+            raise ValueError(f"generator {self.name}: its {what} ends in {type(error).__name__}: {error}") from error
 
     def __call__(self, **parameters: Any) -> Graph:
         """The graph. Raises ValueError for parameters that do not fit, or a function that is not there, Unavailable
@@ -79,5 +87,9 @@ class Generator:
         return graph.with_metadata(name=self.name, generator=self.name, parameters=settings, seed=parameters["seed"])
 
     def _check_memory(self, parameters: Mapping[str, Any]) -> None:
-        n, m = self.size(**parameters)
+        size = self._asked("size", parameters)
+        if not (isinstance(size, tuple) and [isinstance(number, Real) for number in size] == [True, True]):
+            right = "numbers of vertices and arcs are right"
+            raise ValueError(f"generator {self.name}: its size is {shown(size)}: {right}")
+        n, m = size
         check_room(_VERTEX * n + self.arc * m, f"generator {self.name}: {n:,} vertices and {m:,} arcs")

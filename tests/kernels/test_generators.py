@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,6 +124,22 @@ def test_wrong_parameters_are_named(parameters, message):
 def test_values_out_of_range_are_named(name, changes, message):
     with pytest.raises(ValueError, match=message):
         GENERATORS[name](**{**SMALL[name], **changes}, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"fits": lambda n: None}, "its fits ends in TypeError: .* unexpected keyword argument 'vertices'$"),
+        ({"size": lambda n: (n, n)}, "its size ends in TypeError: .* unexpected keyword argument 'vertices'$"),
+        ({"size": lambda **given: 5}, "its size is 5: numbers of vertices and arcs are right$"),
+        ({"size": lambda **given: (5,)}, r"its size is \(5,\): numbers of vertices and arcs are right$"),
+        ({"size": lambda **given: (5, "7")}, r"its size is \(5, '7'\): numbers of vertices and arcs are right$"),
+    ],
+)
+def test_what_a_generator_says_of_its_parameters_wrongly_is_named(changes, says):
+    generator = replace(GENERATORS["ring"], **changes)
+    with pytest.raises(ValueError, match=f"^generator ring: {says}"):
+        generator(vertices=5, seed=1)
 
 
 @pytest.mark.parametrize("name", GENERATORS)

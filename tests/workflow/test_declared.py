@@ -7,8 +7,9 @@ import pytest
 
 from saitan import problem
 from saitan.calls import described
+from saitan.generators import GENERATORS
 from saitan.problem import Form, Input, Metric, Misdeclared, Output, Parameter, Trace, Variant
-from saitan.workflow.declared import check_package
+from saitan.workflow.declared import check_generators, check_package
 
 GOOD = Variant(
     "s",
@@ -218,3 +219,42 @@ def test_what_is_no_class_is_told_where_it_is_loaded():
     says = r'^mine has cpu="saitan\.problem:BACKENDS", which is \(.*\): a class is right$'
     with pytest.raises(Misdeclared, match=says):
         Variant("s", cpu="saitan.problem:BACKENDS").load("cpu", "mine")
+
+
+RING = GENERATORS["ring"]
+
+
+@pytest.mark.parametrize(
+    ("generator", "says"),
+    [
+        ("saitan.generators.regular:ring", " is 'saitan.generators.regular:ring': a Generator is right"),
+        (replace(RING, name="rng"), ' has name="rng": "ring" is right'),
+        (replace(RING, name=7), " has name=7: str is right"),
+        (replace(RING, path=RING.size), " has path=<function "),
+        (replace(RING, path="mine.ring"), ' has path="mine.ring": "module:name" is right, such as "saitan.generators.'),
+        (
+            replace(RING, path="saitan.generators.regular:rings"),
+            " has path=\"saitan.generators.regular:rings\": saitan.generators.regular has no 'rings'; did you",
+        ),
+        (replace(RING, size=5), " has size=5: Callable"),
+        (replace(RING, fits=None), " has fits=None: Callable"),
+        (replace(RING, required=["vertices"]), " has required=['vertices']: Mapping[str, type] is right"),
+        (replace(RING, required={"vertices": "int"}), " has required={'vertices': 'int'}: Mapping[str, type] is right"),
+        (
+            replace(RING, optional={"sizes": list}),
+            ": optional[\"sizes\"] is <class 'list'>: bool, int, float or str is right",
+        ),
+        (replace(RING, arc="8"), ' has arc="8": int is right'),
+    ],
+)
+def test_what_a_generator_cannot_be_is_one_line(generator, says):
+    check_generators(GENERATORS)
+    with pytest.raises(Misdeclared) as caught:
+        check_generators({"ring": generator})
+    assert str(caught.value).startswith(f'saitan.generators: GENERATORS["ring"]{says}')
+    assert "\n" not in str(caught.value)
+
+
+def test_generators_are_a_mapping():
+    with pytest.raises(Misdeclared, match=r"^saitan\.generators: GENERATORS is \[.*: a mapping of names to Gener"):
+        check_generators([RING])

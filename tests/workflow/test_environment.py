@@ -1,10 +1,14 @@
 """What a run needs around it is asked for before anything else, in one line."""
 
+import re
+import subprocess
+import sys
 from importlib import metadata
 
 import pytest
 from tiny import ROOT
 
+from saitan.problem import names
 from saitan.workflow.environment import check_environment
 
 
@@ -55,6 +59,28 @@ def test_the_code_of_another_clone_is_named(clone, capsys):
     check_environment(clone("numpy"))
     said = f"beware: the code that runs is that of {ROOT}, not of {clone()}: `pip install -e .` here runs this one\n"
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("error", [NameError("name 'rnges' is not defined"), TypeError("__init__() missing 1")])
+def test_generators_that_cannot_be_imported_are_one_line(monkeypatch, error):
+    def fails(name):
+        raise error
+
+    monkeypatch.setattr("saitan.workflow.environment.importlib.import_module", fails)
+    told = re.escape(f"error: {type(error).__name__}: {error}")
+    with pytest.raises(SystemExit, match=rf"^{told} \(\S*workflow/environment\.py, line \d+\)$"):
+        check_environment(ROOT)
+
+
+def test_what_the_profiles_import_imports_no_code_of_the_users_own():
+    for profile in (ROOT / "profiles").glob("*/config.yaml"):
+        imports = "; ".join(re.findall(r"^  - ((?:from|import) .*)", profile.read_text(), re.M))
+        done = subprocess.run(
+            [sys.executable, "-c", f"{imports}; print(sorted(sys.modules))"], capture_output=True, text=True, check=True
+        )
+        assert "saitan.workflow.command_line" in done.stdout
+        for module in ("generators", *names()):
+            assert f"'saitan.{module}'" not in done.stdout
 
 
 def test_nothing_is_measured_where_a_package_is_missing(project):

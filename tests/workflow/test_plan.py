@@ -15,11 +15,12 @@ from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
 from saitan import generators, problem
 from saitan.workflow import declared, modules
+from saitan.workflow.command_line import check_named, check_triggers, cores_meant
 from saitan.workflow.config import ConfigError
 from saitan.workflow.declared import check_package
 from saitan.workflow.machine import NO_NVCC
 from saitan.workflow.plan import Plan, Skipped
-from saitan.workflow.planning import check_named, check_triggers, cores_meant, plan_from
+from saitan.workflow.planning import plan_from
 from saitan.workflow.points import combinations, digest, pattern
 
 ROOT = Path(__file__).parents[2]
@@ -339,7 +340,7 @@ def test_a_path_to_what_is_not_there_is_one_line_of_the_plan(monkeypatch, where,
     made, key = {
         "VARIANTS": (problem.Variant("mine", cuda=path), "cuda"),
         "FORMS": (problem.Form("mine", ("distances",), "saitan.apsp.coding:write_coded", path), "reads"),
-        "GENERATORS": (replace(generators.GENERATORS["grid"], path=path), "path"),
+        "GENERATORS": (replace(generators.GENERATORS["grid"], name="mine", path=path), "path"),
     }[where]
     if where == "FORMS":
         experiment |= {"problem": "apsp", "variants": ["fast"]}
@@ -359,6 +360,17 @@ def test_a_package_that_cannot_be_imported_is_one_line(monkeypatch):
         from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
     says = r"error: TypeError: Variant\.__init__\(\) got an unexpected keyword argument 'cpus'( \(\S+, line \d+\))?"
     assert re.fullmatch(says, caught.value.code)
+
+
+def test_a_package_that_is_no_python_is_named_with_its_line(tmp_path, monkeypatch):
+    mine = tmp_path / "mine/__init__.py"
+    mine.parent.mkdir()
+    mine.write_text('TITLE = "x"\nHEADLINE = = 3\n')
+    monkeypatch.setattr("saitan.__path__", [*problem.saitan.__path__, str(tmp_path)])
+    problem.names.cache_clear()
+    with pytest.raises(SystemExit) as caught:
+        from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}})
+    assert caught.value.code == f"error: SyntaxError: invalid syntax ({mine}, line 2)"
 
 
 class Odd(BaseException):

@@ -1,0 +1,81 @@
+"""What a command line says that a plan cannot be told by Snakemake, or is told too late.
+
+Imports no code that may be of the user's own: the profiles import this, and Snakemake would take its mistakes for
+theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import check_run
+
+
+def check_named(arguments: Sequence[str]) -> None:
+    """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it.
+
+    arguments: the process's own. Called by the profiles, which are read before.
+    """
+    named = False
+    for argument in arguments:
+        option, _, value = argument.partition("=")
+        if argument.startswith("-"):
+            named = option in ("--configfile", "--configfiles")
+            argument = value
+        if named and argument:
+            _check_file(argument, "targets come before --configfile, which takes all that follows it")
+
+
+def check_default(path: Path) -> None:
+    """The same of the file that is taken where none is named."""
+    _check_file(os.path.relpath(path), "name another file by --configfile")
+
+
+def check_triggers(command: Sequence[str]) -> None:
+    """End the process with one line where a command line has Snakemake not compare what results depend on.
+
+    Snakemake's own settings are not there yet when a plan is made.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--rerun-triggers", nargs="*")
+    chosen = parser.parse_known_args(command)[0].rerun_triggers
+    if chosen and (lacking := [name for name in ("mtime", "params", "input") if name not in chosen]):
+        sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
+
+
+def cores_meant(given: int | None, command: Sequence[str]) -> int:
+    """The cores that a command line plans for: those that a run by it would have, all of the machine by default.
+
+    given: what Snakemake makes of it: 1 for a dry run without --cores, None for --report and where jobs are submitted.
+    """
+    if given is not None and given < 1:
+        sys.exit(f"error: --cores {given}: no job would ever run; at least 1, or all, is right")
+    if given not in (None, 1):
+        return given
+    from snakemake.cli import parse_args
+    from snakemake.utils import available_cpu_count
+
+    with contextlib.redirect_stderr(io.StringIO()):  # it names the profile once more
+        _, chosen = parse_args(list(command))
+    if chosen.executor not in (None, "local"):
+        return given or 1
+    named = [cores for cores in (chosen.cores, chosen.jobs) if isinstance(cores, int)]
+    return named[0] if named else available_cpu_count()
+
+
+def _check_file(path: str, advice: str) -> None:
+    try:
+        check_run(Path(path))
+    except FileNotFoundError:
+        sys.exit(f"config: {path} is not there: {advice}")
+    except OSError as error:
+        sys.exit(f"config: {path}: {error.strerror}")
+    except Failure as error:
+        sys.exit(f"config: {error}")
