@@ -151,9 +151,8 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
     if numeric:
         data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
-    data["facet"] = data["facet"].map(
-        (lambda value: f"{words(figure.facet)} {as_text(float(value)) if numeric else short(value)}") if told else str
-    )
+    text = (lambda value: as_text(float(value))) if numeric else chart_value
+    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {text(value)}") if told else str)
     return data
 
 
@@ -172,15 +171,27 @@ def series_of(data: pd.DataFrame) -> list[pd.Series]:
 
 
 def records(data: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows with what is missing left out and numbers cut to six digits."""
+    """The rows with what is missing left out and numbers cut to six digits, but for those that tell points apart."""
     rows = data.drop(columns="doubt", errors="ignore").to_dict("records")
-    return [{key: short(value) for key, value in row.items() if value != "" and not pd.isna(value)} for row in rows]
+    return [
+        {
+            key: _short(value) if key.startswith("y") else chart_value(value)
+            for key, value in row.items()
+            if value != "" and not pd.isna(value)
+        }
+        for row in rows
+    ]
 
 
-def short(value: Any) -> Any:
+def _short(value: Any) -> Any:
+    value = chart_value(value)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def chart_value(value: Any) -> Any:
     """A value as the data of a chart have it; what a scale names must be the same."""
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, (int, np.integer)):
         return int(value)
-    return float(f"{value:.6g}") if isinstance(value, (float, np.floating)) else str(value)
+    return float(value) if isinstance(value, (float, np.floating)) else str(value)

@@ -22,7 +22,17 @@ from pydantic import Field
 from saitan.files import beside
 from saitan.workflow.axes import Axis, axis_of, words
 from saitan.workflow.config_model import Figure
-from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS, OURS, is_number, records, series_of, shapes, short, tidy
+from saitan.workflow.figure_data import (
+    DOUBTFUL,
+    FEW_MARKERS,
+    OURS,
+    chart_value,
+    is_number,
+    records,
+    series_of,
+    shapes,
+    tidy,
+)
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
@@ -219,7 +229,7 @@ class _Encoder:
         places = self.data.dropna(subset="place").drop_duplicates("place")
         if self.figure.color:
             order = self._colors().index
-            places = places.sort_values("color", key=lambda color: color.map(short).map(order), kind="stable")
+            places = places.sort_values("color", key=lambda color: color.map(chart_value).map(order), kind="stable")
         return alt.XOffset("place:N", sort=list(places["place"]))
 
     @staticmethod
@@ -230,7 +240,7 @@ class _Encoder:
 
     def _colors(self) -> list[Any]:
         """The values of the colour in the order of the data; numbers, written as text too, by size."""
-        values = [short(value) for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
+        values = [chart_value(value) for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
         return sorted(values, key=float) if all(is_number(value) for value in values) else values
 
     def _color(self) -> Any:

@@ -405,6 +405,19 @@ def test_points_that_x_and_colour_do_not_tell_apart_have_a_line_each():
     assert not list(of_kind(plain, "detail")) and "series" not in json.dumps(plain)
 
 
+@pytest.mark.parametrize("mark", ["line", "bar"])
+def test_values_that_differ_little_are_two(mark):
+    near = [1.0000001, 1.0000002, 0.30000001]
+    table = phases(delta=np.tile(near, 4), phase=np.tile(near, 4))
+    drawn = specification(figure(mark=mark, color="delta"), table, interactive=False)
+    (domain,) = {tuple(node["domain"]) for node in of_kind(drawn, "scale") if node.get("scheme") == "viridis"}
+    assert [*domain] == sorted(near)
+    rows = drawn["datasets"]["measured"]
+    assert {row["color"] for row in rows} == {row["x"] for row in rows} == {*near}
+    facets = specification(figure(mark=mark, facet="delta"), table, interactive=False)["datasets"]["measured"]
+    assert {row["facet"] for row in facets} == {f"Delta {value}" for value in near}
+
+
 def test_rows_without_a_colour_are_named():
     found = series(SWEEP[SWEEP["shared"].ne(1) & SWEEP["tile"].ne(2)], color="tasks")
     assert found == ["Variant fast, Tile 1", "Variant batched, Shared 0.5"]
