@@ -206,7 +206,7 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
             raise ConfigError(f"{key}.variants: unknown variant{suggest(variant, package.VARIANTS)}")
         _check_parameters(f"{key}.variants.{variant}", parameters, package.VARIANTS[variant].parameters, variant)
     if experiment.baseline is not None and experiment.baseline not in experiment.variants:
-        raise ConfigError(f"{key}: baseline {experiment.baseline!r} is not among `variants`")
+        raise ConfigError(f"{key}.baseline: {experiment.baseline!r} is not among `variants`")
     if experiment.ranks and not any(package.VARIANTS[variant].ranks for variant in experiment.variants):
         able = [name for name, variant in package.VARIANTS.items() if variant.ranks]
         raise ConfigError(

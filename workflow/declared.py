@@ -168,7 +168,9 @@ def _types(kind: type) -> dict[str, tuple[TypeAdapter, str]]:
     found = {}
     for name, hint in get_type_hints(kind).items():
         if name not in _TOLD:
-            choice = get_args(hint) if get_origin(hint) is Literal else ()
+            # Of what may be None too.
+            literal = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Literal), None)
+            choice = get_args(literal)
             words = f"one of {', '.join(map(str, choice))}" if choice else kind.__annotations__[name]
             found[name] = TypeAdapter(hint, config=ConfigDict(strict=True)), words
     return found

@@ -181,7 +181,7 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ),
         (
             {"METRICS": {"tops": replace(METRIC, better="up")}},
-            ': METRICS["tops"] has better="up": Literal[',
+            ': METRICS["tops"] has better="up": one of more, less is right',
         ),
         ({"METRICS": {"tops": replace(METRIC, unit=5)}}, ': METRICS["tops"] has unit=5: str is right'),
         ({"OUTPUTS": {"c": Output("x", dtype="int63")}}, ': OUTPUTS["c"] has dtype="int63": the name of a type of'),
