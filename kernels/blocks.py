@@ -44,13 +44,28 @@ def formed(block: Any) -> Block:
         raise Invalid(f"a block of {name} is {shown(array)}: a NumPy array is right, or one on the device")
     if not array.ndim or array.dtype.kind not in "biuf":
         raise Invalid(f"a block of {name} is {array.dtype} {array.shape}: rows of numbers are right")
+    if array.dtype.itemsize > 8 or not array.dtype.isnative:
+        raise Invalid(
+            f"a block of {name} is {array.dtype!r}: numbers of 64 bits at most, of this machine's order, are right"
+        )
     return block
 
 
+def are_rows(numbers: np.ndarray) -> bool:
+    """Whether they are numbers of rows, each once and ascending."""
+    whole = numbers.ndim == 1 and (numbers.dtype.kind in "iu" or not len(numbers))
+    return whole and bool((np.diff(numbers.astype(np.int64), prepend=-1) > 0).all())
+
+
 def chosen(name: str, array: np.ndarray, rows: np.ndarray | None) -> Iterator[Block]:
-    """Blocks of a host array that holds a whole output: one, or a block of a row for each of the given rows."""
+    """Blocks of a host array that holds a whole output: one, or a block of a row for each of the given rows, ascending.
+
+    Raises ValueError for a row that there is not.
+    """
     if rows is None:
         yield Block(name, 0, array)
+    elif len(rows) and rows[-1] >= len(array):
+        raise ValueError(f"{name} has {len(array):,} rows: there is none of number {rows[-1]:,}")
     else:
         yield from chosen_rows(name, rows, array[rows])
 

@@ -183,7 +183,7 @@ class Metric:
 
     says: str
     unit: str = ""
-    over: Literal["median", "mean", "harmonic", "sum"] = "median"
+    over: Literal["median", "mean", "harmonic"] = "median"
     better: Literal["more", "less"] | None = None
 
 

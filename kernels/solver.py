@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from saitan.blocks import Block, Sink, formed, misshapen
+from saitan.blocks import Block, Sink, are_rows, formed, misshapen
 from saitan.calls import plain_array
 from saitan.errors import Invalid, Misdeclared
 from saitan.graph_input import shown
@@ -225,7 +225,7 @@ def _blocks(call: Callable) -> Callable:
         _check_answered(self)
         if rows is not None:
             rows = plain_array(rows, "rows") if np.size(rows) else np.empty(0, np.int64)
-            if rows.ndim != 1 or rows.dtype.kind not in "iu" or (np.diff(rows, prepend=-1) <= 0).any():
+            if not are_rows(rows):
                 raise ValueError("rows must be ascending numbers of rows")
         given = call(self, rows)
         if not isinstance(given, Iterable):

@@ -130,6 +130,8 @@ def write_form(
     folder.mkdir(parents=True, exist_ok=True)
     with _clocked(seconds):
         write(path)
+    if not path.exists():
+        raise Failure(f"keep: {form.writes} wrote no file")
     held = form.open(path)
     facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": sum(seconds)}
     held.close()

@@ -104,6 +104,13 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             if any(isinstance(entry, str) is not traces[name].text for entry in entries):
                 right = "texts" if traces[name].text else "numbers"
                 raise Failure(f"{settings['variant']} traces {name!r} by what is not all {right}, as TRACES says")
+        if settings["traced"] and traced:
+            # Later rounds have none where only a run of its own traces them.
+            first = [row for row in sampled.rows if row["round"] == 0]
+            named = {"seconds", *traced, *package.VARIANTS[settings["variant"]].traces.get(settings["backend"], ())}
+            if lacking := [name for name in sorted(named) if any(PHASE + name not in row for row in first)]:
+                right = "every query has all that it traces, and the seconds"
+                raise Failure(f"{settings['variant']} does not trace {lacking[0]!r} of every query: {right}")
         if settings["traced"] and not any(ranks.each("seconds" in traced)):
             # Of several engines the graph chose one that does not.
             raise Lacking(f"{settings['variant']} traces no phases here")

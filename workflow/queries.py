@@ -7,6 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from saitan.blocks import are_rows
 from saitan.graph_input import shown
 from saitan.problem import Reference, Unavailable
 from saitan.workflow.instances import add_inputs, load_instance, write_queries, write_reference
@@ -34,9 +37,27 @@ def _drawn(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[lis
     if not (isinstance(queries, list) and queries and _is_json(queries)):
         raise Failure(f"queries of {settings['problem']} are {shown(queries)}: a list of JSON values is right")
     reference = package.reference(instance, queries[0])
-    if reference is not None and not (isinstance(reference, Reference) and isinstance(reference.arrays, dict)):
-        raise Failure(f"reference of {settings['problem']} is {shown(reference)}: a Reference, or None, is right")
+    if reference is not None and (wrong := _wrong(reference)):
+        raise Failure(f"reference of {settings['problem']} {wrong}")
     return queries, reference
+
+
+def _wrong(reference: Any) -> str | None:
+    """Why a reference can be none, as the end of a sentence; None where it can."""
+    if not isinstance(reference, Reference):
+        return f"is {shown(reference)}: a Reference, or None, is right"
+    if not isinstance(reference.by, str):
+        return f"is by {shown(reference.by)}: the solver's name is right"
+    if not isinstance(reference.arrays, dict):
+        return f"has arrays {shown(reference.arrays)}: a dict of names and arrays is right"
+    for name, array in reference.arrays.items():
+        if not isinstance(name, str):
+            return f"has an array named {shown(name)}: a text is right"
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            return f"has {name} {shown(array)}: an array of numbers is right"
+    if reference.rows is not None and not (isinstance(reference.rows, np.ndarray) and are_rows(reference.rows)):
+        return f"has rows {shown(reference.rows)}: an array of ascending numbers of rows is right"
+    return None
 
 
 def _is_json(value: Any) -> bool:

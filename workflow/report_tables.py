@@ -253,7 +253,7 @@ def _head(quantity: str, table: pd.DataFrame, problem: str | None) -> Head:
     )
 
 
-_OVER = {"mean": ", mean", "harmonic": ", harmonic mean", "sum": ", sum"}
+_OVER = {"mean": ", mean", "harmonic": ", harmonic mean"}
 
 
 def _unit(values: pd.Series, unit: str) -> str:
@@ -287,7 +287,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
     same = f" with the same {' and '.join(map(words, altering))}" if altering else ""
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
-        statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means", "sum": "sums"}
+        statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means"}
         of = f"{statistic[headline.metric.over]} of {compared}"
         way = "Factors with × are speed-ups" if across else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])

@@ -31,10 +31,9 @@ def row_of(
     unit does not say so.
     """
     numbers = values.to_numpy(np.float64)
-    spread = len(numbers) > 1 and metric.over != "sum"
     # Between two infinities there is no line.
     method = "linear" if np.isfinite(numbers).all() else "nearest"
-    q1, q3 = np.quantile(numbers, [0.25, 0.75], method=method) if spread else (None, None)
+    q1, q3 = np.quantile(numbers, [0.25, 0.75], method=method) if len(numbers) > 1 else (None, None)
     timed = clocked or is_timed(metric.unit)
     return {
         "quantity": name,

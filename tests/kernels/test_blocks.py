@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saitan.blocks import Block, Blockwise, Rows, chosen, joined
+from saitan.blocks import Block, Blockwise, Rows, are_rows, chosen, joined
 from saitan.problem import Invalid
 from saitan.solver import Run, prepared
 
@@ -54,6 +54,12 @@ def test_joined_blocks_are_copies_in_the_order_of_their_rows(sizes, order):
 ONE = np.zeros((1, 2))
 
 
+def test_a_row_that_there_is_not_is_named():
+    with pytest.raises(ValueError, match=r"^x has 8 rows: there is none of number 8$"):
+        list(chosen("x", WHOLE, np.array([0, 8])))
+    assert are_rows(np.array([0, 7], np.uint64)) and are_rows(np.array([]))
+
+
 @pytest.mark.parametrize(
     ("block", "says"),
     [
@@ -69,6 +75,11 @@ ONE = np.zeros((1, 2))
         (Block("x", 0, np.array(1.0)), r"^a block of x is float64 \(\): rows of numbers are right$"),
         (Block("x", 0, np.array([None])), r"^a block of x is object \(1,\): rows of numbers are right$"),
         (Block("x", 0, np.array(["a"])), r"^a block of x is <U1 \(1,\): rows of numbers are right$"),
+        (
+            Block("x", 0, ONE.astype(">f8")),
+            r"^a block of x is dtype\('>f8'\): numbers of 64 bits at most, of this mach",
+        ),
+        (Block("x", 0, ONE.astype(np.longdouble)), r"^a block of x is dtype\('float128'\): numbers of 64 bits at most"),
         (Block("x", 0, ONE.astype(complex)), r"^a block of x is complex128 \(1, 2\): rows of numbers are right$"),
     ],
 )

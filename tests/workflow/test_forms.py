@@ -15,6 +15,7 @@ import pytest
 
 from saitan import apsp
 from saitan.generators import GENERATORS
+from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.config import ConfigError, load
 from saitan.workflow.graphs.parquet import read_graph, write_graph
@@ -51,6 +52,13 @@ def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
     with pytest.raises(Failure, match="sweep kept as coded: too wide for rows"):
         _keep_in_form(None, settings, form, arguments, about)
     assert not (tmp_path / "distances.parquet").exists()
+
+
+def test_a_form_that_writes_no_file_is_named(tmp_path):
+    form = replace(apsp.FORMS["coded"], writes="mine.toy:write")
+    about = {"answer": {"problem": "apsp"}}
+    with pytest.raises(Failure, match=r"^keep: mine\.toy:write wrote no file$"):
+        write_form(tmp_path, "distances", "coded", form, about, lambda path: None)
 
 
 @pytest.mark.timeout(300)

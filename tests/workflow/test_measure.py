@@ -384,6 +384,23 @@ def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path,
         measured(inputs, tmp_path / "a.parquet", max_rounds=1)
 
 
+@pytest.mark.parametrize(
+    ("phases", "declared", "lacking"),
+    [
+        ([{"seconds": np.ones(2)}, {}, {"seconds": np.ones(2)}], False, "seconds"),
+        ([{"seconds": np.ones(2), "updated": np.ones(2)}, *[{"seconds": np.ones(2)}] * 2], False, "updated"),
+        ([{"updated": np.ones(2)}] * 3, False, "seconds"),
+        ([{"seconds": np.ones(2)}] * 3, True, "updated"),
+    ],
+)
+def test_what_is_traced_is_traced_of_every_query(inputs, tmp_path, monkeypatch, phases, declared, lacking):
+    made = replace(problem("sssp").VARIANTS["scipy"], traces={"cpu": ("updated",)} if declared else {})
+    monkeypatch.setitem(problem("sssp").VARIANTS, "scipy", made)
+    traced_by(monkeypatch, ({"phases": arrays} for arrays in phases))
+    with pytest.raises(Failure, match=f"^scipy does not trace '{lacking}' of every query: every query has all that it"):
+        measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0, traced=True)
+
+
 def traced_by(monkeypatch, answers):
     """Have SciPy's solver say of each answer what it traced and counted."""
     from saitan.sssp.peers import Scipy
@@ -665,6 +682,9 @@ def test_queries_are_a_list_that_is_not_empty(tmp_path, content):
         read_queries(tmp_path / "a.json")
 
 
+ONES = np.ones(2)
+
+
 @pytest.mark.parametrize(
     ("function", "gives", "says"),
     [
@@ -672,7 +692,33 @@ def test_queries_are_a_list_that_is_not_empty(tmp_path, content):
         ("queries", [np.int64(1)], r"queries of sssp are \[.*1.*\]: a list of JSON values is right"),
         ("queries", np.arange(2), "queries of sssp are .*: a list of JSON values is right"),
         ("reference", (1, 2), r"reference of sssp is \(1, 2\): a Reference, or None, is right"),
-        ("reference", Reference("by", [1]), r"reference of sssp is Reference\(.*: a Reference, or None, is right"),
+        ("reference", Reference("by", [1]), r"reference of sssp has arrays \[1\]: a dict of names and arrays is right"),
+        ("reference", Reference(None, {}), r"reference of sssp is by None: the solver's name is right"),
+        ("reference", Reference("by", {1: ONES}), r"reference of sssp has an array named 1: a text is right"),
+        *(
+            (
+                "reference",
+                Reference("by", {"a": ONES, "b": wrong}),
+                "reference of sssp has b .*: an array of numbers is right",
+            )
+            for wrong in (None, [1, [2]], np.array([None]), np.array([1, "a"], object))
+        ),
+        *(
+            (
+                "reference",
+                Reference("by", {"a": ONES}, rows),
+                "reference of sssp has rows .*: an array of ascending numbers of rows is right",
+            )
+            for rows in (
+                [0],
+                ONES,
+                np.array([1, 0]),
+                np.array([0, 0]),
+                np.array([-1]),
+                np.array([[0]]),
+                np.array([True]),
+            )
+        ),
     ],
 )
 def test_queries_and_references_that_are_none_are_one_line(inputs, tmp_path, monkeypatch, function, gives, says):
