@@ -1,11 +1,14 @@
-"""What a declaration names as "module:name", imported when it is first used."""
+"""What a declaration names as "module:name", imported when it is first used, and whether it takes what it is given."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from saitan.errors import Misdeclared
+from saitan.graph_input import shortened
 
 
 def named(path: str, where: str) -> Any:
@@ -24,3 +27,19 @@ def named(path: str, where: str) -> Any:
     if not hasattr(found, name):
         raise Misdeclared(f'{where}="{path}", and {module} has no {name}')
     return getattr(found, name)
+
+
+def check_takes(right: str, call: Callable, *arguments: Any, **parameters: Any) -> None:
+    """Raise Misdeclared for a function, class or method that cannot be called so.
+
+    right: how it is called, as its message has it: "run(query)"
+    """
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):  # some compiled code does not tell
+        return
+    try:
+        signature.bind(*arguments, **parameters)
+    except TypeError as error:
+        name = f"{getattr(call, '__module__', '')}.{getattr(call, '__qualname__', type(call).__name__)}"
+        raise Misdeclared(f"{name} takes {shortened(str(signature))}: {right} is right ({error})") from error

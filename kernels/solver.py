@@ -13,6 +13,7 @@ from saitan.blocks import Block, Sink, are_rows, formed, misshapen
 from saitan.calls import plain_array
 from saitan.errors import Invalid, Misdeclared
 from saitan.graph_input import shown
+from saitan.named import check_takes
 
 
 @dataclass
@@ -117,22 +118,44 @@ class Solver(Protocol):
 def prepared(solver: type, check: Callable[[Any], Any], *arguments: Any, **parameters: Any) -> Solver:
     """A solver made by its class, whose calls raise ValueError where compiled code would read what is not there.
 
-    Raises Misdeclared where nothing can be added to what the class makes.
+    Raises Misdeclared where nothing can be added to what the class makes, and where it or a method of Solver is not
+    there or takes something else.
 
     check: gives a query as `run` takes it, or raises ValueError. There is no answer before a run, after one that failed
     or a count, which may have run over it, and once the solver is closed: others may have its memory by then.
     """
-    made = solver(*arguments, **parameters)
+    check_takes(f"({', '.join(['instance', *parameters])})", solver, *arguments, **parameters)
     # A class may make a solver of another one, so this one's is not known before.
+    made = solver(*arguments, **parameters)
+    _check_methods(made)
     try:
         made.__class__ = _guarded(type(made))
-    except TypeError as error:
-        right = "a class of its own without __slots__ is right"
+    except (TypeError, AttributeError) as error:
+        right = "a class of its own is right, not frozen and without __slots__"
         raise Misdeclared(f"no attribute can be added to a solver of class {type(made).__name__}: {right}") from error
     made._check_query = check
     return made
 
 
+def _check_methods(made: Any) -> None:
+    methods = _STREAMED if getattr(made, "streamed", False) else _METHODS
+    for name in methods:
+        if not callable(getattr(made, name, None)):
+            right = f"{', '.join(methods)} are right"
+            raise Misdeclared(f"a solver of class {type(made).__name__} has no method {name}: {right}")
+    for name, takes in {**methods, "count": ("query",)}.items():
+        if hasattr(made, name):
+            check_takes(f"{name}({', '.join(takes)})", getattr(made, name), *takes)
+
+
+def is_prepared(solver: Any) -> bool:
+    """Whether `prepared` made it."""
+    return hasattr(solver, "_check_query")
+
+
+# What a solver's methods are called with; `count` may be absent.
+_METHODS = {"run": ("query",), "validate": (), "blocks": ("rows",), "close": ()}
+_STREAMED = {"run": ("query", "sink"), "checker": ("query",), "close": ()}
 _TELL = ("validate", "answer", "predecessors")
 _NEW, _COUNTED, _FAILED, _CLOSED = (
     "this solver has answered nothing yet: call run first",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from saitan.blocks import Block, on_host
 from saitan.files import beside
+from saitan.graph_input import shown
 from saitan.packed import pack, packs
 from saitan.problem import Form
 from saitan.workflow.answers import about_answer, fingerprint, slab_name
@@ -133,8 +135,16 @@ def write_form(
     if not path.exists():
         raise Failure(f"keep: {form.writes} wrote no file")
     held = form.open(path)
-    facts = {"shape": list(held.shape), "dtype": held.dtype.name, "written": name, "seconds": sum(seconds)}
-    held.close()
+    if lacking := [one for one in ("shape", "dtype", "__getitem__", "close") if not hasattr(held, one)]:
+        raise Failure(f"keep: {form.reads} has no {lacking[0]}: shape, dtype, rows by [rows] and close are right")
+    try:
+        shape, dtype = [operator.index(length) for length in held.shape], np.dtype(held.dtype).name
+    except TypeError:
+        told = f"the shape {shown(held.shape)} and the type {shown(held.dtype)}"
+        raise Failure(f"keep: {form.reads} has {told}: a tuple of lengths and a dtype of NumPy are right") from None
+    finally:
+        held.close()
+    facts = {"shape": shape, "dtype": dtype, "written": name, "seconds": sum(seconds)}
     facts |= {"problem": about["answer"]["problem"], "held": fingerprint(path)}
     _without_rows(folder / f"{output}.parquet", {**about, **facts})
 

@@ -18,6 +18,7 @@ import saitan
 from saitan.generators import GENERATORS
 from saitan.generators.generator import KINDS, Generator
 from saitan.graph_input import shown
+from saitan.named import check_takes
 from saitan.problem import (
     BACKENDS,
     Form,
@@ -38,12 +39,20 @@ from saitan.workflow.step import told
 # What there must be, and what there may be.
 _TABLES = {"INPUTS": Input, "INSTANCE": Parameter, "OUTPUTS": Output, "METRICS": Metric, "VARIANTS": Variant}
 _MORE = {"TRACES": Trace, "FORMS": Form}
-_FUNCTIONS = ("instance", "queries", "reference", "differs", "prepare")
+_FUNCTIONS = {
+    "instance": ("inputs",),
+    "queries": ("instance", "count", "seed"),
+    "reference": ("instance", "query"),
+    "differs": ("reference", "answer"),
+    "prepare": ("instance", "variant", "backend"),
+}
 # Names that are parts of paths.
 _NAMES = {
     "OUTPUTS": (r"[a-z0-9_]+", "small letters, digits and _"),
     "VARIANTS": (r"[A-Za-z0-9_-]+", "letters, digits, _ and -"),
 }
+# What an experiment has of its own in the place of a parameter.
+_COLUMN = ("ranks",)
 _GRAPH = ("undirected", "integer", "weights")
 _PATH = r"[\w.]+:\w+"
 # Fields of which more is said than their type.
@@ -99,15 +108,15 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         yield f'{owner}: METRICS["{headline}"] is the HEADLINE and has better=None: one of more, less is right'
     instance = package.INSTANCE
     yield from _in_parameters(f"{owner}: INSTANCE", instance)
+    yield from _in_both(owner, "INSTANCE of", instance, "every experiment", _COLUMN)
     for key, words in (("METRICS", (*QUANTITIES, *COLUMNS["summary"])), ("TRACES", COLUMNS["phases"])):
         if clashing := [one for one in getattr(package, key, {}) if one in words]:
             yield (
                 f'{owner}: {key}["{clashing[0]}"]: every problem has a quantity or column of this name: another name is'
                 " right"
             )
-        # The number of ranks is a column as a parameter is.
         yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "INSTANCE", instance)
-        yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "every experiment", ("ranks",))
+        yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "every experiment", _COLUMN)
     for here, declared in _entries(owner, package, "OUTPUTS"):
         if declared.dtype not in ("", *np.sctypeDict):
             yield f'{here} has dtype="{declared.dtype}": the name of a type of NumPy\'s is right'
@@ -123,6 +132,20 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
     for here, variant in _entries(owner, package, "VARIANTS"):
         yield from _in_variant(here, owner, variant)
         yield from _beside(here, variant, package)
+    yield from _in_functions(package)
+
+
+def _in_functions(package: ModuleType) -> Iterator[str]:
+    """How the workflow calls them, `instance` and `prepare` with all parameters that are given them."""
+    given = {"instance": [dict(package.INSTANCE)]}
+    given["prepare"] = [dict(variant.parameters) for variant in package.VARIANTS.values()]
+    for function, takes in _FUNCTIONS.items():
+        for parameters in given.get(function, [{}]):
+            try:
+                right = f"{function}({', '.join([*takes, *parameters])})"
+                check_takes(right, getattr(package, function), *takes, **parameters)
+            except Misdeclared as error:
+                yield str(error)
 
 
 def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:
@@ -236,6 +259,9 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
         if declared.type not in KINDS:
             yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
             return
+        if declared.type not in (int, float) and (declared.least, declared.above, declared.most) != (None,) * 3:
+            yield f"{here} is {KINDS[declared.type]}, and has a bound: only numbers have bounds"
+            return
         least, above = (-math.inf if bound is None else bound for bound in (declared.least, declared.above))
         most = math.inf if declared.most is None else declared.most
         # Not true where one of them is not a number.
@@ -252,6 +278,7 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
 def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:
     """What a variant names and its problem does not have, or has too."""
     yield from _in_both(where, "a parameter", variant.parameters, "INSTANCE", package.INSTANCE)
+    yield from _in_both(where, "a parameter", variant.parameters, "every experiment", _COLUMN)
     for key in ("METRICS", "TRACES"):
         yield from _in_both(where, "a parameter", variant.parameters, key, getattr(package, key, {}))
     yield from _in_choice(where, "graph", variant.graph, _GRAPH)

@@ -77,11 +77,12 @@ def _keep(
                 raise Invalid(f"two runs of one query differ: {first} and {second}")
         else:
             answering.answer(query)
-            _write_whole(solver, sink)
+            _write_whole(solver, answering, sink)
 
 
-def _write_whole(solver: Any, sink: AnswerWriter) -> None:
+def _write_whole(solver: Any, answering: Answering, sink: AnswerWriter) -> None:
     for block in solver.blocks():
+        answering.check_declared(block)
         for rows in _slabs(block.array):
             sink(block._replace(first=block.first + rows.start, array=block.array[rows]))
 
@@ -119,7 +120,7 @@ def _keep_together(
         answering.answer(query)
         if ranks.leads:
             with AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink:
-                _write_whole(solver, sink)
+                _write_whole(solver, answering, sink)
         return
     [output] = arguments.outputs
     # Without what differs from call to call.

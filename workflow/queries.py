@@ -35,7 +35,8 @@ def _drawn(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[lis
     package, instance = load_instance(settings, arguments)
     queries = package.queries(instance, settings["queries"], settings["seed"])
     if not (isinstance(queries, list) and queries and _is_json(queries)):
-        raise Failure(f"queries of {settings['problem']} are {shown(queries)}: a list of JSON values is right")
+        right = "a list of at least one JSON value is right"
+        raise Failure(f"queries of {settings['problem']} are {shown(queries)}: {right}")
     reference = package.reference(instance, queries[0])
     if reference is not None and (wrong := _wrong(reference)):
         raise Failure(f"reference of {settings['problem']} {wrong}")

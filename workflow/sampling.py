@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from saitan.blocks import Digest, Rows, both
+from saitan.blocks import Block, Digest, Rows, both
 from saitan.graph_input import shortened, shown
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
+from saitan.solver import is_prepared
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
 from saitan.workflow.step import Failure, progress
@@ -71,8 +72,9 @@ def _preparations(package: ModuleType, instance: Any, settings: dict[str, Any], 
             solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
         except ValueError as error:
             raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
-        if isinstance(solver, type) or not callable(getattr(solver, "run", None)):
-            raise Failure(f"prepare gives {shown(solver)} for {settings['variant']}: a Solver is right")
+        if not is_prepared(solver):
+            right = "a Solver that saitan.solver.prepared makes is right"
+            raise Failure(f"prepare gives {shown(solver)} for {settings['variant']}: {right}")
         with _closing(solver):
             if timed is None or not any(timed.each(_loaded() != before)):
                 yield solver
@@ -148,8 +150,9 @@ class Answering:
             checked = self._solver.validate()
             if self._first and self._reference is not None:
                 rows = Rows(self._reference.rows)
+                take = both(self.check_declared, rows)
                 for block in self._solver.blocks(self._reference.rows):
-                    rows(block)
+                    take(block)
                 self._compare(rows)
             self._first = False
             return run, checked
@@ -177,7 +180,7 @@ class Answering:
         key = str(query)
         if key not in self._digests:
             check, digest = self._solver.checker(query), Digest()
-            sinks = [check, digest]
+            sinks = [self.check_declared, check, digest]
             compared = self._first and self._reference is not None
             rows = Rows(self._reference.rows) if compared else None
             self._solver.run(query, both(*sinks, *([rows] if compared else [])))
@@ -186,6 +189,14 @@ class Answering:
                 self._compare(Rows.of(self._ranks.each(rows)))
             self._first = False
         return self._digests[key]
+
+    def check_declared(self, block: Block) -> None:
+        """A sink that raises Failure for what the problem's OUTPUTS do not have, or have of another type."""
+        outputs, type_ = self._package.OUTPUTS, np.dtype(block.array.dtype).name
+        if block.name not in outputs:
+            raise Failure(f"the answer has {block.name!r}, which is none of OUTPUTS ({', '.join(outputs)})")
+        if (right := outputs[block.name].dtype) and type_ != np.dtype(right).name:
+            raise Failure(f"{block.name} are of type {type_}: {right} is right, as OUTPUTS says")
 
     def _compare(self, rows: Rows) -> None:
         # Of several ranks the leading one has the answer's blocks.
@@ -312,6 +323,9 @@ def _wrong_phases(phases: Any, before: Mapping[str, list]) -> str | None:
             return f"its phases of {name} are {shown(values)}: an array of one dimension is right"
         if values.dtype.kind not in "biufU" and not all(isinstance(value, str) for value in values):
             return f"its phases of {name} are of type {values.dtype}: numbers or texts are right"
+        for seconds in values if name == "seconds" and values.dtype.kind in "iuf" else ():
+            if not (_finite(seconds) and seconds >= 0):
+                return f"a phase took {_said(seconds)} s: a finite number of at least 0 is right"
     lengths = {name: len(values) for name, values in {**before, **phases}.items()}
     for (one, few), (other, many) in itertools.pairwise(lengths.items()):
         if few != many:

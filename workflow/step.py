@@ -214,7 +214,8 @@ def say(log: Path | None, text: str) -> None:
 
 def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:
     """Iterate with a progress bar on stderr; silent where stderr is no terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    # A solver may have closed it.
+    if sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
         return things
     from rich.console import Console
     from rich.progress import track

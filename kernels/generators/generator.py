@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from saitan.graph_input import shown
 from saitan.memory import check_room
-from saitan.named import named
+from saitan.named import check_takes, named
 
 if TYPE_CHECKING:
     from saitan.graph import Graph
@@ -77,6 +77,7 @@ class Generator:
         self.check(parameters)
         self._check_memory(parameters)
         function = named(self.path, f"generator {self.name} has path")
+        check_takes(f"({', '.join(parameters)})", function, **parameters)
         try:
             graph = function(**parameters)
         except ValueError as error:

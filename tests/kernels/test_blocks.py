@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from saitan.blocks import Block, Blockwise, Rows, are_rows, chosen, joined
-from saitan.problem import Invalid
+from saitan.problem import Checked, Invalid
 from saitan.solver import Run, prepared
 
 WHOLE = np.arange(24, dtype=np.int32).reshape(8, 3)
@@ -90,6 +90,9 @@ def test_what_is_no_block_of_a_solver_is_one_line(block, says):
                 take(block)
             return Run(1, 1)
 
+        def validate(self):
+            return Checked("nothing", whole=False)
+
         def blocks(self, rows=None):
             return [block]
 
@@ -110,6 +113,9 @@ def test_a_solver_without_blocks_of_its_answer_is_one_line():
     class Gives(Blockwise):
         def run(self, query):
             return Run(1, 1)
+
+        def validate(self):
+            return Checked("nothing", whole=False)
 
         def blocks(self, rows=None):
             pass

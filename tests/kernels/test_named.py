@@ -6,7 +6,7 @@ import pytest
 
 from saitan.errors import Misdeclared
 from saitan.generators.generator import Generator
-from saitan.named import named
+from saitan.named import check_takes, named
 from saitan.problem import Form, Variant
 
 
@@ -39,3 +39,25 @@ def test_what_a_module_fails_to_import_is_its_own_error(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_helper"):
         named("named_own:Solver", "x")
+
+
+def takes_seed(seed):
+    pass
+
+
+def test_a_generator_s_function_that_takes_something_else_is_one_line_that_names_it():
+    made = Generator("mine", f"{__name__}:takes_seed", lambda **_: (1, 1), lambda **_: None, {"n": int})
+    says = rf"^{__name__}\.takes_seed takes \(seed\): \(n, seed\) is right \(got an unexpected keyword argument 'n'\)$"
+    with pytest.raises(Misdeclared, match=says):
+        made(n=3, seed=1)
+
+
+def test_what_does_not_tell_what_it_takes_may_take_anything():
+    class Untold:
+        __signature__ = 3
+
+        def __call__(self):
+            pass
+
+    check_takes("x(a)", Untold(), "a")
+    check_takes("x(a)", takes_seed, "a")

@@ -5,6 +5,7 @@ INIT = '''
 import numpy as np
 from saitan.problem import Input, Metric, Output, Reference, Unavailable, Variant
 from saitan.ranks import current
+from saitan.solver import prepared
 class Lacks(Variant):
     def load(self, backend, name="the variant"):
         if current().rank == 1:
@@ -31,7 +32,7 @@ def differs(reference, answer):
     pass
 
 def prepare(nothing, variant, backend, **parameters):
-    return VARIANTS[variant].load(backend)()
+    return prepared(VARIANTS[variant].load(backend), lambda query: query)
 '''
 CPU = """
 import os, signal, time

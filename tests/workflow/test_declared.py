@@ -34,6 +34,14 @@ GOOD = Variant(
 ABSENT = object()
 
 
+def takes_all(*arguments, **parameters):
+    pass
+
+
+def takes_one(one):
+    pass
+
+
 def toy(variant, **changes):
     declared = {
         "INPUTS": {"graph": Input("graph", "x")},
@@ -46,7 +54,7 @@ def toy(variant, **changes):
         "TITLE": "Toy",
         "HEADLINE": "tops",
     }
-    functions = dict.fromkeys(("instance", "queries", "reference", "differs", "prepare"), print)
+    functions = dict.fromkeys(("instance", "queries", "reference", "differs", "prepare"), takes_all)
     declared |= functions | changes
     there = {name: value for name, value in declared.items() if value is not ABSENT}
     return SimpleNamespace(__name__="saitan.tropical", **there)
@@ -106,6 +114,12 @@ def parameter(*given, **named):
         ({"peer": (5, 6)}, " has peer=(5, 6): a module and the extra that installs it are right"),
         (parameter(int, None, "x", choices=None), ': parameters["a"] has choices=None: tuple is right'),
         (parameter(int, None, "x", least="1"), ': parameters["a"] has least="1": float | None is right'),
+        (parameter(str, "q", "x", least=1), ': parameters["a"] is a text, and has a bound: only numbers have bounds'),
+        (parameter(bool, True, "x", above=0), ': parameters["a"] is true or false, and has a bound: only numbers have'),
+        (
+            {"parameters": {"ranks": Parameter(int, 1, "x")}},
+            " has a parameter ranks, and every experiment too:",
+        ),
         (parameter(float, None, "x", least=float("nan")), ': parameters["a"] has bounds that no value is within: its'),
         (parameter(float, None, "x", most=float("nan")), ': parameters["a"] has bounds that no value is within: its'),
         (parameter(int, None, "x", least=3, most=2), ': parameters["a"] has bounds that no value is within: its'),
@@ -144,6 +158,7 @@ def test_what_cannot_be_described_is_told(wrong):
         described(["z"])(lambda: None)
 
 
+TAKES_ONE = f"{__name__}.takes_one takes (one): "
 OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:write", "mine.toy:Read")
 
 
@@ -193,6 +208,17 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"TITLE": ABSENT}, ": TITLE is None: a text is right"),
         ({"queries": ABSENT}, " has no function queries: kernels/problem.py says what it does"),
         ({"differs": 3}, " has no function differs: kernels/problem.py says what it does"),
+        ({"INSTANCE": {"ranks": Parameter(int, 1, "x")}}, " has INSTANCE of ranks, and every experiment too: another"),
+        *(
+            ({function: takes_one}, f"{TAKES_ONE}{function}({arguments}) is right (")
+            for function, arguments in (
+                ("queries", "instance, count, seed"),
+                ("reference", "instance, query"),
+                ("differs", "reference, answer"),
+                ("instance", "inputs, task"),
+                ("prepare", "instance, variant, backend, a, b, c"),
+            )
+        ),
         (
             {"FORMS": {"f": replace(FORM, reads="toy")}},
             ': FORMS["f"] has reads="toy": "module:name" is right, such',
@@ -206,8 +232,9 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
 )
 def test_what_a_problem_cannot_declare_is_one_line(changes, says):
     with pytest.raises(Misdeclared) as caught:
-        check_package("toy", toy(GOOD, **changes))
-    assert str(caught.value).startswith(f"saitan.toy{says}") and "\n" not in str(caught.value)
+        check_package("toy", toy(replace(GOOD, instance={}) if "INSTANCE" in changes else GOOD, **changes))
+    begins = says if says.startswith(TAKES_ONE) else f"saitan.toy{says}"
+    assert str(caught.value).startswith(begins) and "\n" not in str(caught.value)
 
 
 def test_a_problem_s_own_parameters_are_looked_at_too():

@@ -61,6 +61,50 @@ def test_a_form_that_writes_no_file_is_named(tmp_path):
         write_form(tmp_path, "distances", "coded", form, about, lambda path: None)
 
 
+class Reader:
+    """Of a form's file, as it is right."""
+
+    def __init__(self, path):
+        self.shape, self.dtype = (1,), np.dtype(np.uint8)
+
+    def __getitem__(self, rows):
+        return np.zeros(1, np.uint8)[rows]
+
+    def close(self):
+        pass
+
+
+class Endless(Reader):
+    close = property()
+
+
+class Shapeless(Reader):
+    def __init__(self, path):
+        self.shape, self.dtype = 3, np.dtype(np.uint8)
+
+
+class Typeless(Reader):
+    def __init__(self, path):
+        self.shape, self.dtype = (3,), "number"
+
+
+@pytest.mark.parametrize(
+    ("reader", "says"),
+    [
+        ("Endless", "has no close: shape, dtype, rows by [rows] and close are right"),
+        ("Shapeless", "has the shape 3 and the type dtype('uint8'): a tuple of lengths and a dtype of NumPy are right"),
+        ("Typeless", "has the shape (3,) and the type 'number': a tuple of lengths and a dtype of NumPy are right"),
+    ],
+)
+def test_what_a_reader_of_a_form_lacks_is_one_line(reader, says, tmp_path):
+    form = replace(apsp.FORMS["coded"], reads=f"{__name__}:{reader}")
+    about = {"answer": {"problem": "apsp"}}
+    with pytest.raises(Failure) as raised:
+        write_form(tmp_path, "distances", "coded", form, about, lambda path: path.write_text("x"))
+    assert str(raised.value) == f"keep: {__name__}:{reader} {says}"
+    assert not (tmp_path / "distances.parquet").exists()
+
+
 @pytest.mark.timeout(300)
 def test_a_coded_matrix_is_kept_read_by_others_and_made_again(project, monkeypatch):
     streams = {"title": "Its streams", "problem": "compression", "arrays": ["kept.distances"], "variants": ["fast"]}

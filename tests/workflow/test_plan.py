@@ -423,6 +423,7 @@ def test_a_name_that_cannot_stand_in_a_path_is_one_line(monkeypatch, where, name
     [
         ("sssp", "INSTANCE", {"delta": problem.Parameter(int, 1, "x")}, "a parameter delta, and INSTANCE"),
         ("sssp", "METRICS", {"delta": problem.Metric("x")}, "a parameter delta, and METRICS"),
+        ("sssp", "INSTANCE", {"ranks": problem.Parameter(int, 1, "x")}, "INSTANCE of ranks, and every experiment"),
         ("sssp", "TRACES", {"delta": problem.Trace("x")}, "a parameter delta, and TRACES"),
         ("tropical", "METRICS", {"n": problem.Metric("x")}, "METRICS of n, and INSTANCE"),
         ("tropical", "METRICS", {"ranks": problem.Metric("x")}, "METRICS of ranks, and every experiment"),

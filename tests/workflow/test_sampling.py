@@ -2,8 +2,10 @@ import contextlib
 import json
 import os
 import sys
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from saitan.blocks import Block, Digest, Rows
-from saitan.problem import Checked, Invalid, Reference, Run
+from saitan.problem import Checked, Invalid, Misdeclared, Output, Reference, Run
 from saitan.ranks import Ranks
 from saitan.solver import prepared as guarded
 from saitan.workflow import sampling
@@ -75,6 +77,8 @@ class Counting(Scripted):
 
 class Package:
     """A problem whose `differs` hears what it is asked to compare."""
+
+    OUTPUTS: ClassVar = {"d": Output("[n]", dtype="int64")}
 
     def __init__(self, says=None):
         self.says, self.heard = says, []
@@ -323,6 +327,22 @@ def test_the_first_answer_alone_is_compared_with_the_rows_of_the_reference():
 
 
 @pytest.mark.parametrize(
+    ("outputs", "says"),
+    [
+        ({"d": Output("[n]", dtype="int32")}, "d are of type int64: int32 is right, as OUTPUTS says"),
+        ({"e": Output("[n]")}, "the answer has 'd', which is none of OUTPUTS (e)"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_output_that_is_not_declared_so_is_one_line(outputs, says, streamed):
+    package, solver = Package(), Streaming() if streamed else Scripted([[1, 1]])
+    package.OUTPUTS = outputs
+    with pytest.raises(Failure) as found:
+        sampled(solver, package=package, reference=Reference("somebody", {"d": np.arange(2)}, np.array([1, 3])))
+    assert str(found.value) == says
+
+
+@pytest.mark.parametrize(
     ("said", "error", "says"),
     [("", Invalid, r"differs from the reference solver \(somebody\): $"), (False, Failure, "^differs gives False: ")],
 )
@@ -510,6 +530,11 @@ def test_a_streamed_answer_whose_check_fails_is_refused():
         sampled(solver)
 
 
+def as_made(solver):
+    """A solver with what `prepare` adds to it."""
+    return guarded(lambda: solver, lambda query: query)
+
+
 def test_a_solver_is_closed_whatever_happens():
     solver = Scripted([[1]])
 
@@ -518,7 +543,7 @@ def test_a_solver_is_closed_whatever_happens():
         def prepare(instance, variant, backend, **parameters):
             if parameters:
                 raise ValueError("delta must be positive")
-            return solver
+            return as_made(solver)
 
     with pytest.raises(Invalid), prepared(Prepares, None, SETTINGS) as made:
         assert made is solver
@@ -540,7 +565,7 @@ def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
     class Prepares:
         @staticmethod
         def prepare(instance, variant, backend):
-            return Broken([[1]])
+            return as_made(Broken([[1]]))
 
     with pytest.raises(ValueError, match=f"^{says}$"), prepared(Prepares, None, SETTINGS):
         if not runs:
@@ -573,7 +598,7 @@ def test_a_solver_that_leaves_the_process_in_another_folder_is_one_line(moves, e
         @staticmethod
         def prepare(instance, variant, backend):
             leave("prepare")
-            return Moving([[1]])
+            return as_made(Moving([[1]]))
 
     with (
         pytest.raises(Failure, match=r"^scipy leaves the process in another folder, .*: change it within contextlib"),
@@ -593,13 +618,13 @@ def test_a_solver_may_go_elsewhere_and_come_back(tmp_path):
     class Prepares:
         @staticmethod
         def prepare(instance, variant, backend):
-            return Moving([[1]])
+            return as_made(Moving([[1]]))
 
     with prepared(Prepares, None, SETTINGS) as solver:
         assert solver.run(0) == tmp_path
 
 
-@pytest.mark.parametrize("solver", [None, Scripted, 3])
+@pytest.mark.parametrize("solver", [None, Scripted, Scripted([[1]]), 3], ids=["None", "class", "unchecked", "3"])
 def test_what_is_no_solver_is_one_line(solver):
     class Prepares:
         @staticmethod
@@ -607,7 +632,9 @@ def test_what_is_no_solver_is_one_line(solver):
             return solver
 
     with (
-        pytest.raises(Failure, match=r"^prepare gives .* for scipy: a Solver is right$"),
+        pytest.raises(
+            Failure, match=r"^prepare gives .* for scipy: a Solver that saitan.solver.prepared makes is right$"
+        ),
         prepared(Prepares, None, SETTINGS),
     ):
         pass
@@ -615,21 +642,81 @@ def test_what_is_no_solver_is_one_line(solver):
 
 class Slotted:
     __slots__ = ("memory", "transfer")
+    run = validate = blocks = close = print
 
 
-@pytest.mark.parametrize(("solver", "name"), [(Slotted, "Slotted"), (lambda: 3, "int"), (lambda: None, "NoneType")])
+@pytest.mark.parametrize(
+    ("solver", "name"),
+    [(Slotted, "Slotted"), (lambda: Frozen([[1]]), "Frozen")],
+)
 def test_a_solver_that_takes_no_attributes_is_one_line(solver, name):
     class Prepares:
         @staticmethod
         def prepare(instance, variant, backend):
             return guarded(solver, int)
 
-    right = "a class of its own without __slots__ is right"
+    right = "a class of its own is right, not frozen and without __slots__"
     with (
         pytest.raises(Failure, match=f": no attribute can be added to a solver of class {name}: {right}$"),
         prepared(Prepares, None, SETTINGS),
     ):
         pass
+
+
+class Unchecked(Scripted):
+    validate = None
+
+
+class Unread(Streaming):
+    checker = None
+
+
+class Unasked(Scripted):
+    def run(self):
+        pass
+
+
+class Frozen(Scripted):
+    def __setattr__(self, name, value):
+        if hasattr(self, "calls"):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super().__setattr__(name, value)
+
+
+class Uncounted(Counting):
+    def count(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("solver", "says"),
+    [
+        (lambda: Unchecked([[1]]), "Unchecked has no method validate: run, validate, blocks, close are right"),
+        (lambda: 3, "int has no method run: run, validate, blocks, close are right"),
+        (lambda: None, "NoneType has no method run: run, validate, blocks, close are right"),
+        (Unread, "Unread has no method checker: run, checker, close are right"),
+    ],
+    ids=["validate", "number", "nothing", "checker"],
+)
+def test_a_solver_that_lacks_a_method_is_one_line(solver, says):
+    with pytest.raises(Misdeclared) as found:
+        guarded(solver, int)
+    assert str(found.value) == f"a solver of class {says}"
+
+
+@pytest.mark.parametrize(
+    ("solver", "given", "says"),
+    [
+        (Unasked, ([[1]],), ".Unasked.run takes (): run(query) is right (too many positional arguments)"),
+        (Uncounted, ([[1]],), ".Uncounted.count takes (): count(query) is right (too many positional arguments)"),
+        (Streaming, (1, 2, 3, 4), ".Streaming takes (wrong=(), short=(), checked=()): (instance) is right (too many"),
+    ],
+    ids=["run", "count", "class"],
+)
+def test_a_solver_that_takes_something_else_is_one_line_that_names_it(solver, given, says):
+    with pytest.raises(Misdeclared) as found:
+        guarded(solver, int, *given)
+    assert str(found.value).startswith(__name__ + says)
 
 
 class Preparing:
@@ -642,7 +729,7 @@ class Preparing:
 
     def prepare(self, instance, variant, backend):
         assert all(solver.calls == [("close",)] for solver in self.made), "one is there already"
-        self.made.append(Scripted([[1]]))
+        self.made.append(as_made(Scripted([[1]])))
         number = len(self.made)
         self.compiled += number in self.compiles
         if number in self.imports:
@@ -755,6 +842,8 @@ def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
             Checked("x"),
             "its phases of updated are 3, and of listed 2: as many",
         ),
+        (Run(1.0, 1.0, phases={"seconds": np.array([0.5, -1])}), Checked("x"), f"a phase took -1.0 s: {AMOUNT}"),
+        (Run(1.0, 1.0, phases={"seconds": np.array([np.nan])}), Checked("x"), f"a phase took nan s: {AMOUNT}"),
         (Run(1.0, 1.0, disturbed=None), Checked("x"), "disturbed of its Run of query 5 is None: a text"),
         (Run(1.0, 1.0), Checked(3), "says of its Checked of query 5 is 3: a text"),
         (Run(1.0, 1.0), Checked("x", None), "whole of its Checked of query 5 is None: True or False"),

@@ -8,6 +8,7 @@ TOY = '''
 """A toy problem: the sums of a graph's weights."""
 import numpy as np
 from saitan.problem import Input, Metric, Parameter, Output, Reference, Variant
+from saitan.solver import prepared
 
 TITLE = "Toy sums"
 INPUTS = {"graph": Input("graph", "with weights")}
@@ -37,7 +38,7 @@ def differs(reference, answer):
     return f"{wrong.sum()} sums differ" if wrong.any() else None
 
 def prepare(sums, variant, backend, **parameters):
-    return VARIANTS[variant].load(backend)(sums, **parameters)
+    return prepared(VARIANTS[variant].load(backend), lambda query: query, sums, **parameters)
 '''
 
 TOY_CPU = """
@@ -80,6 +81,7 @@ DIGITS = '''
 """A toy problem: every number of an array, and its multiples, as a stream of blocks."""
 import numpy as np
 from saitan.problem import Input, Metric, Parameter, Output, Reference, Variant
+from saitan.solver import prepared
 
 TITLE = "Multiples"
 INPUTS = {"values": Input("array", "of numbers")}
@@ -111,7 +113,7 @@ def differs(reference, answer):
     return None if same else f"{answer['multiples'].tolist()}"
 
 def prepare(values, variant, backend, **parameters):
-    return VARIANTS[variant].load(backend)(values, **parameters)
+    return prepared(VARIANTS[variant].load(backend), lambda query: query, values, **parameters)
 '''
 
 DIGITS_CPU = """
