@@ -89,7 +89,7 @@ def misshapen(name: str, array: Any, shape: tuple[int | None, ...], *dtypes: np.
     """One line unless an output is a NumPy array of a shape (None: of any length there) and one of some types, or of
     any where none is given.
     """
-    if not isinstance(array, np.ndarray):
+    if type(array) is not np.ndarray:
         return f"{name} are {shown(array)}: a NumPy array is right"
     if array.ndim != len(shape) or any(right not in (None, got) for got, right in zip(array.shape, shape, strict=True)):
         right = ", ".join("any" if length is None else str(length) for length in shape)

@@ -29,7 +29,7 @@ def named(path: str, where: str) -> Any:
     return getattr(found, name)
 
 
-def check_takes(right: str, call: Callable, *arguments: Any, **parameters: Any) -> None:
+def check_takes(right: str, call: Callable, /, *arguments: Any, **parameters: Any) -> None:
     """Raise Misdeclared for a function, class or method that cannot be called so.
 
     right: how it is called, as its message has it: "run(query)"

@@ -115,7 +115,7 @@ class Solver(Protocol):
         """Free what was allocated."""
 
 
-def prepared(solver: type, check: Callable[[Any], Any], *arguments: Any, **parameters: Any) -> Solver:
+def prepared(solver: type, check: Callable[[Any], Any], /, *arguments: Any, **parameters: Any) -> Solver:
     """A solver made by its class, whose calls raise ValueError where compiled code would read what is not there.
 
     Raises Misdeclared where nothing can be added to what the class makes, and where it or a method of Solver is not
@@ -202,7 +202,10 @@ def _check_answered(solver: Any) -> None:
 def _asking(call: Callable) -> Callable:
     @wraps(call)
     def asking(self: Any, query: Any) -> Any:
-        return call(self, _checked(self, query))
+        made = call(self, _checked(self, query))
+        if not (callable(made) and callable(getattr(made, "finish", None))):
+            raise Invalid(f"checker gives {shown(made)}: a Checker is right")
+        return made
 
     return asking
 

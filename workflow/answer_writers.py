@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from saitan.blocks import Block, on_host
+from saitan.errors import Invalid
 from saitan.files import beside
 from saitan.graph_input import shown
 from saitan.packed import pack, packs
 from saitan.problem import Form
 from saitan.workflow.answers import about_answer, fingerprint, slab_name
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, write
-from saitan.workflow.step import Failure
+from saitan.workflow.step import Failure, one_line
 
 
 class AnswerWriter:
@@ -132,9 +133,12 @@ def write_form(
     folder.mkdir(parents=True, exist_ok=True)
     with _clocked(seconds):
         write(path)
-    if not path.exists():
+    if not path.is_file():
         raise Failure(f"keep: {form.writes} wrote no file")
-    held = form.open(path)
+    try:
+        held = form.open(path)
+    except (Invalid, ValueError) as error:
+        raise Failure(f"keep: {form.reads} cannot read what {form.writes} wrote: {one_line(error)}") from error
     if lacking := [one for one in ("shape", "dtype", "__getitem__", "close") if not hasattr(held, one)]:
         raise Failure(f"keep: {form.reads} has no {lacking[0]}: shape, dtype, rows by [rows] and close are right")
     try:

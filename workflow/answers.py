@@ -147,7 +147,7 @@ def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
             return held[rows]
         finally:
             held.close()
-    except Invalid as error:
+    except (Invalid, ValueError) as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
 
 

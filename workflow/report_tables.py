@@ -215,7 +215,7 @@ class _Maker:
             spread,
             "" if factor is None else times(_number(factor["ours"])),
             "" if paper is None else text(paper),
-            "" if ratio is None else f"{ratio:.3g}",
+            "" if ratio is None else digits(ratio, 3),
             doubt(row),
             "" if factor is None else doubt(factor),
             index in self.best and quantity == self.starred,

@@ -25,7 +25,7 @@ from saitan.ranks import Ranks, current
 from saitan.solver import is_prepared
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
-from saitan.workflow.step import Failure, progress
+from saitan.workflow.step import Failure, progress, told
 
 # With which the median lies within the spread of six rounds or more.
 CONFIDENCE = 0.95
@@ -151,8 +151,11 @@ class Answering:
             if self._first and self._reference is not None:
                 rows = Rows(self._reference.rows)
                 take = both(self.check_declared, rows)
-                for block in self._solver.blocks(self._reference.rows):
-                    take(block)
+                try:
+                    for block in self._solver.blocks(self._reference.rows):
+                        take(block)
+                except ValueError as error:
+                    raise Failure(f"rows that the reference has cannot be had of the answer: {told(error)}") from error
                 self._compare(rows)
             self._first = False
             return run, checked

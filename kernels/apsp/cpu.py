@@ -18,7 +18,7 @@ from saitan.apsp.batches import Tasks, counters, run_batches, widening
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.atomics import atomic_min
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_output, chosen
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.memory import check_room
@@ -116,7 +116,7 @@ class CpuEngine:
 class CpuSolver(Blockwise):
     """What all CPU variants share: the last answer as a host array, and its certificate.
 
-    A subclass sets self.first and self.distances [sources, n] in `run`.
+    A subclass's `run` takes its query by self.range_of and sets self.distances [sources, n].
     """
 
     transfer = 0.0
@@ -125,7 +125,12 @@ class CpuSolver(Blockwise):
         self.instance, self.graph = instance, instance.graph
         self.dtype = instance.dtype
         self.certificate = Certificate(self.graph)
-        self.first, self.distances = 0, np.empty((0, 0), self.dtype)
+        self.first, self.sources, self.distances = 0, 0, np.empty((0, 0), self.dtype)
+
+    def range_of(self, query: list[int]) -> tuple[int, int]:
+        """The first source and the number of sources of the query, whose answer is `distances` from now on."""
+        self.first, self.sources = self.instance.range_of(query)
+        return self.first, self.sources
 
     def new_matrix(self, rows: int, dtype: np.dtype) -> np.ndarray:
         """Room for rows of distances. Raises Unavailable if there is none."""
@@ -150,6 +155,7 @@ class CpuSolver(Blockwise):
 
     def validate(self) -> Checked:
         """The certificate of validate.py. Raises Invalid."""
+        check_output("distances", self.distances, (self.sources, self.graph.n))
         self.certificate.check(self.first, self.distances)
         return CERTIFIED
 
@@ -197,7 +203,7 @@ class Phased(Tasks, CpuSolver):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
 
         def attempt(dtype: np.dtype) -> int:
             if dtype != self.dtype:
@@ -207,7 +213,7 @@ class Phased(Tasks, CpuSolver):
         start = time.perf_counter()
         phases = widening(attempt, self.dtype)
         seconds = time.perf_counter() - start
-        self.first, self.distances = first, self.matrix[:count]
+        self.distances = self.matrix[:count]
         counted = counters(self.instance, count, seconds, self.dtype, self.graph_bytes + self.engine.nbytes)
         counted |= self.batch_counters(self.instance, count, phases)
         return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
@@ -279,7 +285,7 @@ class FloydWarshall(CpuSolver):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
         start, threads = time.perf_counter(), numba.get_num_threads()
         numba.set_num_threads(min(THREADS, threads))
         try:
@@ -287,7 +293,7 @@ class FloydWarshall(CpuSolver):
         finally:
             numba.set_num_threads(threads)
         seconds = time.perf_counter() - start
-        self.first, self.distances = first, self.matrix[first : first + count]
+        self.distances = self.matrix[first : first + count]
         counted = counters(self.instance, count, seconds, self.dtype, self.graph_bytes)
         return Run(seconds, seconds, counted, work={"bytes": self.distances.nbytes})
 

@@ -60,7 +60,7 @@ class Dense(CpuSolver):
         Raises Unavailable where a path of a graph may be too long for the matrix's type, SumOverflow where one of a
         matrix is.
         """
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
         start = time.perf_counter()
         kernel, counted = self.close_matrix()
         distances = self._distances()
@@ -68,7 +68,7 @@ class Dense(CpuSolver):
         if self.graph is None:
             # If any path's length reached infinity, one of an entry and an arc does.
             checked_sums(self.c, self.c, self.a, "min_plus")
-        self.first, self.distances = first, distances[first : first + count]
+        self.distances = distances[first : first + count]
         counted |= {"tops": 2 * self.instance.n**3 / kernel / 1e12}
         return Run(kernel, total, counters(self.instance, count, kernel, self.dtype, 0) | counted)
 

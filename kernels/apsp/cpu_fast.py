@@ -121,7 +121,7 @@ class NearFar(CpuSolver):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
         plan = self.plan if count == self.graph.n else None
         rows = np.arange(count, dtype=np.int32) if plan is None else plan.searched
 
@@ -150,7 +150,7 @@ class NearFar(CpuSolver):
         start = time.perf_counter()
         relaxations = widening(attempt, self.dtype)
         seconds = time.perf_counter() - start
-        self.first, self.distances = first, self.matrix[:count]
+        self.distances = self.matrix[:count]
         work = self.graph_bytes + self.memory - self.matrix.nbytes
         counted = counters(self.instance, count, seconds, self.dtype, work)
         counted |= {"relaxations": relaxations, "step": float(step(self.graph, self.dtype)), "resident": self._workers}

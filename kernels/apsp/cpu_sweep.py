@@ -170,7 +170,7 @@ class Swept(CpuSolver):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
 
         def attempt(dtype: np.dtype) -> None:
             if dtype != self.dtype:
@@ -181,7 +181,7 @@ class Swept(CpuSolver):
         start = time.perf_counter()
         widening(attempt, self.dtype)
         seconds = time.perf_counter() - start
-        self.first, self.distances = first, self.matrix[:count]
+        self.distances = self.matrix[:count]
         found = counters(self.instance, count, seconds, self.dtype, self.graph_bytes + self.sweep.nbytes)
         found |= counted(self.hierarchy, count, min(count, self.sweep.batch))
         return Run(seconds, seconds, found, work={"bytes": self.distances.nbytes})

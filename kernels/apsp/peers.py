@@ -41,11 +41,11 @@ class Peer(CpuSolver):
         super().__init__(instance)
         self.check_room(instance.sources, self.entry)
 
-    def _keep(self, first: int, distances: np.ndarray) -> None:
+    def _keep(self, distances: np.ndarray) -> None:
         """The last answer, after its time was taken. Raises Invalid for what are no distances."""
         check_output("distances", distances, (None, self.graph.n), np.float64)
         check_exact(self.graph, distances)
-        self.first, self.distances = first, distances
+        self.distances = distances
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
@@ -61,11 +61,11 @@ class Scipy(Peer):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
         start = time.perf_counter()
         distances = csgraph.dijkstra(self.matrix, indices=np.arange(first, first + count))
         seconds = time.perf_counter() - start
-        self._keep(first, distances)
+        self._keep(distances)
         counted = counters(self.instance, count, seconds, distances.dtype, self.matrix.data.nbytes)
         return Run(seconds, seconds, counted)
 
@@ -116,7 +116,7 @@ class Networkit(Peer):
 
     def run(self, query: list[int]) -> Run:
         """Answer one range of sources; its mark for unreached, the largest double, becomes infinity after the time."""
-        first, count = self.instance.range_of(query)
+        first, count = self.range_of(query)
         start = time.perf_counter()
         solver = self.solver(self.peer, list(range(first, first + count)))
         solver.run()
@@ -124,5 +124,5 @@ class Networkit(Peer):
         distances = np.asarray(solver.getDistances(True))
         total = time.perf_counter() - start
         distances[distances == np.finfo(np.float64).max] = np.inf
-        self._keep(first, distances)
+        self._keep(distances)
         return Run(kernel, total, counters(self.instance, count, kernel, distances.dtype, self.graph.m * 24))

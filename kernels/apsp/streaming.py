@@ -20,7 +20,7 @@ import numpy as np
 
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
-from saitan.blocks import Blockwise, Sink, chosen, on_host
+from saitan.blocks import Blockwise, Sink, check_output, chosen, on_host
 from saitan.problem import Block, Checked, Invalid, Run, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.sssp import unreachable
@@ -103,7 +103,15 @@ class Slabs:
             run = self.solver.produce(part)
             if self.solver.dtype != dtype:
                 raise Invalid(f"the slab at row {low:,} has distances of {self.solver.dtype}, those before {dtype}")
+            self._check_slab(low, part[1])
             yield low, run
+
+    def _check_slab(self, low: int, rows: int) -> None:
+        slab, right = self.solver.slab(), (rows, self.instance.n)
+        if isinstance(slab, np.ndarray):
+            check_output("distances", slab, right)
+        elif slab.shape != right:
+            raise Invalid(f"the slab at row {low:,} has the shape {slab.shape}: {right} is right")
 
     def _parts(self, query: list[int]) -> list[tuple[int, list[int]]]:
         """The first row of every slab that is not done, and its query."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saitan.errors import Invalid
+
 # A square loses at most 2^-1075 to underflow: a larger sum of up to 2^34 squares has more than 40 bits.
 LEAST = 2.0**-1000
 
@@ -68,9 +70,14 @@ def combine(places: np.ndarray, sums: np.ndarray) -> Errors:
 def counters(
     nbytes: int, stream: int, compress: float, decompress: float, workspace: int, errors: dict[str, float]
 ) -> dict[str, float]:
-    """The METRICS of a round trip: bytes of the array, the stream and the work space, seconds. None of nothing."""
+    """The METRICS of a round trip: bytes of the array, the stream and the work space, seconds. None of nothing.
+
+    Raises Invalid for a stream without bytes.
+    """
     if not nbytes:
         return {}
+    if not stream:
+        raise Invalid(f"the stream of {nbytes:,} bytes has none")
     return {
         "ratio": nbytes / stream,
         "compress_bytes_s": nbytes / compress,

@@ -13,6 +13,7 @@ from test_sssp import graphs
 
 from saitan import apsp
 from saitan.apsp import streaming
+from saitan.apsp.cpu_fast import NearFar
 from saitan.blocks import Digest, Rows
 from saitan.graph import Graph
 from saitan.problem import Block, Invalid, Unavailable
@@ -299,3 +300,27 @@ def test_slabs_of_several_ranks_come_in_any_order_and_all_of_them(rows, left, wh
     check(Block("distances", 14, np.empty((2, 3), np.uint32)))
     check(Block("distances", 7, np.empty((7, 3), np.uint32)))
     assert check.finish().whole
+
+
+class Short(NearFar):
+    """Its answers lack their last row."""
+
+    def run(self, query):
+        run = super().run(query)
+        self.distances = self.distances[:-1]
+        return run
+
+
+@pytest.mark.parametrize("answer", ["matrix", "slabs", "reductions"])
+def test_an_answer_that_lacks_a_row_is_refused(answer, monkeypatch):
+    monkeypatch.setattr(type(apsp.VARIANTS["fast"]), "load", lambda *_: Short)
+    solver = prepared(grid(5, 4), answer, sources=9)
+    says = r"^distances have the shape \(8, 20\): \((9|any), 20\) is right$|^8 rows came, not 9$"
+    with pytest.raises(Invalid, match=says):
+        if answer == "slabs":
+            check = solver.checker([3, 9])
+            solver.run([3, 9], check)
+            check.finish()
+        else:
+            solver.run([3, 9])
+            solver.validate()

@@ -61,3 +61,11 @@ def test_what_does_not_tell_what_it_takes_may_take_anything():
 
     check_takes("x(a)", Untold(), "a")
     check_takes("x(a)", takes_seed, "a")
+
+
+def takes_right(right, call, solver, check):
+    pass
+
+
+def test_a_parameter_may_be_called_anything():
+    check_takes("x", takes_right, right=1, call=2, solver=3, check=4)

@@ -41,11 +41,11 @@ def peers_distances(wrong):
 
 def rows(wrong):
     solver = Rows(apsp.instance({"graph": GRAPH}, sources=3))
-    given(solver, first=0, distances=wrong(np.zeros((3, 20), np.uint32))).validate()
+    given(solver, sources=3, distances=wrong(np.zeros((3, 20), np.uint32))).validate()
 
 
 def peers_rows(wrong):
-    ScipyRows(apsp.instance({"graph": GRAPH}, sources=3))._keep(0, wrong(np.zeros((3, 20))))
+    ScipyRows(apsp.instance({"graph": GRAPH}, sources=3))._keep(wrong(np.zeros((3, 20))))
 
 
 def levels(wrong):
@@ -88,6 +88,8 @@ CHECKS = {
         (lambda right: right.astype(np.complex64), "have the type complex64: .*(int|float).* is right"),
         (lambda right: right.astype(right.dtype.newbyteorder()), "have the type >.*: .* is right"),
         (lambda right: right.astype(object), "have the type object: .* is right"),
+        (np.ma.masked_array, r"are masked_array\(.*: a NumPy array is right"),
+        (lambda right: right.view(np.recarray), r"are rec.array\(.*: a NumPy array is right"),
         (lambda right: None, "are None: a NumPy array is right"),
         (lambda right: right.tolist(), r"are \[.*: a NumPy array is right"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from samples import seconds, write_samples
+from samples import Held, seconds, write_samples
 
 from saitan.graph import Graph
 from saitan.workflow.answer_writers import write_form
@@ -136,9 +136,9 @@ def run_plan(tmp_path):
 
 def write_coded(answer, **about):
     """A kept answer in a form of its problem. Returns the path of that form's file, which is empty."""
-    held = SimpleNamespace(shape=(3,), dtype=np.dtype("float64"), close=lambda: None)
+    form = SimpleNamespace(open=lambda path: Held((3,), "float64"))
     about["answer"] = {"problem": "apsp"}
-    write_form(answer.parent, answer.stem, "coded", SimpleNamespace(open=lambda path: held), about, Path.touch)
+    write_form(answer.parent, answer.stem, "coded", form, about, Path.touch)
     return answer.with_suffix(".coded")
 
 

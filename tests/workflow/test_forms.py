@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from samples import Held
 
 from saitan import apsp
 from saitan.generators import GENERATORS
@@ -57,35 +59,37 @@ def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
 def test_a_form_that_writes_no_file_is_named(tmp_path):
     form = replace(apsp.FORMS["coded"], writes="mine.toy:write")
     about = {"answer": {"problem": "apsp"}}
-    with pytest.raises(Failure, match=r"^keep: mine\.toy:write wrote no file$"):
-        write_form(tmp_path, "distances", "coded", form, about, lambda path: None)
+    for write in (lambda path: None, Path.mkdir):
+        with pytest.raises(Failure, match=r"^keep: mine\.toy:write wrote no file$"):
+            write_form(tmp_path, "distances", "coded", form, about, write)
 
 
-class Reader:
-    """Of a form's file, as it is right."""
-
-    def __init__(self, path):
-        self.shape, self.dtype = (1,), np.dtype(np.uint8)
-
-    def __getitem__(self, rows):
-        return np.zeros(1, np.uint8)[rows]
-
-    def close(self):
-        pass
-
-
-class Endless(Reader):
+class Endless(Held):
     close = property()
 
-
-class Shapeless(Reader):
     def __init__(self, path):
-        self.shape, self.dtype = 3, np.dtype(np.uint8)
+        super().__init__((3,), "uint8")
 
 
-class Typeless(Reader):
+class Shapeless(Held):
+    def __init__(self, path):
+        super().__init__(3, "uint8")
+
+
+class Typeless(Held):
     def __init__(self, path):
         self.shape, self.dtype = (3,), "number"
+
+
+def refuse_to_read(path):
+    raise ValueError("no magic\nat its beginning")
+
+
+def test_what_a_form_wrote_and_cannot_read_is_one_line(tmp_path):
+    form = replace(apsp.FORMS["coded"], writes="mine.toy:write", reads=f"{__name__}:refuse_to_read")
+    says = rf"^keep: {__name__}:refuse_to_read cannot read what mine\.toy:write wrote: no magic at its beginning$"
+    with pytest.raises(Failure, match=says):
+        write_form(tmp_path, "d", "coded", form, {"answer": {"problem": "apsp"}}, lambda path: path.write_text("x"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from saitan.blocks import Block, Digest, Rows
+from saitan.blocks import Block, Digest, Rows, chosen
 from saitan.problem import Checked, Invalid, Misdeclared, Output, Reference, Run
 from saitan.ranks import Ranks
 from saitan.solver import prepared as guarded
@@ -340,6 +340,30 @@ def test_an_output_that_is_not_declared_so_is_one_line(outputs, says, streamed):
     with pytest.raises(Failure) as found:
         sampled(solver, package=package, reference=Reference("somebody", {"d": np.arange(2)}, np.array([1, 3])))
     assert str(found.value) == says
+
+
+def test_rows_that_an_answer_does_not_have_are_one_line():
+    class Short(Scripted):
+        def blocks(self, rows=None):
+            yield from chosen("d", np.arange(3), rows)
+
+    reference = Reference("somebody", {"d": np.arange(2)}, np.array([1, 3]))
+    says = r"^rows that the reference has cannot be had of the answer: ValueError: d has 3 rows: .* number 3 \(.*, line"
+    with pytest.raises(Failure, match=says):
+        sampled(Short([[1, 1]]), reference=reference)
+
+
+@pytest.mark.parametrize("made", [None, lambda block: None])
+def test_what_is_no_checker_is_one_line(made):
+    class Unchecking(Streaming):
+        def checker(self, query):
+            return made
+
+        def close(self):
+            pass
+
+    with pytest.raises(Invalid, match=r"^checker gives .*: a Checker is right$"):
+        sampled(guarded(Unchecking, lambda query: query))
 
 
 @pytest.mark.parametrize(
