@@ -22,7 +22,7 @@ from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form,
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import Answering, prepared
+from saitan.workflow.sampling import Answering, as_checked, prepared
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 from saitan.workflow.untouched import untouched
 
@@ -130,7 +130,7 @@ def _keep_together(
     solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)
     check = solver.checker(query)
     solver.run(query, both(check, writer))
-    check.finish()
+    as_checked(check.finish(), query)
     if ranks.leads:
         writer.join(slabs, about)
 

@@ -147,7 +147,7 @@ class Answering:
         """A timed answer, checked. Raises Invalid."""
         if not self._streamed:
             run = self._timed(query)
-            checked = self._solver.validate()
+            checked = as_checked(self._solver.validate(), query)
             if self._first and self._reference is not None:
                 rows = Rows(self._reference.rows)
                 take = both(self.check_declared, rows)
@@ -187,7 +187,7 @@ class Answering:
             compared = self._first and self._reference is not None
             rows = Rows(self._reference.rows) if compared else None
             self._solver.run(query, both(*sinks, *([rows] if compared else [])))
-            self._digests[key] = Digest.of(self._ranks.each(digest)), check.finish()
+            self._digests[key] = Digest.of(self._ranks.each(digest)), as_checked(check.finish(), query)
             if rows is not None:
                 self._compare(Rows.of(self._ranks.each(rows)))
             self._first = False
@@ -210,6 +210,14 @@ class Answering:
             raise Failure(f"differs gives {shown(difference)}: how the answers differ is right, or None")
         if difference is not None:
             raise Invalid(f"differs from the reference solver ({self._reference.by}): {difference}")
+
+
+def as_checked(checked: Any, query: Any) -> Checked:
+    """What a check says of the answer to a query. Raises Failure where it says nothing."""
+    if not isinstance(checked, Checked):
+        right = "a Checked is right, and Invalid for a wrong answer"
+        raise Failure(f"the check of query {query} is {shown(checked)}: {right}")
+    return checked
 
 
 def sample(
@@ -295,8 +303,6 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
     """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind."""
     if not isinstance(run, Run):
         return f"its run of query {query} is {shown(run)}: a Run is right"
-    if not isinstance(checked, Checked):
-        return f"its check of query {query} is {shown(checked)}: a Checked is right, and Invalid for a wrong answer"
     for owner, name, kind, right in _FORMS:
         if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
             return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"

@@ -116,16 +116,19 @@ class CpuEngine:
 class CpuSolver(Blockwise):
     """What all CPU variants share: the last answer as a host array, and its certificate.
 
-    A subclass's `run` takes its query by self.range_of and sets self.distances [sources, n].
+    A subclass's `run` takes its query by self.range_of, or sets self.first, and sets self.distances [sources, n].
+
+    sources  number of rows that the last answer must have, as `range_of` says; None where `run` did not ask it
     """
 
     transfer = 0.0
+    sources: int | None = None
 
     def __init__(self, instance: Instance) -> None:
         self.instance, self.graph = instance, instance.graph
         self.dtype = instance.dtype
         self.certificate = Certificate(self.graph)
-        self.first, self.sources, self.distances = 0, 0, np.empty((0, 0), self.dtype)
+        self.first, self.distances = 0, np.empty((0, 0), self.dtype)
 
     def range_of(self, query: list[int]) -> tuple[int, int]:
         """The first source and the number of sources of the query, whose answer is `distances` from now on."""

@@ -108,7 +108,7 @@ class Slabs:
 
     def _check_slab(self, low: int, rows: int) -> None:
         slab, right = self.solver.slab(), (rows, self.instance.n)
-        if isinstance(slab, np.ndarray):
+        if not hasattr(slab, "__cuda_array_interface__"):
             check_output("distances", slab, right)
         elif slab.shape != right:
             raise Invalid(f"the slab at row {low:,} has the shape {slab.shape}: {right} is right")

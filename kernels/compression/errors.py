@@ -77,7 +77,7 @@ def counters(
     if not nbytes:
         return {}
     if not stream:
-        raise Invalid(f"the stream of {nbytes:,} bytes has none")
+        raise Invalid(f"an array of {nbytes:,} bytes has a stream of none")
     return {
         "ratio": nbytes / stream,
         "compress_bytes_s": nbytes / compress,

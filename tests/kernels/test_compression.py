@@ -460,6 +460,6 @@ def test_rates_are_of_the_array_and_not_of_the_stream():
         "workspace": 2.0,
         "norm_error": 0.5,
     }
-    with pytest.raises(Invalid, match=r"^the stream of 800 bytes has none$"):
+    with pytest.raises(Invalid, match=r"^an array of 800 bytes has a stream of none$"):
         counters(800, 0, 4.0, 2.0, 1600, {"norm_error": 0.5})
     assert counters(0, 80, 4.0, 2.0, 1600, {"norm_error": 0.5}) == {}

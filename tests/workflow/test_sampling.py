@@ -906,15 +906,22 @@ def test_counts_of_another_form_are_one_line(counted, says):
 
 
 @pytest.mark.parametrize("checked", [None, True])
-def test_a_check_that_says_nothing_is_one_line(checked):
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_check_that_says_nothing_is_one_line(checked, streamed):
     class Odd(Scripted):
         def validate(self):
             return checked
 
+    class OddStream(Streaming):
+        def checker(self, query):
+            check = super().checker(query)
+            check.finish = lambda: checked
+            return check
+
     with pytest.raises(Failure) as found:
-        sampled(Odd([[1.0]]))
+        sampled(OddStream() if streamed else Odd([[1.0]]))
     right = "a Checked is right, and Invalid for a wrong answer"
-    assert str(found.value) == f"scipy says that its check of query 5 is {checked}: {right}"
+    assert str(found.value) == f"the check of query 5 is {checked}: {right}"
 
 
 def test_a_counter_may_be_infinite():
