@@ -183,7 +183,7 @@ def _method(solver: type, name: str) -> Callable:
 
     @wraps(getattr(solver, name))
     def method(self: Any, *arguments: Any) -> Any:
-        return getattr(solver, name)(self, *arguments)
+        return getattr(super(_guarded(solver), self), name)(*arguments)
 
     return method
 

@@ -1,4 +1,5 @@
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -693,6 +694,33 @@ class Unchecked(Scripted):
 
 class Unread(Streaming):
     checker = None
+
+
+class Constant:
+    def __call__(self, query):
+        return Run(1.0, 1.0)
+
+
+class Static(Scripted):
+    """Methods of all kinds."""
+
+    run = Constant()
+    blocks = functools.partialmethod(Scripted.blocks)
+
+    @staticmethod
+    def validate():
+        return Checked("nothing", whole=False)
+
+    @classmethod
+    def close(cls):
+        pass
+
+
+def test_a_solver_may_have_methods_of_any_kind():
+    solver = guarded(Static, lambda query: query, [[1]])
+    assert solver.run(5).total == 1.0 and solver.validate().says == "nothing"
+    assert [block.name for block in solver.blocks()] == ["d"]
+    solver.close()
 
 
 class Unasked(Scripted):
