@@ -82,6 +82,7 @@ def check_generators(generators: Mapping[str, Generator]) -> None:
 def check_package(name: str, package: ModuleType) -> None:
     """Raise Misdeclared for what the package of a problem declares and cannot be."""
     _refuse(_in_package(f"saitan.{name}", name, package))
+    _check_functions(package)
 
 
 def _refuse(found: Iterator[str]) -> None:
@@ -132,20 +133,18 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
     for here, variant in _entries(owner, package, "VARIANTS"):
         yield from _in_variant(here, owner, variant)
         yield from _beside(here, variant, package)
-    yield from _in_functions(package)
 
 
-def _in_functions(package: ModuleType) -> Iterator[str]:
-    """How the workflow calls them, `instance` and `prepare` with all parameters that are given them."""
-    given = {"instance": [dict(package.INSTANCE)]}
-    given["prepare"] = [dict(variant.parameters) for variant in package.VARIANTS.values()]
+def _check_functions(package: ModuleType) -> None:
+    """As the workflow calls them, `instance` and `prepare` with all parameters that are given them."""
+    given = {
+        "instance": [package.INSTANCE],
+        "prepare": [variant.parameters for variant in package.VARIANTS.values()],
+    }
     for function, takes in _FUNCTIONS.items():
         for parameters in given.get(function, [{}]):
-            try:
-                right = f"{function}({', '.join([*takes, *parameters])})"
-                check_takes(right, getattr(package, function), *takes, **parameters)
-            except Misdeclared as error:
-                yield str(error)
+            right = f"{function}({', '.join([*takes, *parameters])})"
+            check_takes(right, getattr(package, function), *takes, **parameters)
 
 
 def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:
