@@ -25,7 +25,8 @@ class Run:
 
     kernel     seconds from the first to the last device operation (CUDA events), or of the loop on a CPU
     total      seconds of the whole call, answer delivered to the host included
-    counters   name -> number, named in the problem's METRICS
+    counters   name -> number, named in the problem's METRICS; of several ranks those of the leading one count, whose
+               rates are therefore made of the seconds of the slowest (`Ranks.slowest`)
     phases     name -> array, one entry a phase: what the host knows without asking the device (may be empty)
     work       kind of a ceiling (config/ceilings.yaml) -> amount that the variant must do at least, such as bytes read
     disturbed  why this time says little (the clock moved, the gate opened by itself); "" where nothing is known

@@ -131,6 +131,8 @@ def write_form(
     """Keep an output in a form, whose file write(path) writes. name: the form's; about: has settings as `answer`."""
     path, seconds = folder / f"{output}.{name}", []
     folder.mkdir(parents=True, exist_ok=True)
+    # That of an earlier answer would pass for this one where nothing is written.
+    path.unlink(missing_ok=True)
     with _clocked(seconds):
         write(path)
     if not path.is_file():

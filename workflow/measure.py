@@ -28,7 +28,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries, r
 from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import METADATA, write
 from saitan.workflow.provenance import provenance
-from saitan.workflow.quantities import traces_of
+from saitan.workflow.quantities import traces_of, undeclared, unranked
 from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 from saitan.workflow.untouched import untouched
@@ -92,13 +92,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             answering.warm_up(query)
         sampled = sample(answering, solver, queries, settings, ranks)
         counted = {name for row in sampled.rows for name in row["counters"]}
-        if unknown := sorted(counted - package.METRICS.keys()):
-            declared = f"METRICS of {settings['problem']} ({', '.join(package.METRICS)})"
-            raise Failure(f"{settings['variant']} counts {unknown[0]!r}, which is none of {declared}")
         traced = {name.removeprefix(PHASE) for row in sampled.rows for name in row if name.startswith(PHASE)}
-        if unknown := sorted(traced - (traces := traces_of(settings["problem"])).keys()):
-            declared = f"TRACES of {settings['problem']} ({', '.join(traces)})"
-            raise Failure(f"{settings['variant']} traces {unknown[0]!r}, which is none of {declared}")
+        if unknown := undeclared(settings["problem"], settings["variant"], counted, traced):
+            raise Failure(unknown)
+        traces = traces_of(settings["problem"])
         for name in traced:
             entries = (entry for row in sampled.rows for entry in row.get(PHASE + name, ()))
             if any(isinstance(entry, str) is not traces[name].text for entry in entries):
@@ -114,10 +111,8 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         if settings["traced"] and not any(ranks.each("seconds" in traced)):
             # Of several engines the graph chose one that does not.
             raise Lacking(f"{settings['variant']} traces no phases here")
-        headline = package.HEADLINE
-        if headline != "time" and any(headline not in row["counters"] for row in sampled.rows):
-            ranked = f"which solvers of {settings['problem']} are ranked by"
-            raise Failure(f"{settings['variant']} gives no {headline}, {ranked}")
+        if any(lacking := unranked(settings["problem"], settings["variant"], row["counters"]) for row in sampled.rows):
+            raise Failure(lacking)
         if crowded := crowded_by(settings["backend"], ranks, arguments.cores):
             sampled.disturbed.append(crowded)
         for name in ("memory", "transfer"):

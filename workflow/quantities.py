@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,23 @@ def headline_of(name: str | None) -> Headline:
     """What a problem's solvers are ranked by; the time where the problem is not known."""
     quantity = problem(name).HEADLINE if name in names() else "time"
     return Headline(quantity, metrics_of(name)[quantity])
+
+
+def undeclared(name: str, variant: str, counters: Iterable[str], traces: Iterable[str]) -> str | None:
+    """That a variant counts or traces what its problem does not declare, in one line; None where it does not."""
+    declared = (("counts", counters, "METRICS", problem(name).METRICS), ("traces", traces, "TRACES", traces_of(name)))
+    for does, given, where, known in declared:
+        if unknown := sorted(set(given).difference(known)):
+            return f"{variant} {does} {unknown[0]!r}, which is none of {where} of {name} ({', '.join(known)})"
+    return None
+
+
+def unranked(name: str | None, variant: str, counters: Collection[str]) -> str | None:
+    """That a variant's counters lack what the problem's solvers are ranked by, in one line; None where they do not."""
+    quantity = headline_of(name).quantity
+    if quantity in BUILT_IN or quantity in counters:
+        return None
+    return f"{variant} gives no {quantity}, which solvers of {name} are ranked by"
 
 
 def altered_by(name: str | None, point: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ from saitan.workflow.quantities import (
     is_timed,
     metrics_of,
     traces_of,
+    undeclared,
+    unranked,
 )
 from saitan.workflow.rows import KEYS, MEASURED, cdf, joined, row_of, thinned
 from saitan.workflow.samples import Samples, about, mixed, read_samples
@@ -53,7 +55,8 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
     """Times and counters of every point.
 
     Figure: keys, parameters, seconds (median), mean_seconds, the metrics, quartiles of each but the mean under its name
-    with _q1 and _q3, and the graph's vertices and arcs.
+    with _q1 and _q3, and the graph's vertices and arcs. Raises Failure for samples without what the problem's solvers
+    are ranked by.
     """
     rows, marks, measured = [], [], []
     metrics = metrics_of(experiment.problem)
@@ -62,8 +65,10 @@ def summary(experiment: Experiment, inputs: Inputs) -> tuple[pd.DataFrame, pd.Da
         metadata = read_metadata(folder)
         sizes[folder.name] = {name: metadata[name] for name in ("vertices", "arcs")}
     for point, samples in _points(experiment, inputs, traces=False):
+        if lacking := unranked(experiment.problem, samples.point["variant"], samples.counters.dropna(axis=1)):
+            raise Failure(lacking)
         columns = {name: samples.rows[column] for name, (column, _) in BUILT_IN.items()}
-        columns |= {name: samples.counters[name].dropna() for name in samples.counters if name in metrics}
+        columns |= {name: samples.counters[name].dropna() for name in samples.counters}
         noted = _noted(samples)
         quantities = {
             name: row_of(name, metrics[name], values, noted) for name, values in columns.items() if len(values)
@@ -214,11 +219,18 @@ VIEWS: dict[str, Callable[[Experiment, Inputs], tuple[pd.DataFrame, pd.DataFrame
 
 
 def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterator[tuple[dict[str, Any], Samples]]:
-    """Each point that ran: its keys and parameters, and its samples."""
+    """Each point that ran: its keys and parameters, and its samples.
+
+    What a problem declares may have changed since they were measured. Raises Failure for counters and traces that it
+    does not declare.
+    """
     several = mixed(about(path).device for path in inputs.samples)
     for path in inputs.samples:
         samples = read_samples(path, traces=traces)
         if samples is not None:
+            variant = samples.point["variant"]
+            if unknown := undeclared(experiment.problem, variant, samples.counters, samples.phases):
+                raise Failure(unknown)
             if (device := samples.about.device) in several:
                 reasons = (*samples.about.disturbed, f"measured on {device}, others beside it on another")
                 samples = replace(samples, about=replace(samples.about, disturbed=reasons))

@@ -6,14 +6,16 @@ import pytest
 from saitan.blocks import joined
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import names, problem
+from saitan.problem import problem
 
+# Those whose wrong queries are known here.
+PROBLEMS = ("apsp", "bfs", "compression", "sssp", "tropical")
 SMALL = {"tropical": {"n": 40}, "compression": {"qubits": 8}}
 
 
 def cases(backend="cpu"):
     """(problem, variant, parameters of its instance) of every task that a variant has on a backend."""
-    for name in names():
+    for name in PROBLEMS:
         package = problem(name)
         tasks = next(((key, p.choices) for key, p in package.INSTANCE.items() if key in ("task", "answer")), None)
         for variant, declared in package.VARIANTS.items():

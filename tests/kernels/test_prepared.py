@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from prepared_cases import cases, others, prepared, refuses_what_is_not_there
+from prepared_cases import PROBLEMS, cases, others, prepared, refuses_what_is_not_there
 
 from saitan import apsp
 from saitan.blocks import both
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Block, Unavailable, names, problem
+from saitan.problem import Block, Unavailable, problem
 
 
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
@@ -64,7 +64,7 @@ def test_a_sink_that_fails_does_not_close_the_solver():
     assert len(np.concatenate(kept)) == 143
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("backend", ["auto", "gpu", "CPU", "", None, 0])
 def test_prepare_names_the_backends_there_are(name, backend):
     package = problem(name)

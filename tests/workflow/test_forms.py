@@ -64,6 +64,14 @@ def test_a_form_that_writes_no_file_is_named(tmp_path):
             write_form(tmp_path, "distances", "coded", form, about, write)
 
 
+def test_what_an_earlier_answer_was_kept_in_is_not_taken_for_another(tmp_path):
+    graph = GENERATORS["grid"](width=3, height=3, weight_low=1, weight_high=5, seed=1)
+    apsp.compress(graph, tmp_path / "distances.coded", backend="cpu")
+    form = replace(apsp.FORMS["coded"], writes="mine.toy:write")
+    with pytest.raises(Failure, match=r"^keep: mine\.toy:write wrote no file$"):
+        write_form(tmp_path, "distances", "coded", form, {"answer": {"problem": "apsp"}}, lambda path: None)
+
+
 class Endless(Held):
     close = property()
 

@@ -30,14 +30,17 @@ PACKED = gzip.compress(CONTENT)
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server whose `answers` are (status, body, bytes announced) in turn, the last for ever."""
+    """A server whose `answers` are (status, body, bytes announced) in turn, the last for ever, and their `versions`."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    state = SimpleNamespace(answers=[(200, PACKED, None)], paths=[], ranges=[], resumes=True)
+    state = SimpleNamespace(answers=[(200, PACKED, None)], paths=[], ranges=[], conditions=[], resumes=True)
+    state.versions = [{}]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             state.paths.append(self.path)
             state.ranges.append(self.headers.get("Range"))
+            state.conditions.append(self.headers.get("If-Range"))
+            version = state.versions.pop(0) if len(state.versions) > 1 else state.versions[0]
             status, body, announced = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
             asked = self.headers.get("Range")
             resumed = asked and status == 206 and state.resumes
@@ -46,6 +49,8 @@ def server(monkeypatch):
             if status == 206:
                 self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
             self.send_header("Content-Length", str((announced or len(body)) - start))
+            for header, value in version.items():
+                self.send_header(header, value)
             self.end_headers()
             self.wfile.write(body[start:])
 
@@ -112,6 +117,42 @@ def test_a_broken_download_goes_on_where_it_stopped_if_the_server_can(server, tm
     fetch(f"{server.base}/graph.gr.gz", tmp_path / "graph.gr.gz", sha256=SHA256, pause=0)
     assert (tmp_path / "graph.gr.gz").read_bytes() == PACKED
     assert server.ranges == [None, "bytes=20-"]
+
+
+DATES = [f"Sun, 29 Nov 2026 10:00:0{second} GMT" for second in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "goes_on"),
+    [
+        ({"ETag": '"a"'}, {"ETag": '"a"'}, True),
+        ({"ETag": '"a"'}, {"ETag": '"b"'}, False),
+        ({"ETag": '"a"'}, {}, False),
+        ({"ETag": 'W/"a"', "Last-Modified": DATES[0]}, {"ETag": 'W/"a"', "Last-Modified": DATES[0]}, True),
+        ({"ETag": 'W/"a"', "Last-Modified": DATES[0]}, {"ETag": 'W/"a"', "Last-Modified": DATES[1]}, False),
+    ],
+)
+@pytest.mark.parametrize("sha256", [None, SHA256])
+def test_a_download_goes_on_with_the_same_file_alone(server, tmp_path, first, second, goes_on, sha256):
+    """The server sends the rest in any case, as one that knows no If-Range does."""
+    whole = CONTENT if goes_on else CONTENT.replace(b"1", b"7")
+    if sha256 and not goes_on:
+        sha256 = hashlib.sha256(whole).hexdigest()
+    server.answers = [(200, CONTENT[:20], len(CONTENT)), (206, whole, None), (200, whole, None)]
+    server.versions = [first, second]
+    fetch(f"{server.base}/graph.gr", tmp_path / "graph.gr", sha256=sha256, pause=0)
+    assert (tmp_path / "graph.gr").read_bytes() == whole
+    assert server.ranges == [None, "bytes=20-", *([] if goes_on else [None])]
+    assert server.conditions[1] == first.get("Last-Modified", first["ETag"])
+
+
+@pytest.mark.parametrize("version", [{}, {"ETag": 'W/"a"'}])
+def test_a_download_that_nothing_tells_from_another_begins_again(server, tmp_path, version):
+    server.answers = [(200, CONTENT[:20], len(CONTENT)), (206, CONTENT.replace(b"1", b"7"), None)]
+    server.versions = [version]
+    fetch(f"{server.base}/graph.gr", tmp_path / "graph.gr", pause=0)
+    assert (tmp_path / "graph.gr").read_bytes() == CONTENT.replace(b"1", b"7")
+    assert server.ranges == server.conditions == [None, None]
 
 
 def test_a_missing_file_is_not_asked_for_again(server, tmp_path):

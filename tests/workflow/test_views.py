@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from samples import seconds
 from shown import row, shown
 
+from saitan import sssp
 from saitan.problem import Metric
 from saitan.workflow.quantities import BUILT_IN
 from saitan.workflow.rows import POINTS, cdf, row_of, thinned
@@ -391,6 +392,38 @@ def test_unavailable_points_are_not_in_the_table(write_point):
     for view in ("summary", "phases", "phase_cdf"):
         table, figure = shown(view, settings, paths[1:])
         assert table.empty and figure.empty and {"graph", "variant", "unit", "settled"} <= set(table)
+
+
+@pytest.mark.parametrize("view", ["summary", "rivals"])
+@pytest.mark.parametrize("scores", [{}, {"score": [1, None]}])
+def test_samples_from_before_the_problem_ranked_by_it_are_one_line(write_point, monkeypatch, view, scores):
+    monkeypatch.setitem(sssp.METRICS, "score", Metric("a number"))
+    paths = [
+        write_point("a", "fast", seconds(1.0, 1.0, score=[2, 3])),
+        write_point("b", "scipy", seconds(1.0, 1.0, **scores)),
+    ]
+    settings = {"variants": ["fast", "scipy"], "quantities": ["time"], "baseline": "fast"}
+    assert not shown(view, settings, paths)[0].empty
+    monkeypatch.setattr(sssp, "HEADLINE", "score")
+    assert not shown(view, settings, paths[:1])[0].empty
+    with pytest.raises(Failure, match=r"^scipy gives no score, which solvers of sssp are ranked by$"):
+        shown(view, settings, paths)
+
+
+@pytest.mark.parametrize("view", ["summary", "rivals", "phases", "phase_cdf"])
+def test_samples_from_before_the_problem_declared_something_else_are_one_line(write_point, monkeypatch, view):
+    monkeypatch.setitem(sssp.METRICS, "score", Metric("a number"))
+    rows = [{"seconds": 1.0, "counters": {"score": 1}, "phase_seconds": [1.0], "phase_updated": [3]}]
+    path = write_point("a", "conventional", rows)
+    settings = {"variants": ["conventional"], "column": "updated", "baseline": "conventional"}
+    assert len(shown(view, settings, [path])) == 2
+    if view.startswith("phase"):
+        monkeypatch.setattr(sssp, "TRACES", {"listed": sssp.TRACES["listed"]})
+        with pytest.raises(Failure, match=r"^conventional traces 'updated', which is none of TRACES of sssp \(seconds"):
+            shown(view, settings, [path])
+    monkeypatch.delitem(sssp.METRICS, "score")
+    with pytest.raises(Failure, match=r"^conventional counts 'score', which is none of METRICS of sssp \(phases, "):
+        shown(view, settings, [path])
 
 
 def test_checked_says_what_was_covered_and_what_was_a_sample(write_point):

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -39,11 +39,11 @@ def fetch(
     mirror  a folder, or a base address, that has the file under that name
     pause   seconds before the second attempt, doubled before the third
 
-    A broken download goes on where it stopped if the server can. Raises Failure after three attempts, and at once
-    when the file is not there.
+    A broken download goes on where it stopped if the server can and still has the same file. Raises Failure after
+    three attempts, and at once when the file is not there.
     """
     name = file or PurePosixPath(urlsplit(url).path).name
-    get: Callable[[str, Path], None] = _download
+    get: Callable[[str, Path], None] = _Download(checked=sha256 is not None)
     if mirror is None:
         place = url
         if "://" not in url:
@@ -83,30 +83,53 @@ def _copy(place: str, path: Path) -> None:
         raise Failure(f"{place}: the mirror folder has no such file") from error
 
 
-def _download(address: str, path: Path) -> None:
-    """Append to the file what it lacks; _Retry keeps what has arrived, Failure is for good."""
-    import httpx
+class _Download:
+    """Appends to a file what it lacks; _Retry keeps what has arrived, Failure is for good.
 
-    have = path.stat().st_size
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-    try:
-        with httpx.stream(
-            "GET", address, headers=headers, follow_redirects=True, timeout=httpx.Timeout(30, connect=10)
-        ) as response:
-            if response.status_code >= 500 or response.status_code in (408, 416, 429):
-                path.write_bytes(b"")
-                raise _Retry(f"{address}: the server answers {response.status_code} {response.reason_phrase}")
-            if response.status_code >= 400:
-                raise Failure(f"{address}: the server answers {response.status_code} {response.reason_phrase}")
-            resumed = response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-            with path.open("ab" if resumed else "wb") as file:
-                for chunk in _shown(response, have if resumed else 0):
-                    file.write(chunk)
-    except (httpx.TransportError, httpx.InvalidURL, httpx.TooManyRedirects) as error:
-        reason = str(error) or type(error).__name__
-        raise _Retry(
-            f"{address}: no answer or a broken one: {reason}: is the server up, or is a mirror known?"
-        ) from error
+    checked: whether the whole is told by its checksum. If not, what has arrived counts only where the server says of
+    which version of the file it is, so that the rest is of the same.
+    """
+
+    def __init__(self, checked: bool) -> None:
+        self._checked, self._version = checked, ""
+
+    def __call__(self, address: str, path: Path) -> None:
+        import httpx
+
+        have = path.stat().st_size if self._version or self._checked else 0
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        if have and self._version:
+            headers["If-Range"] = self._version
+        try:
+            with httpx.stream(
+                "GET", address, headers=headers, follow_redirects=True, timeout=httpx.Timeout(30, connect=10)
+            ) as response:
+                if response.status_code >= 500 or response.status_code in (408, 416, 429):
+                    path.write_bytes(b"")
+                    raise _Retry(f"{address}: the server answers {response.status_code} {response.reason_phrase}")
+                if response.status_code >= 400:
+                    raise Failure(f"{address}: the server answers {response.status_code} {response.reason_phrase}")
+                version, part = _version_in(response.headers), response.headers.get("Content-Range", "bytes 0-")
+                resumed = have > 0 and part.startswith(f"bytes {have}-") and version == self._version
+                if not resumed and not part.startswith("bytes 0-"):
+                    path.write_bytes(b"")
+                    raise _Retry(f"{address}: the server has another file than when the download began")
+                self._version = version
+                with path.open("ab" if resumed else "wb") as file:
+                    for chunk in _shown(response, have if resumed else 0):
+                        file.write(chunk)
+        except (httpx.TransportError, httpx.InvalidURL, httpx.TooManyRedirects) as error:
+            reason = str(error) or type(error).__name__
+            raise _Retry(
+                f"{address}: no answer or a broken one: {reason}: is the server up, or is a mirror known?"
+            ) from error
+
+
+def _version_in(headers: Mapping[str, str]) -> str:
+    """What tells a server's file from another one at the same address; empty where nothing does."""
+    tag = headers.get("ETag", "")
+    # Files of the same weak tag may differ.
+    return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified", "")
 
 
 def _shown(response, done: int):
