@@ -120,7 +120,7 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
         known = [name for name in _known_keys(schema, where[:-1]) if name != where[-1]]
         return f"{key}: unknown key{suggest(where[-1], known)}"
     # What is no JSON is shown as a whole file.
-    silent = first["type"] in ("missing", "value_error", "json_invalid")
+    silent = first["type"] in ("missing", "value_error", "json_invalid", "both_kinds")
     shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
     place = f"{key}: " if key else ""
     return f"{place}{message[0].lower()}{message[1:]}{shown}"
@@ -284,8 +284,12 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
     if absent := [output for output in experiment.keep if output not in holds]:
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} holds {' and '.join(holds)}, not {absent[0]}")
     for name, value in forms[experiment.keep_as].instance.items():
-        if any(given != value for given in experiment.instance.get(name, [])):
-            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is kept of the whole answer: leave `{name}` out")
+        default = package.INSTANCE[name].default
+        if any(given != value for given in experiment.instance.get(name, [default])):
+            right = (
+                f"leave `{name}` out" if value == default else f"`instance: {{{name}: {json.dumps(value)}}}` is right"
+            )
+            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is kept of the whole answer: {right}")
     for name in forms[experiment.keep_as].inputs:
         if not getattr(experiment, f"{package.INPUTS[name].kind}s"):
             raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{name}s`")

@@ -127,6 +127,8 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
             yield f"{here}: every problem has a form of this name: another name is right"
         for key in ("writes", "reads"):
             yield from _in_path(here, key, getattr(form, key), f"{owner}.stored:{key}")
+        if form.outputs == ():
+            yield f"{here} has outputs=(): names of OUTPUTS that it holds are right"
         yield from _in_choice(here, "outputs", form.outputs, package.OUTPUTS)
         yield from _in_choice(here, "inputs", form.inputs, package.INPUTS)
         yield from _in_values(here, {name: (value,) for name, value in form.instance.items()}, instance)

@@ -106,10 +106,16 @@ class Identities:
         return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
-        """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it."""
+        """Of a kept answer: by all that the answer depends on, the form it is kept in, and the code that writes it and
+        reads it again.
+        """
         form_name = self.config.experiments[point.experiment].keep_as
         form = getattr(problem(point.problem), "FORMS", {}).get(form_name)
-        return digest([form_name, *self._solved(point, _KEEPING, form.writes if form else None)])
+        if form is None:
+            return digest([form_name, *self._solved(point, _KEEPING)])
+        reader = form.reads.split(":")[0]
+        solved = self._solved(point, (*_KEEPING, reader), form.writes)
+        return digest([form_name, form.reads, self._once(_beyond, reader), *solved])
 
     def samples_identity(self, point: Point) -> str:
         """By all that the answer depends on, and how it is measured; `cores` of the CPU are a part of that, and what
@@ -239,13 +245,15 @@ def _ours(module: str) -> bool:
 
 
 def _readable(point: Point) -> list[dict[str, Any]]:
-    """What its problem declares that its code may read: types of outputs, choices and bounds of parameters."""
+    """What its problem declares that its code may read: inputs, types of outputs, choices and bounds of parameters."""
     package = problem(point.problem)
-    return [_told(package.OUTPUTS), _told(package.INSTANCE)]
+    return [_told(package.INPUTS), _told(package.OUTPUTS), _told(package.INSTANCE)]
 
 
 def _told(declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Declared outputs or parameters without what only tables show, and without defaults, which full_parameters has."""
+    """Declared inputs, outputs or parameters without what only tables show and without defaults, which full_parameters
+    has.
+    """
     return {name: {**vars(one), "says": None, "default": None, "alike": None} for name, one in declared.items()}
 
 

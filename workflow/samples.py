@@ -52,6 +52,7 @@ class Samples:
     counters     the problem's metrics, NaN where an answer has none
     work         kind of a ceiling -> amount
     phases       lists, one entry a phase; no columns unless traces were asked for
+    traced       the names of all that was traced, asked for or not
     provenance   machine, versions and commit of the first row
     checked      what validation covered
     """
@@ -64,6 +65,7 @@ class Samples:
     counters: pd.DataFrame
     work: pd.DataFrame
     phases: pd.DataFrame
+    traced: list[str]
     provenance: dict[str, Any]
     checked: str
 
@@ -90,9 +92,10 @@ def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
     if told.unavailable is not None:
         return None
     with opened(path) as file:
-        wanted = [name for name in file.schema_arrow.names if traces or not name.startswith("phase_")]
-        table = file.read(columns=wanted)
-    lists = [name for name in table.column_names if name.startswith("phase_")]
+        there = file.schema_arrow.names
+        lists = [name for name in there if name.startswith("phase_")]
+        table = file.read(columns=there if traces else [name for name in there if name not in lists])
+    traced = [name.removeprefix("phase_") for name in lists]
     return Samples(
         told,
         {name: table[name][0].as_py() for name in _POINT},
@@ -101,7 +104,8 @@ def read_samples(path: Path, *, traces: bool = False) -> Samples | None:
         table.select(_ROWS).to_pandas(),
         _fields(table, "counters"),
         _fields(table, "work"),
-        table.select(lists).rename_columns([name.removeprefix("phase_") for name in lists]).to_pandas(),
+        table.select(lists if traces else []).rename_columns(traced if traces else []).to_pandas(),
+        traced,
         _first(table, "provenance"),
         _checked(table),
     )

@@ -229,7 +229,7 @@ def _points(experiment: Experiment, inputs: Inputs, *, traces: bool) -> Iterator
         samples = read_samples(path, traces=traces)
         if samples is not None:
             variant = samples.point["variant"]
-            if unknown := undeclared(experiment.problem, variant, samples.counters, samples.phases):
+            if unknown := undeclared(experiment.problem, variant, samples.counters, samples.traced):
                 raise Failure(unknown)
             if (device := samples.about.device) in several:
                 reasons = (*samples.about.disturbed, f"measured on {device}, others beside it on another")

@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -542,6 +543,19 @@ def test_the_schema_completes_what_problems_offer():
 TOTAL = {"problem": "apsp", "variants": ["batched"], "keep": ["total"]}
 CLOSENESS = {"problem": "bfs", "variants": ["fast"], "keep": ["closeness"]}
 MANY = {"variants": ["fast", "closeness"], "keep": ["levels"]}
+ALL_PAIRS = {"problem": "apsp", "variants": ["fast"], "keep": ["distances"], "keep_as": "coded"}
+
+
+def test_a_form_holds_no_answer_that_a_default_makes_a_part(monkeypatch):
+    form = replace(problem("apsp").FORMS["coded"], instance={"sources": 5})
+    monkeypatch.setitem(problem("apsp").FORMS, "coded", form)
+    slabs = {"answer": "slabs"}
+    for chosen in ({}, {"sources": 4}, {"sources": [4, 5]}):
+        with pytest.raises(ConfigError) as error:
+            loaded(**ALL_PAIRS, instance=slabs | chosen)
+        right = "coded is kept of the whole answer: `instance: {sources: 5}` is right"
+        assert str(error.value) == f"experiments.tiny.keep_as: {right}"
+    assert loaded(**ALL_PAIRS, instance=slabs | {"sources": 5}).keep
 
 
 @pytest.mark.parametrize(
@@ -566,10 +580,10 @@ MANY = {"variants": ["fast", "closeness"], "keep": ["levels"]}
             "keep: no levels: .* or many, not closeness",
         ),
         (
-            {"problem": "apsp", "variants": ["fast"], "keep": ["distances"], "keep_as": "coded"}
-            | {"instance": {"answer": ["slabs"], "sources": [0, 5]}},
+            ALL_PAIRS | {"instance": {"answer": ["slabs"], "sources": [0, 5]}},
             "keep_as: coded is kept of the whole answer: leave `sources` out",
         ),
+        (ALL_PAIRS | {"instance": {"answer": ["slabs"], "sources": [0]}}, None),
         # No variant answers it: there is no point.
         (CLOSENESS | MANY | {"instance": {"task": ["search", "closeness"]}, "variants": ["fast"]}, None),
         (

@@ -201,6 +201,10 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"METRICS": {"tops": replace(METRIC, unit=5)}}, ': METRICS["tops"] has unit=5: str is right'),
         ({"OUTPUTS": {"c": Output("x", dtype="int63")}}, ': OUTPUTS["c"] has dtype="int63": the name of a type of'),
         ({"FORMS": {"f": replace(FORM, outputs="c")}}, ': FORMS["f"] has outputs="c": tuple[str, ...] is right'),
+        (
+            {"FORMS": {"f": replace(FORM, outputs=())}},
+            ': FORMS["f"] has outputs=(): names of OUTPUTS that it holds are',
+        ),
         ({"FORMS": {"raw": FORM}}, ': FORMS["raw"]: every problem has a form of this name: another name is right'),
         ({"HEADLINE": "top"}, ': HEADLINE is "top": one of time, tops is right'),
         ({"METRICS": {"tops": METRIC}}, ': METRICS["tops"] is the HEADLINE and has better=None: one of more, less is'),

@@ -119,6 +119,15 @@ def test_a_published_file_may_be_named_again_without_its_checksum(tmp_path):
         ("a: [{title: A}]\n", "line 1: a: input should be a valid dictionary, not [{"),
         ("a: 3\n", "line 1: a: input should be a valid dictionary, not 3"),
         ("a:\n  title: A\n  parameters: {seed: 1}\n", "line 1: a.generator: field required"),
+        *(
+            (
+                f"a:\n  title: A\n  {of_file}\n  {made}\n",
+                "line 1: a: keys of a file and of a generator: "
+                "`generator` and `parameters` are right, or `url` or `file`, and `format`",
+            )
+            for of_file in ("url: http://h/a.gr", "file: a.gr", "format: snap")
+            for made in ("generator: ring", "parameters: {seed: 1}", "parameters: {}\n  generator: ring")
+        ),
         (
             "a:\n  title: A\n  generator: ring\n  parameters:\n    seed: [1]\n",
             "line 5: a.parameters.seed: input should be bool or int or float or str, not [1]",

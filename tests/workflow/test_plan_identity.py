@@ -307,6 +307,8 @@ def test_a_table_depends_on_what_its_problem_declares_of_numbers(monkeypatch, pa
         ("OUTPUTS", "c", {"says": "other"}, False),
         ("INSTANCE", "n", {"most": 7000}, True),
         ("INSTANCE", "n", {"says": "other"}, False),
+        ("INPUTS", "graph", {"dtypes": ("int32",)}, True),
+        ("INPUTS", "graph", {"says": "other"}, False),
     ],
 )
 def test_what_solvers_may_read_of_a_declaration_is_part_of_a_point(monkeypatch, part, name, change, measures):
@@ -318,6 +320,14 @@ def test_what_solvers_may_read_of_a_declaration_is_part_of_a_point(monkeypatch, 
     monkeypatch.setitem(declared, name, replace(declared[name], **change))
     changed = [one != other for pair in zip(found(), before, strict=True) for one, other in zip(*pair, strict=True)]
     assert changed == [measures] * 6
+
+
+def test_what_an_input_is_called_is_part_of_a_point(monkeypatch):
+    """By it the code that makes an instance finds the input."""
+    before = [(point.identity, plan().queries_identity(point)) for point in plan().points]
+    monkeypatch.setattr(problem.problem("sssp"), "INPUTS", {"network": problem.Input("graph", "with weights")})
+    after = [(point.identity, plan().queries_identity(point)) for point in plan().points]
+    assert len(before) == len(after) and not {one for pair in before for one in pair} & {o for p in after for o in p}
 
 
 def test_a_table_depends_on_what_solvers_are_ranked_by(monkeypatch):

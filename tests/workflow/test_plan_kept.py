@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import pytest
 from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned, wildcards
 
-from saitan import problem
+from saitan import apsp, problem
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config import ConfigError, load
@@ -88,6 +89,26 @@ def test_another_code_keeps_an_answer_anew(monkeypatch, module):
     told = modules._code
     monkeypatch.setattr(modules, "_code", lambda path: "changed" if path == found else told(path))
     assert made.kept_identities[file] != before
+
+
+@pytest.mark.parametrize("module", ["saitan.apsp.coding", "saitan.apsp.stored", "saitan.sssp.cpu_phast"])
+def test_another_code_of_a_form_keeps_an_answer_anew_and_is_another_identity_of_what_reads_it(
+    monkeypatch, reads_arrays, module
+):
+    """The last one's reader, which nothing else imports."""
+    if module == "saitan.sssp.cpu_phast":
+        form = replace(apsp.FORMS["coded"], reads=f"{module}:Phast")
+        monkeypatch.setitem(apsp.FORMS, "coded", form)
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["fast"], "keep": ["distances"]}
+    kept |= {"instance": {"answer": "slabs"}, "keep_as": "coded"}
+
+    def found():
+        made = planned({"kept": kept, "tiny": reads_arrays})
+        return [*made.kept_identities.values(), *(point.identity for point in made.points_of("tiny"))]
+
+    before, path, told = found(), modules.source(module), modules._code
+    monkeypatch.setattr(modules, "_code", lambda asked: "changed" if asked == path else told(asked))
+    assert len(before) == 2 and not set(before) & set(found())
 
 
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):

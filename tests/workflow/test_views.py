@@ -417,10 +417,9 @@ def test_samples_from_before_the_problem_declared_something_else_are_one_line(wr
     path = write_point("a", "conventional", rows)
     settings = {"variants": ["conventional"], "column": "updated", "baseline": "conventional"}
     assert len(shown(view, settings, [path])) == 2
-    if view.startswith("phase"):
-        monkeypatch.setattr(sssp, "TRACES", {"listed": sssp.TRACES["listed"]})
-        with pytest.raises(Failure, match=r"^conventional traces 'updated', which is none of TRACES of sssp \(seconds"):
-            shown(view, settings, [path])
+    monkeypatch.setattr(sssp, "TRACES", {"listed": sssp.TRACES["listed"]})
+    with pytest.raises(Failure, match=r"^conventional traces 'updated', which is none of TRACES of sssp \(seconds"):
+        shown(view, settings, [path])
     monkeypatch.delitem(sssp.METRICS, "score")
     with pytest.raises(Failure, match=r"^conventional counts 'score', which is none of METRICS of sssp \(phases, "):
         shown(view, settings, [path])

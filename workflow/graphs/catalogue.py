@@ -86,14 +86,22 @@ class Generated(_Graph):
         return self
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Any) -> str | None:
+    """None for an entry of both kinds."""
     if isinstance(value, dict):
-        return "generated" if {"generator", "parameters"} & set(value) else "downloaded"
+        made = {"generator", "parameters"} & set(value)
+        return None if made and {"url", "file", "format"} & set(value) else "generated" if made else "downloaded"
     return "generated" if isinstance(value, Generated) else "downloaded"
 
 
 Entry = Annotated[
-    Annotated[Downloaded, Tag("downloaded")] | Annotated[Generated, Tag("generated")], Discriminator(_kind)
+    Annotated[Downloaded, Tag("downloaded")] | Annotated[Generated, Tag("generated")],
+    Discriminator(
+        _kind,
+        custom_error_type="both_kinds",
+        custom_error_message="keys of a file and of a generator: `generator` and `parameters` are right, or `url` or"
+        " `file`, and `format`",
+    ),
 ]
 ENTRY: TypeAdapter[Downloaded | Generated] = TypeAdapter(Entry)
 CATALOGUE: TypeAdapter[dict[str, Downloaded | Generated]] = TypeAdapter(dict[Name, Entry])
