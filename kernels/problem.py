@@ -238,7 +238,8 @@ class Variant:
     parameters    keyword -> Parameter
     peer          module of other people's solver that must be importable, with the extra that installs it
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
-    graph         what a graph must be: any of "undirected", "integer" (weights), "weights"
+    graph         what a graph must be: any of "undirected", "integer" (weights), "weights"; the workflow leaves
+                  others out
     instance      parameter of the instance -> the values that the variant answers; for problems with several tasks
     traces        backend -> names of the problem's TRACES that it gives, beside the seconds of every phase; none for a
                   backend on which it traces nothing

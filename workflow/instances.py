@@ -28,15 +28,18 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[ModuleType, Any]:
     """The problem's package and its instance; the graph in parts where the settings' variant takes it so.
 
-    Raises Failure for parameters that the problem refuses, Unavailable for an instance that there is not of these data.
+    Raises Failure for parameters that the problem refuses, Unavailable for an instance that there is not of these data
+    and for a graph that the variant does not take.
     """
     package = problem(settings["problem"])
+    variant = package.VARIANTS.get(settings.get("variant"))
     inputs = {}
     for name, declared in package.INPUTS.items():
         if declared.kind == "graph" and arguments.graph is not None:
-            from saitan.workflow.graphs.parquet import FileArcs, read_graph
+            from saitan.workflow.graphs.parquet import FileArcs, read_graph, read_metadata
 
-            variant = package.VARIANTS.get(settings.get("variant"))
+            if variant and (reason := variant.unfit(settings["backend"], {}, read_metadata(arguments.graph))):
+                raise Unavailable(f"{settings['variant']} {reason}")
             read = FileArcs if variant is not None and variant.parts else read_graph
             inputs[name] = read(arguments.graph)
         elif declared.kind == "array" and arguments.array is not None:

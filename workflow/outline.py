@@ -43,6 +43,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
                 origin=published[name].origin if name in published else None,
+                printed=len(published[name].quantities + published[name].points) if name in published else 0,
                 launcher=next(filter(None, map(plan.launcher_of, plan.points_of(name))), None),
                 identity=plan.table_identity(name),
                 table=Path(f"{plan.run}/tables/{name}.parquet"),

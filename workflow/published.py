@@ -147,6 +147,8 @@ def printed_points(
     measured = figure[[name for name in ("graph", *defaults) if name in figure]].drop_duplicates().to_dict("records")
     for entry in printed.points if printed else []:
         columns = {key: value for key, value in entry.items() if key != "models"}
+        if "models" in entry and "vertices" in figure:
+            columns = {"vertices": published.graphs[entry["models"]]} | columns
         if "graph" not in figure:
             rows.append(columns | {"source": PAPER})
             continue

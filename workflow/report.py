@@ -27,6 +27,7 @@ from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
 from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.planned_code import check_planned
+from saitan.workflow.published import PAPER
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, graph_row, kept, kernels, machines
@@ -45,7 +46,7 @@ LONG_TABLE, LONG_LIST = 60, 4
 
 @dataclass
 class Section:
-    """An experiment as the template draws it."""
+    """An experiment as the template draws it; unmatched: the printed numbers, where none stands beside ours."""
 
     name: str
     title: str
@@ -53,6 +54,7 @@ class Section:
     problem: str | None
     variants: dict[str, str]
     origin: str | None
+    unmatched: int
     launcher: str | None
     table: Table | None
     csv: str | None
@@ -202,6 +204,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
             specification = drawn.spec.read_text(encoding="utf-8").replace("<", "\\u003c")
             if there(drawn.svg, "the figure", lambda: experiment.identity):
                 svg = base64.b64encode(drawn.svg.read_bytes()).decode()
+    beside_ours = table is None or table["paper"].notna().any() or f'"source":"{PAPER}' in (specification or "")
     known = problem(experiment.problem) if experiment.problem in names() else None
     found = [] if table is None else bests(table, experiment.problem, experiment.instance)
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
@@ -212,6 +215,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         known.TITLE if known else experiment.problem,
         _variants(experiment),
         experiment.origin,
+        0 if beside_ours else experiment.printed,
         experiment.launcher,
         None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data),
         csv,

@@ -23,7 +23,7 @@ from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
 from saitan.workflow.answer_writers import AnswerWriter
-from saitan.workflow.graphs.parquet import write_graph
+from saitan.workflow.graphs.parquet import read_graph, write_graph
 from saitan.workflow.instances import (
     instance_identity,
     read_array,
@@ -304,6 +304,30 @@ def test_ranks_that_share_a_gpu_are_said(monkeypatch, there, says):
     monkeypatch.setitem(sys.modules, "pycuda", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "pycuda.driver", SimpleNamespace(Device=device))
     assert crowded_by("cuda", Pair(), 1000) == says
+
+
+@pytest.mark.parametrize(
+    ("needs", "directed", "weights", "says"),
+    [
+        ("undirected", True, "uint32", "scipy needs an undirected graph"),
+        ("undirected", False, "uint32", None),
+        ("integer", True, "float32", "scipy needs integer weights, not float32"),
+        ("integer", True, "uint32", None),
+        ("weights", True, None, "scipy needs a graph with weights"),
+        ("weights", True, "float32", None),
+    ],
+)
+def test_a_graph_that_a_variant_does_not_take_is_left_out(
+    inputs, tmp_path, monkeypatch, needs, directed, weights, says
+):
+    known = problem("sssp").VARIANTS
+    monkeypatch.setitem(known, "scipy", replace(known["scipy"], graph=(needs,)))
+    graph = read_graph(inputs["graph"])
+    graph = replace(graph, weights=graph.weights.astype(weights) if weights else None)
+    write_graph(graph.with_metadata(directed=directed), tmp_path / "grid")
+    given = inputs | {"graph": tmp_path / "grid"}
+    made = measured(given, tmp_path / "a.parquet", max_rounds=1, warmup=0)
+    assert about(tmp_path / "a.parquet")["unavailable"] == says and bool(made) == (says is None)
 
 
 def test_what_one_rank_lacks_is_written_down_and_what_it_meets_later_ends_all(inputs, tmp_path, monkeypatch, capsys):

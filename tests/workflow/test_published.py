@@ -125,6 +125,16 @@ def test_points_go_to_every_graph_that_stands_for_the_papers():
     assert printed_points("other", published, MODELS, figure, VERTICES, DEFAULTS).empty
 
 
+def test_the_papers_own_graph_says_how_many_vertices_a_point_has():
+    entry = {"origin": "O", "points": [{"models": "kanto", "y": 2}, {"models": "kanto", "vertices": 7, "y": 3}]}
+    published = Published.model_validate({**PRINTED, "experiments": {"own": entry}})
+    size = published.graphs["kanto"]
+    for column, vertices in (("vertices", [size, 7]), ("arcs", [None, 7])):
+        figure = pd.DataFrame({"graph": ["ours"], column: 1})
+        points = printed_points("own", published, MODELS, figure, VERTICES, DEFAULTS)
+        assert [None if pd.isna(one) else one for one in points["vertices"]] == vertices
+
+
 def test_a_point_that_names_a_graph_goes_to_that_one_alone():
     figure = pd.DataFrame({"graph": ["ours", "sister", "alien", "other"], "x": 1})
 

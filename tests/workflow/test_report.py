@@ -206,6 +206,21 @@ def test_summary_of_an_experiment_without_times(plan, tmp_path):
     assert lines_of(plan)[0] == "fig_a: 2 quantities, 1 beside the paper's"
 
 
+def test_printed_numbers_of_which_none_goes_with_ours_are_told(plan, tmp_path):
+    cited = "Printed numbers: Somebody et al., Fig 1. "
+    assert cited in text_of(shown(plan))
+    write_table(table().assign(paper=None, over_paper=None), tmp_path / "a.parquet")
+    told = cited.replace(". ", "; none of the 3 goes with a number here. ")
+    assert told in text_of(shown(plan))
+    plan["experiments"][0]["printed"] = 0
+    assert cited in text_of(shown(plan))
+    # In the chart one does.
+    plan["experiments"][0]["printed"] = 3
+    drawn = (tmp_path / "a.json").read_text()
+    (tmp_path / "a.json").write_text(drawn.replace('"x":1', '"source":"paper, 3 vertices","x":1'))
+    assert cited in text_of(shown(plan))
+
+
 def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
     write_table(table()[:0], tmp_path / "a.parquet")
     assert lines_of(plan)[0] == "fig_a: nothing of it could run"
