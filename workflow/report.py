@@ -46,7 +46,7 @@ LONG_TABLE, LONG_LIST = 60, 4
 
 @dataclass
 class Section:
-    """An experiment as the template draws it; unmatched: the printed numbers, where none stands beside ours."""
+    """An experiment as the template draws it; unmatched: numbers are printed, and none stands beside ours."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Section:
     problem: str | None
     variants: dict[str, str]
     origin: str | None
-    unmatched: int
+    unmatched: bool
     launcher: str | None
     table: Table | None
     csv: str | None
@@ -215,7 +215,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         known.TITLE if known else experiment.problem,
         _variants(experiment),
         experiment.origin,
-        0 if beside_ours else experiment.printed,
+        experiment.printed and not beside_ours,
         experiment.launcher,
         None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data),
         csv,

@@ -69,8 +69,8 @@ class PlannedExperiment(_Model):
     """One section.
 
     identity: of its configuration, which its table and chart must bear; instance: names of the problem's own
-    parameters; origin: what the printed numbers are cited as; printed: how many there are; launcher: what starts ranks,
-    where there are several.
+    parameters; origin: what the printed numbers are cited as; printed: whether there are any; launcher: what starts
+    ranks, where there are several.
     """
 
     name: str
@@ -81,7 +81,7 @@ class PlannedExperiment(_Model):
     variants: list[str] = []
     instance: list[str] = []
     origin: str | None = None
-    printed: int = 0
+    printed: bool = False
     launcher: str | None = None
     table: Path
     figure: PlannedFigure | None = None

@@ -106,7 +106,7 @@ def run_plan(tmp_path):
         "problem": "sssp",
         "variants": ["adaptive"],
         "origin": "Somebody et al., Fig 1",
-        "printed": 3,
+        "printed": True,
         "table": str(tmp_path / "a.parquet"),
         "figure": {"svg": str(tmp_path / "a.svg"), "spec": str(tmp_path / "a.json")},
     }

@@ -210,12 +210,12 @@ def test_printed_numbers_of_which_none_goes_with_ours_are_told(plan, tmp_path):
     cited = "Printed numbers: Somebody et al., Fig 1. "
     assert cited in text_of(shown(plan))
     write_table(table().assign(paper=None, over_paper=None), tmp_path / "a.parquet")
-    told = cited.replace(". ", "; none of the 3 goes with a number here. ")
+    told = cited.replace(". ", "; none of them goes with a number here. ")
     assert told in text_of(shown(plan))
-    plan["experiments"][0]["printed"] = 0
+    plan["experiments"][0]["printed"] = False
     assert cited in text_of(shown(plan))
     # In the chart one does.
-    plan["experiments"][0]["printed"] = 3
+    plan["experiments"][0]["printed"] = True
     drawn = (tmp_path / "a.json").read_text()
     (tmp_path / "a.json").write_text(drawn.replace('"x":1', '"source":"paper, 3 vertices","x":1'))
     assert cited in text_of(shown(plan))
