@@ -1,7 +1,7 @@
 """An answer in blocks of rows: how it goes from a solver to what checks, compares, digests or writes it.
 
-A sink is called with one Block after another, in any order, but for an answer that is kept, whose
-rows follow one another; the array's memory may be reused when the call returns.
+A sink is called with one Block after another, in any order (of an answer that is kept: in that of its rows); the
+array's memory may be reused when the call returns.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     OUTPUTS     dict name -> Output: the arrays of an answer; what `keep:` may persist
     METRICS     dict name -> Metric: the counters that Run.counters may hold
     TRACES      dict name -> Trace: the arrays that Run.phases or Solver.count may hold ({} if absent)
-    HEADLINE    "time" or the name of a metric: what solvers are ranked by, and then all count
+    HEADLINE    "time" or the name of a metric that all solvers count: what they are ranked by
     VARIANTS    dict name -> Variant
     FORMS       dict name -> Form: files of its own in which an output may be kept ({} if absent)
     check_instance(data, /, **parameters) -> dict         all of INSTANCE, those given or their defaults, for data

@@ -138,7 +138,16 @@ class Identities:
         return [
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
-            (path, declared.cubins, declared.peer, code, _readable(point), _told(declared.parameters)),
+            (
+                path,
+                declared.cubins,
+                declared.peer,
+                declared.graph,
+                declared.parts,
+                code,
+                _readable(point),
+                _told(declared.parameters),
+            ),
             self._once(_packages, point.problem, point.variant, point.backend, path),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]

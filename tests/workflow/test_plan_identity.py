@@ -322,6 +322,13 @@ def test_what_solvers_may_read_of_a_declaration_is_part_of_a_point(monkeypatch, 
     assert changed == [measures] * 6
 
 
+@pytest.mark.parametrize("change", [{"graph": ("undirected",)}, {"parts": True}])
+def test_which_graphs_a_variant_takes_is_part_of_a_point(monkeypatch, change):
+    before, declared = identities(), problem.problem("sssp").VARIANTS
+    monkeypatch.setitem(declared, "conventional", replace(declared["conventional"], **change))
+    assert {variant for _, variant, _ in changed(before, identities())} == {"conventional"}
+
+
 def test_what_an_input_is_called_is_part_of_a_point(monkeypatch):
     """By it the code that makes an instance finds the input."""
     before = [(point.identity, plan().queries_identity(point)) for point in plan().points]
