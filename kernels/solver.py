@@ -101,7 +101,10 @@ class Solver(Protocol):
         """Of a streamed solver: a sink that checks every block of the answer to a query."""
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        """The last answer as host arrays, all of it or the given rows (ascending); memory may be reused on the way."""
+        """The last answer as host arrays, of every output that its instance has; memory may be reused on the way.
+
+        rows: numbers of the rows that are asked for, ascending; None for all.
+        """
 
     def count(self, query: Any) -> dict[str, np.ndarray]:
         """Counts per phase that would disturb a timed run, from a run of their own (optional).

@@ -8,7 +8,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
@@ -122,16 +122,22 @@ def _loaded() -> tuple[int, int]:
 class Answering:
     """Answers queries and checks every answer. The first is also compared with the reference.
 
+    outputs   those that an answer must have
     compiled  timed runs so far within which Numba compiled or loaded code, on any rank
     """
 
     compiled = 0
 
     def __init__(
-        self, package: ModuleType, solver: Any, reference: Reference | None, ranks: Ranks | None = None
+        self,
+        package: ModuleType,
+        solver: Any,
+        reference: Reference | None,
+        ranks: Ranks | None = None,
+        outputs: Collection[str] = (),
     ) -> None:
         self._package, self._solver, self._reference = package, solver, reference
-        self._ranks = ranks or current()
+        self._ranks, self._outputs, self._seen = ranks or current(), outputs, set()
         self._streamed = bool(getattr(solver, "streamed", False))
         self._digests: dict[str, tuple[Digest, Checked]] = {}
         self._first = True
@@ -157,6 +163,9 @@ class Answering:
                 except ValueError as error:
                     raise Failure(f"rows that the reference has cannot be had of the answer: {told(error)}") from error
                 self._compare(rows)
+                # A chosen row may be in the blocks of one output and beyond the end of another.
+                if self._reference.rows is None and self._ranks.leads:
+                    self._check_whole(self._seen)
             self._first = False
             return run, checked
         expected, checked = self.certify(query)
@@ -187,9 +196,11 @@ class Answering:
             compared = self._first and self._reference is not None
             rows = Rows(self._reference.rows) if compared else None
             self._solver.run(query, both(*sinks, *([rows] if compared else [])))
-            self._digests[key] = Digest.of(self._ranks.each(digest)), as_checked(check.finish(), query)
+            whole = Digest.of(self._ranks.each(digest))
+            self._digests[key] = whole, as_checked(check.finish(), query)
             if rows is not None:
                 self._compare(Rows.of(self._ranks.each(rows)))
+            self._check_whole(whole.sums)
             self._first = False
         return self._digests[key]
 
@@ -200,6 +211,12 @@ class Answering:
             raise Failure(f"the answer has {block.name!r}, which is none of OUTPUTS ({', '.join(outputs)})")
         if (right := outputs[block.name].dtype) and type_ != np.dtype(right).name:
             raise Failure(f"{block.name} are of type {type_}: {right} is right, as OUTPUTS says")
+        self._seen.add(block.name)
+
+    def _check_whole(self, names: Collection[str]) -> None:
+        if lacking := [name for name in self._outputs if name not in names]:
+            had = f"(it has: {', '.join(names) or 'none'})"
+            raise Failure(f"the answer has no {lacking[0]} {had}: all OUTPUTS that the instance has are right")
 
     def _compare(self, rows: Rows) -> None:
         # Of several ranks the leading one has the answer's blocks.

@@ -18,7 +18,7 @@ import pytest
 
 from saitan.blocks import Block, Rows
 from saitan.generators import GENERATORS
-from saitan.problem import Checked, Invalid, Metric, Reference, Trace, Unavailable, names, problem
+from saitan.problem import Checked, Invalid, Metric, Output, Parameter, Reference, Trace, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
 from saitan.workflow import queries
@@ -489,6 +489,22 @@ def test_a_counter_that_its_problem_does_not_declare_is_one_line(inputs, tmp_pat
     with pytest.raises(Failure, match=r"^scipy counts 'relaxation', which is none of METRICS of sssp \(phases, "):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
     assert not (tmp_path / "a.parquet").exists()
+
+
+@pytest.mark.parametrize(("default", "given", "refused"), [("a", {}, True), ("b", {}, False), ("b", {"of": "a"}, True)])
+def test_an_answer_has_the_outputs_of_its_instance(inputs, tmp_path, monkeypatch, default, given, refused):
+    from saitan import sssp
+
+    instance = sssp.instance
+    monkeypatch.setitem(sssp.INSTANCE, "of", Parameter(str, default, "kind", choices=("a", "b")))
+    monkeypatch.setitem(sssp.OUTPUTS, "hops", Output("[n]", {"of": ("a",)}))
+    monkeypatch.setattr(sssp, "instance", lambda inputs, **_: instance(inputs))
+    if refused:
+        with pytest.raises(Failure, match=r"^the answer has no hops \(it has: distances\): all OUTPUTS that"):
+            measured(inputs, tmp_path / "a.parquet", instance=given, max_rounds=1, warmup=0)
+        assert not (tmp_path / "a.parquet").exists()
+    else:
+        assert len(measured(inputs, tmp_path / "a.parquet", instance=given, max_rounds=1, warmup=0)) == 3
 
 
 def test_the_time_of_a_measurement_is_that_of_greenwich():

@@ -548,6 +548,40 @@ def test_a_streamed_answer_of_several_ranks_is_compared_whole(timed):
     assert package.heard[0][1]["d"].tolist() == [1, 7]
 
 
+class Two(Package):
+    OUTPUTS: ClassVar = {"d": Output("[n]", dtype="int64"), "e": Output("[n]")}
+
+
+class Both(Scripted):
+    def blocks(self, rows=None):
+        yield from super().blocks(rows)
+        yield Block("e", 0, np.zeros(0))
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(None, True), (np.array([1]), False)])
+def test_a_whole_answer_has_all_outputs(rows, refused):
+    """Of chosen rows a block of one output may have none."""
+    reference = Reference("somebody", {"d": np.arange(4)}, rows)
+    if refused:
+        with pytest.raises(Failure, match=r"^the answer has no e \(it has: d\): all OUTPUTS that the instance has"):
+            Answering(Two(), Scripted([[1]]), reference, outputs=("d", "e")).answer(0)
+        with pytest.raises(Failure, match=r"^the answer has no d \(it has: e\)"):
+            solver = Scripted([[1]])
+            solver.blocks = lambda rows=None: [Block("e", 0, np.zeros(0))]
+            Answering(Two(), solver, reference, outputs=("d", "e")).answer(0)
+    else:
+        Answering(Two(), Scripted([[1]]), reference, outputs=("d", "e")).answer(0)
+    Answering(Two(), Both([[1]]), reference, outputs=("d", "e")).answer(0)
+    Answering(Two(), Scripted([[1]]), reference, outputs=("d",)).answer(0)
+
+
+@pytest.mark.parametrize("reference", [None, Reference("somebody", {"d": np.array([6])}, np.array([1]))])
+def test_a_streamed_answer_has_all_outputs(reference):
+    with pytest.raises(Failure, match=r"^the answer has no e \(it has: d\)"):
+        Answering(Two(), Streaming(), reference, outputs=("d", "e")).answer(0)
+    Answering(Two(), Streaming(), reference, outputs=("d",)).answer(0)
+
+
 def test_a_streamed_answer_whose_check_fails_is_refused():
     solver = Streaming()
     solver.refuse = True
