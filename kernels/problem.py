@@ -409,6 +409,12 @@ def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> d
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 
 
+def outputs_of(package: ModuleType, given: Mapping[str, Any]) -> list[str]:
+    """Names of the outputs that the answer to an instance has. given: its parameters, but for those by default."""
+    instance = with_defaults(given, package.INSTANCE)
+    return [name for name, output in package.OUTPUTS.items() if output.lacking(instance) is None]
+
+
 def altered(variant: Variant, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters by which a variant's answer is another than that of others, with their values.
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from saitan.files import beside
 from saitan.graph_input import shown
-from saitan.problem import Unavailable, with_defaults
+from saitan.problem import Unavailable, outputs_of
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
@@ -87,8 +87,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     # What is only imported makes no second preparation.
     package.VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
     with untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
-        asked = with_defaults(settings["instance"], package.INSTANCE)
-        outputs = [name for name, output in package.OUTPUTS.items() if output.lacking(asked) is None]
+        outputs = outputs_of(package, settings["instance"])
         answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs)
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)

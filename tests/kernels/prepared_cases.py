@@ -6,7 +6,7 @@ import pytest
 from saitan.blocks import joined
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import problem
+from saitan.problem import outputs_of, problem
 
 # Those whose wrong queries are known here.
 PROBLEMS = ("apsp", "bfs", "compression", "sssp", "tropical")
@@ -75,10 +75,14 @@ def refused(name, instance):
 
 
 def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
-    """Fail where a solver takes a query that there is not, or tells of an answer that there is not."""
+    """Fail where a solver takes a query that there is not, or tells of an answer that there is not.
+
+    The answer that there is has all outputs.
+    """
     package, solver, query = prepared(name, variant, instance, backend, inputs)
     streamed = getattr(solver, "streamed", False)
-    sink = [lambda block: None] if streamed else []
+    named = set()
+    sink = [lambda block: named.add(block.name)] if streamed else []
     tells = [call for call in ("validate", "blocks", "answer", "predecessors") if hasattr(solver, call)]
     assert streamed == (not tells)
 
@@ -97,6 +101,7 @@ def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
         nothing("this solver has answered nothing yet: call run first")
         assert solver.run(query, *sink).counters.keys() <= package.METRICS.keys()
         before = None if streamed else solver.answer()
+        assert (named or before.keys()) == set(outputs_of(package, instance))
         for wrong, _ in refused(name, instance)[:1]:
             with pytest.raises(ValueError):
                 solver.run(wrong, *sink)
