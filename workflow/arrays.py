@@ -124,11 +124,11 @@ def _check_npy(entry: Array, path: Path, part: Path) -> None:
         raise Failure(f"{path}: not a .npy file of numbers: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
         found = array.dtype.str if isinstance(array, np.ndarray) else "an archive of arrays"
-        raise Failure(f"{path}: it holds {found}: {entry.dtype} in little-endian order is right")
+        raise Failure(f"{path}: it holds {found}: {entry.dtype} in little-endian order is right, as its entry says")
     if not array.ndim or not array.size:
         raise Failure(f"{path}: its shape is {array.shape}: one dimension or more, and at least one number, is right")
     if entry.shape is not None and array.shape != entry.shape:
-        raise Failure(f"{path}: its shape is {array.shape}: {entry.shape} is right")
+        raise Failure(f"{path}: its shape is {array.shape}: {entry.shape} is right, as its entry says")
     if not array.flags.c_contiguous:
         raise Failure(f"{path}: its first index runs fastest: numpy.ascontiguousarray before saving is right")
 

@@ -144,7 +144,8 @@ def outcome(plan: ReportPlan, *, stopped: bool = False, since: float = 0) -> Out
             found.measured = [(point, told) for point, told in found.measured if point not in outdated]
             found.stale |= {point.experiment: NOT_REDRAWN for point in outdated}
             needless = False
-        if not needless and (not step.last or what_became.fate == "failed"):
+        began = what_became.reason not in (NOT_RUN, STOPPED)
+        if not needless and (began or not step.last):
             found.lacking_jobs.append(what_became)
     found.lacking_points = [one for _, one in points]
     found.stale = _not_of_these(plan, {samples for samples, _ in points}, since) | found.stale

@@ -92,7 +92,7 @@ class PlannedStep(_Model):
 
     serves: what its output is for; where all of that is there, or not needed either, and no point's samples are out of
     date, the output may be gone
-    last: whether it only shows what was measured, and is named where it failed itself
+    last: whether it only shows what was measured, and is named where it began itself
     """
 
     what: str

@@ -112,9 +112,13 @@ def test_npy_files(tmp_path):
         ({"format": "npy"}, b"", "not a .npy file: `format: raw` is right for numbers one behind the other"),
         ({"format": "npy"}, npy(VALUES)[:-1], "not a .npy file of numbers: "),
         ({"format": "npy"}, npy(np.array([None])), "not a .npy file of numbers: "),
-        ({"format": "npy"}, npy(VALUES.astype(np.float32)), "it holds <f4: float64 in little-endian order is right"),
+        (
+            {"format": "npy"},
+            npy(VALUES.astype(np.float32)),
+            "it holds <f4: float64 in little-endian order is right, as its entry says",
+        ),
         ({"format": "npy"}, npy(VALUES.astype(">f8")), "it holds >f8: float64 in little-endian order is right"),
-        ({"format": "npy", "shape": [4, 3]}, npy(VALUES), "its shape is (3, 4): (4, 3) is right"),
+        ({"format": "npy", "shape": [4, 3]}, npy(VALUES), "its shape is (3, 4): (4, 3) is right, as its entry says"),
         (
             {"format": "npy"},
             npy(np.empty((0, 3))),

@@ -1,4 +1,5 @@
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -202,7 +203,7 @@ def test_a_table_of_before_the_run_is_out_of_date_where_points_are_not_as_they_w
     assert says not in lines_of(plan)
 
 
-def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
+def test_a_job_that_only_shows_is_named_where_it_began(plan, tmp_path):
     log = tmp_path / "vega.log"
     plan["steps"] = [{"what": "vega", "output": str(tmp_path / "no.js"), "log": str(log), "last": True}]
     assert not [line for line in lines_of(plan) if "vega" in line]
@@ -211,7 +212,9 @@ def test_a_job_that_only_shows_is_named_where_it_failed_itself(plan, tmp_path):
     log.write_text("began\n")
     assert f"failed: vega: {KILLED}" in lines_of(plan)
     log.write_text("stopped\n")
-    assert not [line for line in lines_of(plan) if "vega" in line]
+    assert f"stopped: vega: {STOPPED_WITHIN}" in lines_of(plan)
+    assert lines_of(plan)[-1].endswith("; other jobs: 1 stopped")
+    assert not [line for line in lines_of(plan, since=time.time() + 9, stopped=True) if "vega" in line]
 
 
 def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
