@@ -21,6 +21,7 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     solve(...)                                             the one call for users of the library
 
 The package's name and those of OUTPUTS are small letters, digits and _; those of VARIANTS may have capitals and - too.
+No module beside the package has its name: Python would take it for that module.
 
 `check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, and all but `check_instance`
 Unavailable for what cannot run here, or not on these inputs. `prepare` makes its solvers by `prepared` of

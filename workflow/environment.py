@@ -21,6 +21,20 @@ import saitan
 _OTHER_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
 
 
+def check_package() -> None:
+    """End the process with one line where Python takes another folder for the package, or one for a module of it."""
+    package = Path(saitan.__path__[0])
+    if saitan.__file__ is None:
+        sys.exit(
+            f"environment: Python takes the folder {package} for the package saitan: PYTHONPATH names {package.parent},"
+            " in which no module beside it can lie: another folder is right for those"
+        )
+    for module in sorted(package.glob("*.py")):
+        if (folder := module.with_suffix("")).joinpath("__init__.py").exists():
+            name = f"{package.name}/{module.name}"
+            sys.exit(f"environment: {folder}: Python takes it for {name}, which saitan needs: another name is right")
+
+
 def check_environment(root: Path) -> None:
     """End the process with one line where a package is missing or too old, or Numba told to make other code than that
     which is measured, or the generators cannot be imported, among which may be the user's own; say where another

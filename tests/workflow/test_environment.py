@@ -72,6 +72,29 @@ def test_generators_that_cannot_be_imported_are_one_line(monkeypatch, error):
         check_environment(ROOT)
 
 
+@pytest.mark.parametrize("module", ["components", "graph", "calls"])
+def test_a_folder_of_the_name_of_a_module_is_one_line(project, module):
+    """Python takes it for the module, on which other problems, and what reads the command line, depend."""
+    folder = project.folder / "kernels" / module
+    (folder / "cpu").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    done = project.snakemake()
+    says = f"environment: {folder}: Python takes it for kernels/{module}.py, which saitan needs: another name is right"
+    assert done.returncode != 0 and project.said(done) == [says]
+
+
+def test_a_folder_that_python_takes_for_the_package_is_one_line(project, tmp_path):
+    """That of the clone, where PYTHONPATH names the folder that holds it."""
+    (tmp_path / "saitan").mkdir()
+    environment = {**project.environment, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        project.command(), cwd=project.folder, env=environment, capture_output=True, text=True, check=False
+    )
+    (line,) = project.said(done)
+    start = f"environment: Python takes the folder {tmp_path / 'saitan'} for the package saitan: PYTHONPATH names"
+    assert done.returncode != 0 and line.startswith(start)
+
+
 def test_what_the_profiles_import_imports_no_code_of_the_users_own():
     for profile in (ROOT / "profiles").glob("*/config.yaml"):
         imports = "; ".join(re.findall(r"^  - ((?:from|import) .*)", profile.read_text(), re.M))
