@@ -186,6 +186,7 @@ def graph_row(graph: PlannedGraph, *, partial: bool = False) -> GraphRow:
 
 def _origin(metadata: dict[str, Any]) -> str:
     if "generator" not in metadata:
-        return "downloaded"
+        # The publisher's address, or the name of a file that only a mirror has.
+        return "downloaded" if "://" in metadata.get("origin", "://") else f"from the file {metadata['origin']}"
     settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())
     return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}"

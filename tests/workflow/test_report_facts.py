@@ -78,6 +78,10 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     write_graph(Graph(np.array([0, 1]), np.array([0], np.int32), np.array([5], np.uint32)), tmp_path / "net")
     row = row_of("net")
     assert (row.synthetic, row.origin, row.vertices) == (None, "downloaded", 1)
+    for origin, says in (("http://host/a.gr", "downloaded"), ("a.gr", "from the file a.gr")):
+        graph = Graph(np.array([0, 1]), np.array([0], np.int32), None, metadata={"origin": origin})
+        write_graph(graph, tmp_path / "file")
+        assert row_of("file").origin == says
     # What the catalogue says of its origin says more.
     assert row_of("net", origin="drawn by hand").origin == "drawn by hand"
     assert row_of("map").synthetic == "generated"
