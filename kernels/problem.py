@@ -235,7 +235,8 @@ class Variant:
     """One algorithm and where its implementations are.
 
     cpu, cuda     "module:class" of the Solver for that backend, imported when first used; None if there is none
-    cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's
+    cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's; when
+                  measured, it loads no others
     parameters    keyword -> Parameter
     peer          module of other people's solver that must be importable, with the extra that installs it
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any
@@ -408,6 +409,11 @@ def _plain(value: Any) -> Any:
 def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
     """All of `known` with the values given or their defaults."""
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
+
+
+def kernels_of(name: str, variant: Variant) -> list[str]:
+    """The sources that a variant of a problem loads, as "problem/stem"; it declares those of its own without it."""
+    return [stem if "/" in stem else f"{name}/{stem}" for stem in variant.cubins]
 
 
 def outputs_of(package: ModuleType, given: Mapping[str, Any]) -> list[str]:

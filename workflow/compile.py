@@ -6,15 +6,14 @@ import argparse
 import json
 from pathlib import Path
 
-from saitan.cuda.build import NvccError, build
+from saitan.cuda.build import NvccError, build, included
 from saitan.files import beside
-from saitan.workflow.modules import headers
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.step import run_step, say
 
 
 def compile_one(arguments: argparse.Namespace) -> None:
-    check_planned([arguments.source, *headers(arguments.source.parent.name)])
+    check_planned(included(arguments.source))
     try:
         built = build(arguments.source, arguments.arch)
     except NvccError as error:

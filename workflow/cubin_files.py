@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from saitan.problem import problem
+import saitan
+from saitan.cuda.build import included
+from saitan.problem import kernels_of, problem
 from saitan.workflow import modules
 from saitan.workflow.config_model import Config
 from saitan.workflow.machine import Machine
@@ -30,7 +32,7 @@ class CubinFiles:
         """The cubins that a point loads, for every architecture: the job's machine chooses."""
         if point.backend != "cuda":
             return []
-        own = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
+        own = kernels_of(point.problem, problem(point.problem).VARIANTS[point.variant])
         shared = [f"cuda/{path.stem}" for path in modules.kernels("cuda")]
         return [f"{RESULTS}/cubins/{arch}/{name}.cubin" for arch in self.architectures for name in own + shared]
 
@@ -65,11 +67,11 @@ class CubinFiles:
         """What ptxas says, beside every cubin that the run needs."""
         return [path.removesuffix(".cubin") + ".resources.json" for path in self.needed_cubins]
 
-    def headers_of(self, name: str) -> list[str]:
-        """The headers that a problem's .cu may include."""
-        return [f"{self.root}kernels/{path.parent.name}/{path.name}" for path in modules.headers(name)]
-
-
-def kernel_names(owner: str, cubins: Iterable[str]) -> list[str]:
-    """A variant's cubins as "problem/stem"; those of its own problem are declared without it."""
-    return [name if "/" in name else f"{owner}/{name}" for name in cubins]
+    def headers_of(self, name: str, stem: str) -> list[str]:
+        """What a problem's .cu includes."""
+        package = Path(saitan.__path__[0])
+        source = package / name / f"{stem}.cu"
+        return [
+            f"{self.root}kernels/{path.relative_to(package)}" if path.is_relative_to(package) else str(path)
+            for path in (included(source)[1:] if source.exists() else ())
+        ]

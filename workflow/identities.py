@@ -7,17 +7,19 @@ made of a graph or an array holds that of its data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import saitan
+from saitan.cuda.build import included
 from saitan.generators import GENERATORS
-from saitan.problem import problem, with_defaults
+from saitan.problem import kernels_of, problem, with_defaults
 from saitan.workflow import modules
 from saitan.workflow.arrays import Array
 from saitan.workflow.config_model import Config
-from saitan.workflow.cubin_files import kernel_names
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.machine import Machine
 from saitan.workflow.other_code import further, versions
@@ -45,6 +47,8 @@ _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saita
 _DRAWING = {"numpy", "numba"}
 # What saitan's own code imports beside its requirements.
 _COMES_WITH = {"cupy", "llvmlite", "nvidia", "platformdirs"}
+# How code of the host takes numbers from a kernel's file.
+_CONSTANTS = re.compile(r"""\bconstants\(["'](\w+)["'], ["']([\w.]+)["']\)""")
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
@@ -149,20 +153,21 @@ class Identities:
                 _told(declared.parameters),
             ),
             self._once(_packages, point.problem, point.variant, point.backend, path),
+            modules.text_digest(self._once(_read_by_host, path.split(":")[0])),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
     def _kernels_of(self, point: Point) -> tuple[Sequence[str], str]:
-        names = kernel_names(point.problem, problem(point.problem).VARIANTS[point.variant].cubins)
+        names = kernels_of(point.problem, problem(point.problem).VARIANTS[point.variant])
         owners = dict.fromkeys(name.partition("/")[0] for name in names)
         own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
-        files = [*own, *(header for owner in owners for header in modules.headers(owner)), *modules.kernels("cuda")]
+        files = dict.fromkeys(file for kernel in [*own, *modules.kernels("cuda")] for file in included(kernel))
         return self.architectures, modules.text_digest(files)
 
     def cubin_identity(self, problem: str, stem: str) -> str:
-        """Of what a .cu is compiled to: by its text, that of headers it may include, and of what compiles it."""
+        """Of what a .cu is compiled to: by its text, that of what it includes, and of what compiles it."""
         source = next(path for path in modules.kernels(problem) if path.stem == stem)
-        return modules.text_digest([source, *modules.headers(problem), modules.source("saitan.cuda.build")])
+        return modules.text_digest([*included(source), modules.source("saitan.cuda.build")])
 
     @property
     def own_packages(self) -> list[str]:
@@ -234,6 +239,14 @@ def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
         # A module may hold the peers of several variants.
         named |= {"numba", *_imported(module)} - peers
     return sorted({*versions(named), *_beyond(module, path.split(":")[0], f"saitan.{name}")})
+
+
+def _read_by_host(root: str) -> list[str]:
+    """The .cu and .cuh of which a module, or one that it imports, reads constants."""
+    sources = filter(None, map(modules.source, modules.closure([root])))
+    named = {name for path in sources for name in _CONSTANTS.findall(path.read_text(encoding="utf-8"))}
+    files = (Path(saitan.__path__[0]).joinpath(*name) for name in sorted(named))
+    return [str(file) for file in files if file.exists()]
 
 
 def _imported(module: str) -> set[str]:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from saitan.blocks import Digest, both
-from saitan.problem import Form, Invalid, Unavailable
+from saitan.cuda.module import only
+from saitan.problem import Form, Invalid, Unavailable, kernels_of
 from saitan.ranks import Ranks, current
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form, write_unavailable
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
@@ -41,7 +42,8 @@ def keep(arguments: argparse.Namespace) -> None:
     try:
         about["query"] = query = read_queries(arguments.queries)[0]
         package, instance = load_instance(settings, arguments)
-        _keep(package, instance, query, ranks, arguments, about)
+        with only(kernels_of(settings["problem"], package.VARIANTS[settings["variant"]])):
+            _keep(package, instance, query, ranks, arguments, about)
     except Unavailable as error:
         if not ranks.all_leave():
             raise

@@ -19,9 +19,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from saitan.cuda.module import only
 from saitan.files import beside
 from saitan.graph_input import shown
-from saitan.problem import Unavailable, outputs_of
+from saitan.problem import Unavailable, kernels_of, outputs_of
 from saitan.ranks import Ranks, current
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
@@ -85,8 +86,10 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     queries = read_queries(arguments.queries)
     package, instance = _loaded(settings, arguments, ranks)
     # What is only imported makes no second preparation.
-    package.VARIANTS[settings["variant"]].load(settings["backend"], settings["variant"])
-    with untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
+    variant = package.VARIANTS[settings["variant"]]
+    variant.load(settings["backend"], settings["variant"])
+    declared = only(kernels_of(settings["problem"], variant))
+    with declared, untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
         outputs = outputs_of(package, settings["instance"])
         answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs)
         for query in queries[: settings["warmup"]]:

@@ -255,12 +255,6 @@ def _documented(node: ast.AST) -> bool:
     return ast.get_docstring(node, clean=False) is not None
 
 
-def headers(name: str) -> list[Path]:
-    """The headers that the .cu files of a problem may include."""
-    root = Path(saitan.__path__[0])
-    return [path for folder in (name, "cuda") for path in sorted((root / folder).glob("*.cuh"))]
-
-
 def kernels(name: str) -> list[Path]:
     """The .cu files of a problem, or of what problems share ("cuda")."""
     return sorted((Path(saitan.__path__[0]) / name).glob("*.cu"))

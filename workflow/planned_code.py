@@ -19,21 +19,20 @@ from types import ModuleType
 
 import saitan
 import saitan.workflow
+from saitan.cuda.build import included
 from saitan.own_code import on_disk
 from saitan.workflow.step import PLANNED, Failure
 
 
 def digests() -> dict[str, str]:
-    """Of every source file of saitan, named from the clone's folder, a digest of its content.
+    """Of every source file of saitan, named from the clone's folder, and of what kernels include, a digest.
 
     Steps find them as JSON, with those of other files, in the file that the environment's PLANNED names.
     """
-    return {
-        f"{name}/{file.relative_to(folder)}": _digest(file)
-        for name, folder in _folders().items()
-        for kind in ("py", "cu", "cuh", "html", "css", "js")
-        for file in sorted(folder.rglob(f"*.{kind}"))
-    }
+    kinds = ("py", "cu", "html", "css", "js")
+    files = {file for folder in _folders().values() for kind in kinds for file in folder.rglob(f"*.{kind}")}
+    files |= {file.resolve() for source in files if source.suffix == ".cu" for file in included(source)}
+    return {_name(file) or str(file): _digest(file) for file in sorted(files)}
 
 
 # What else the run was planned with that is compiled in: no file, but what is installed of some packages.

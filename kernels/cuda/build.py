@@ -16,6 +16,7 @@ OPTIONS = ("-O3", "-std=c++17", "-lineinfo", "-Xptxas=-v")
 # A source of this name has host code too (that of CUB, which launches kernels), and becomes a shared library.
 LIBRARY = "_lib.cu"
 LIBRARY_OPTIONS = ("-O3", "-std=c++17", "-shared", "-Xcompiler=-fPIC")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^\">\n]+)[\">]", re.MULTILINE)
 # "a.cu(6): warning #177-D: ...", "ptxas warning : ..."; not the remark that warnings can be suppressed.
 WARNING = re.compile(r"\bwarning\s*(#\S+)?\s*:", re.IGNORECASE)
 
@@ -44,6 +45,21 @@ def find_nvcc() -> str | None:
     """Path of nvcc: on PATH, under CUDA_HOME, or where its installer puts it; None if there is none."""
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
     return shutil.which("nvcc") or shutil.which("nvcc", path=str(Path(home) / "bin"))
+
+
+def included(source: Path) -> list[Path]:
+    """A source and the files that it includes, each once, without those of CUDA and of the compiler.
+
+    They lie where `build` has the compiler look: beside the file that includes them, in the source's folder, or in
+    kernels/cuda. What a condition leaves out is among them; what a macro names is not.
+    """
+    found = [source]
+    for file in found:
+        for name in _INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
+            places = (Path(os.path.normpath(folder / name)) for folder in (file.parent, source.parent, HEADERS))
+            if (path := next(filter(Path.is_file, places), None)) and path not in found:
+                found.append(path)
+    return found
 
 
 def build(source: Path, arch: str) -> Built:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from saitan.blocks import joined
+from saitan.cuda.module import only
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import outputs_of, problem
+from saitan.problem import kernels_of, outputs_of, problem
 
 # Those whose wrong queries are known here.
 PROBLEMS = ("apsp", "bfs", "compression", "sssp", "tropical")
@@ -77,8 +78,13 @@ def refused(name, instance):
 def refuses_what_is_not_there(name, variant, instance, backend, inputs=None):
     """Fail where a solver takes a query that there is not, or tells of an answer that there is not.
 
-    The answer that there is has all outputs.
+    The answer that there is has all outputs, and no kernels are loaded that the variant does not declare.
     """
+    with only(kernels_of(name, problem(name).VARIANTS[variant])):
+        _refuses_what_is_not_there(name, variant, instance, backend, inputs)
+
+
+def _refuses_what_is_not_there(name, variant, instance, backend, inputs):
     package, solver, query = prepared(name, variant, instance, backend, inputs)
     streamed = getattr(solver, "streamed", False)
     named = set()

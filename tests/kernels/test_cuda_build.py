@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from saitan.cuda import build as package_build
-from saitan.cuda import find_nvcc
-from saitan.cuda.build import LIBRARY, LIBRARY_OPTIONS, OPTIONS, NvccError, build
+from saitan.cuda import find_nvcc, module
+from saitan.cuda.build import LIBRARY, LIBRARY_OPTIONS, OPTIONS, NvccError, build, included
+from saitan.errors import Misdeclared
 
 # The package offers the function under the module's name.
 BUILD = sys.modules["saitan.cuda.build"]
@@ -108,10 +109,12 @@ def test_a_broken_source_is_one_line_that_names_it(source, text, says):
 
 
 def test_a_cached_cubin_is_of_this_source_its_headers_and_this_architecture(monkeypatch, tmp_path, source):
-    from saitan.cuda import module
 
-    monkeypatch.setattr(module, "HEADERS", tmp_path)
+    monkeypatch.setattr(BUILD, "HEADERS", tmp_path)
     monkeypatch.setattr(module, "arch", lambda: "sm_90")
+    source.write_text('#include "own.cuh"\n#include "shared.cuh"\n' + source.read_text())
+    for path in (source.parent / "own.cuh", tmp_path / "shared.cuh"):
+        path.touch()
     names = {module._cache_path(source)}
     for path in (source, source.parent / "own.cuh", tmp_path / "shared.cuh"):
         with path.open("a") as file:
@@ -166,3 +169,48 @@ def test_a_compiler_that_says_nothing_of_an_error_is_still_one_line(source, monk
     monkeypatch.setitem(sys.modules, "pycuda.compiler", None)
     with pytest.raises(NvccError, match=r"does not compile for sm_90: Killed$"):
         build(source, "sm_90")
+
+
+def test_what_a_source_includes_is_found_wherever_it_lies(tmp_path, monkeypatch):
+    """Beside it, in another folder, in kernels/cuda, beside a header; with any suffix, and in any way of writing."""
+    for name in ("one", "two", "cuda"):
+        (tmp_path / name).mkdir()
+    texts = {
+        "one/a.cu": '#include "own.h"\n  #  include "../two/theirs.cuh"\n#include <shared.cuh>\n#include <cstdint>\n',
+        "one/own.h": '#pragma once\n#include "own.h"\n#include "deep.inc"\n',
+        "one/deep.inc": "",
+        "one/other.cuh": "",
+        "two/theirs.cuh": '#include "beside.cuh"\n// #include "shared.cuh"\n',
+        "two/beside.cuh": "",
+        "cuda/shared.cuh": '#include "no_such.cuh"\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(BUILD, "HEADERS", tmp_path / "cuda")
+    found = [str(path.relative_to(tmp_path)) for path in included(tmp_path / "one/a.cu")]
+    assert found[0] == "one/a.cu" and sorted(found) == sorted(set(texts) - {"one/other.cuh"})
+
+
+@needs_nvcc
+def test_every_include_of_ours_is_found():
+    """All that the compiler opens below kernels/."""
+    for source in SOURCES:
+        told = {path.resolve() for path in included(source)}
+        command = [find_nvcc(), "-M", f"-I{source.parent}", f"-I{BUILD.HEADERS}", str(source)]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        opened = {Path(word).resolve() for word in listed.replace("\\\n", " ").split()[2:]}
+        assert {path for path in opened if path.is_relative_to(KERNELS)} <= told, source
+
+
+def test_only_what_a_variant_declares_is_loaded(monkeypatch):
+    monkeypatch.setattr(module, "_load", lambda *names: names)
+    monkeypatch.setattr(module, "_library", lambda *names: names)
+    for load in (module.load, module.library):
+        with module.only(["sssp/a", "bfs/b"]):
+            assert load("sssp", "a") == ("sssp", "a") and load("bfs", "b") and load("cuda", "gate")
+            with module.only([]), pytest.raises(Misdeclared, match=r"kernels/sssp/a\.cu .* `cubins` \(none\): add"):
+                load("sssp", "a")
+            says = r"kernels/sssp/b\.cu is loaded, which is none of the variant's `cubins` \(bfs/b, sssp/a\): add it"
+            with pytest.raises(Misdeclared, match=says):
+                load("sssp", "b")
+        assert load("sssp", "b") == ("sssp", "b")

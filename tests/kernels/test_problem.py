@@ -1,6 +1,5 @@
 import ast
 import inspect
-import re
 import subprocess
 import sys
 import tomllib
@@ -10,13 +9,22 @@ import numpy as np
 import pytest
 
 from saitan import problem
+from saitan.cuda.build import included
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Input, Metric, Output, Parameter, Unavailable, Variant, backend_for, check_parameters
-from saitan.workflow.cubin_files import kernel_names
+from saitan.problem import (
+    Input,
+    Metric,
+    Output,
+    Parameter,
+    Unavailable,
+    Variant,
+    backend_for,
+    check_parameters,
+    kernels_of,
+)
 
 ROOT = Path(__file__).parents[2]
-INCLUDED = re.compile(r'#include "([^"]+)"')
 GRID = GENERATORS["grid"](width=6, height=6, weight_low=1, weight_high=9, seed=1)
 VARIANTS = [(name, variant) for name in problem.names() for variant in problem.problem(name).VARIANTS]
 
@@ -310,18 +318,11 @@ def test_a_variant_says_what_it_needs(variant, backend, instance, graph, arch, s
     assert found is None if says is None else found.startswith(says)
 
 
-def with_headers(path):
-    """A .cu and the headers that it includes, as one text."""
-    text = path.read_text()
-    found = (folder / name for name in INCLUDED.findall(text) for folder in (path.parent, ROOT / "kernels/cuda"))
-    return text + "".join(with_headers(header) for header in found if header.exists())
-
-
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_a_variant_whose_kernels_reduce_over_a_warp_says_which_gpus_can(name, variant):
     """`__reduce_add_sync` and its kin are there from sm_80 on."""
-    paths = [ROOT / "kernels" / f"{path}.cu" for path in kernel_names(name, declared(name, variant).cubins)]
-    reduce = any("__reduce_" in with_headers(path) for path in paths)
+    paths = [ROOT / "kernels" / f"{path}.cu" for path in kernels_of(name, declared(name, variant))]
+    reduce = any("__reduce_" in file.read_text() for path in paths for file in included(path))
     assert declared(name, variant).architecture == ("sm_80" if reduce else "")
 
 

@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from saitan.blocks import Block, Rows
+from saitan.cuda import module
+from saitan.errors import Misdeclared
 from saitan.generators import GENERATORS
 from saitan.problem import Checked, Invalid, Metric, Output, Parameter, Reference, Trace, Unavailable, names, problem
 from saitan.ranks import Ranks
@@ -505,6 +507,22 @@ def test_an_answer_has_the_outputs_of_its_instance(inputs, tmp_path, monkeypatch
         assert not (tmp_path / "a.parquet").exists()
     else:
         assert len(measured(inputs, tmp_path / "a.parquet", instance=given, max_rounds=1, warmup=0)) == 3
+
+
+def test_kernels_that_a_variant_does_not_declare_are_not_loaded(inputs, tmp_path, monkeypatch):
+    """An edit of them would measure nothing again."""
+    from saitan.sssp.peers import Scipy
+
+    monkeypatch.setattr(module, "_load", lambda *names: None)
+    run = Scipy.run
+    monkeypatch.setattr(Scipy, "run", lambda self, query: module.load("sssp", "fast") or run(self, query))
+    files = {"folder": tmp_path, "outputs": ["distances"], "keep_as": "raw"}
+    arguments = argparse.Namespace(settings=json.dumps(SETTINGS), cores=2, log=None, array=None, **files, **inputs)
+    for step in (lambda: measured(inputs, tmp_path / "a.parquet"), lambda: keep(arguments)):
+        with pytest.raises(Misdeclared, match=r"^kernels/sssp/fast\.cu is loaded, which is none of the variant's"):
+            step()
+    module.load("sssp", "fast")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_time_of_a_measurement_is_that_of_greenwich():

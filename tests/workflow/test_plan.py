@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 
+import saitan
 from saitan import generators, problem
 from saitan.workflow import declared, modules
 from saitan.workflow.command_line import check_named, check_triggers, cores_meant
@@ -474,14 +475,23 @@ def test_a_cubin_depends_on_its_text_that_of_headers_and_what_compiles_it(monkey
     made = plan()
     assert made.cubin_identity("sssp", "phases") != made.cubin_identity("sssp", "fast")
     monkeypatch.setattr(modules, "text_digest", lambda paths: {f"{path.parent.name}/{path.name}" for path in paths})
-    of = made.cubin_identity("sssp", "phases")
-    assert of > {"sssp/phases.cu", "sssp/queue.cuh", "cuda/grid.cuh", "cuda/build.py"} and "sssp/fast.cu" not in of
+    of = made.cubin_identity("sssp", "fast")
+    assert of > {"sssp/fast.cu", "sssp/queue.cuh", "cuda/clock.cuh", "cuda/build.py"}
+    assert not of & {"sssp/phases.cu", "sssp/rows.cuh"}
 
 
-def test_a_kernel_is_compiled_again_when_a_header_beside_it_or_shared_changes():
-    headers = plan().headers_of("sssp")
-    found = {f"kernels/{path.parent.name}/{path.name}" for path in (ROOT / "kernels").glob("*/*.cuh")}
-    assert set(headers) == {path for path in found if path.split("/")[1] in ("sssp", "cuda")} != found
+def test_a_kernel_is_compiled_again_when_what_it_includes_changes(tmp_path, monkeypatch):
+    headers = plan().headers_of("sssp", "fast")
+    assert set(headers) >= {"kernels/sssp/mailbox.cuh", "kernels/cuda/clock.cuh"}
+    assert "kernels/sssp/rows.cuh" not in headers
+    assert plan().headers_of("sssp", "no_such") == []
+    # One beyond kernels/ is named as it is.
+    (tmp_path / "outside.h").touch()
+    (tmp_path / "kernels/sssp").mkdir(parents=True)
+    (tmp_path / "kernels/sssp/a.cu").write_text('#include "../../outside.h"\n')
+    made = plan()
+    monkeypatch.setattr(saitan, "__path__", [str(tmp_path / "kernels")])
+    assert made.headers_of("sssp", "a") == [str(tmp_path / "outside.h")]
 
 
 def test_variants_that_cannot_run_are_named(monkeypatch):

@@ -162,13 +162,34 @@ def test_a_point_depends_on_its_kernels_and_their_headers(monkeypatch):
     known = modules.text_digest
 
     def watched(paths):
-        texts.extend(Path(path).name for path in paths)
+        names = [Path(path).name for path in paths]
+        if "gate.cu" not in names:
+            return known(paths)
+        texts.extend(names)
         return known(paths) + "changed"
 
     monkeypatch.setattr(modules, "text_digest", watched)
     assert {backend for backend, _, _ in changed(before, identities(**BOTH))} == {"cuda"}
-    assert {"phases.cu", "validate.cu", "gate.cu", "clock.cuh", "queue.cuh"} <= set(texts)
-    assert "phast.cu" not in texts
+    assert {"phases.cu", "validate.cu", "gate.cu", "clock.cuh", "types.cuh"} <= set(texts)
+    assert not {"phast.cu", "window.cuh"} & set(texts)
+
+
+def test_a_point_depends_on_files_of_kernels_that_its_code_takes_numbers_from(monkeypatch):
+    """On the CPU too; also where no kernel that it loads includes them."""
+    wanted = {**BOTH, "variants": ["conventional", "fast"]}
+    before, known = identities(**wanted), modules.text_digest
+
+    def edited(name):
+        def watched(paths):
+            files = [str(path) for path in paths]
+            return known(files) + "changed" * any(file.endswith(name) for file in files)
+
+        monkeypatch.setattr(modules, "text_digest", watched)
+        return {(backend, variant) for backend, variant, _ in changed(before, identities(**wanted))}
+
+    assert edited("sssp/hop.cuh") == {("cpu", "fast"), ("cuda", "fast")}
+    assert edited("sssp/window.cuh") == {("cuda", "fast")}
+    assert edited("sssp/ending.cuh") == {(backend, name) for backend in ("cpu", "cuda") for name in wanted["variants"]}
 
 
 def test_a_point_depends_on_the_kernels_of_another_problem_that_it_loads(monkeypatch):
@@ -180,7 +201,7 @@ def test_a_point_depends_on_the_kernels_of_another_problem_that_it_loads(monkeyp
 
     monkeypatch.setattr(modules, "text_digest", watched)
     plan(machine=GPU, problem="bfs", variants=["phast"], graphs=["grid"], settings={"backend": "cuda"})
-    assert {"bfs/tree.cu", "sssp/phast.cu", "sssp/rows.cuh", "cuda/gate.cu"} <= set(seen)
+    assert {"bfs/tree.cu", "sssp/phast.cu", "cuda/gate.cu"} <= set(seen)
 
 
 @pytest.mark.parametrize(

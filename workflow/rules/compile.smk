@@ -9,7 +9,7 @@ rule cubins:
 rule compile:
     input:
         source=plan.source("kernels/{problem}/{stem}.cu"),
-        headers=lambda wc: plan.headers_of(wc.problem),
+        headers=lambda wc: plan.headers_of(wc.problem, wc.stem),
         builder=plan.source("kernels/cuda/build.py"),
     output:
         cubin=f"{RESULTS}/cubins/{{arch}}/{{problem}}/{{stem}}.cubin",
