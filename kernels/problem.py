@@ -3,7 +3,8 @@
 A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyCUDA, no SciPy) and defines
 
     TITLE       str, a heading
-    INPUTS      dict name -> Input: what an instance is made of ({} if parameters are all)
+    INPUTS      dict name -> Input: what an instance is made of ({} if parameters are all); of a graph and an array,
+                both optional then, an experiment gives one
     INSTANCE    dict name -> Parameter: what an experiment may set about the instance itself
     OUTPUTS     dict name -> Output: the arrays of an answer; what `keep:` may persist
     METRICS     dict name -> Metric: the counters that Run.counters may hold
@@ -235,8 +236,8 @@ class Variant:
     """One algorithm and where its implementations are.
 
     cpu, cuda     "module:class" of the Solver for that backend, imported when first used; None if there is none
-    cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's; when
-                  measured, it loads no others
+    cubins        stems of the folder's .cu files that the cuda solver loads, or "problem/stem" of another folder's; it
+                  may load no others when it is measured
     parameters    keyword -> Parameter
     peer          module of other people's solver that must be importable, with the extra that installs it
     architecture  the least that the cuda solver runs on, such as "sm_90"; "" for any

@@ -43,8 +43,8 @@ COLUMNS = {
     "weights": ("graph", "weight", "share", "source"),
     "summary": (*_KEYS, "seconds", "mean_seconds", "vertices", "arcs", "settled"),
     "rivals": (*_KEYS, "ratio", "settled"),
-    "phases": (*_KEYS, "query", "phase", "seconds"),
-    "phase_cdf": (*_KEYS, "share"),
+    "phases": (*_KEYS, "query", "phase", "seconds", "settled"),
+    "phase_cdf": (*_KEYS, "share", "settled"),
 }
 
 # An experiment is a target by its name, and these names are the rules'.

@@ -107,10 +107,16 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         yield f"{owner}: HEADLINE is {_quoted(headline)}: {_another(known)}"
     if headline != "time" and package.METRICS[headline].better is None:
         yield f'{owner}: METRICS["{headline}"] is the HEADLINE and has better=None: one of more, less is right'
-    instance = package.INSTANCE
+    instance, inputs = package.INSTANCE, package.INPUTS.values()
+    if len(inputs) > len({one.kind for one in inputs}) or (len(inputs) > 1 and not all(one.optional for one in inputs)):
+        right = "of several each is of another kind and has optional=True"
+        yield f"{owner}: INPUTS: an experiment gives an instance one of them: {right}"
     yield from _in_parameters(f"{owner}: INSTANCE", instance)
     yield from _in_both(owner, "INSTANCE of", instance, "every experiment", _COLUMN)
-    for key, words in (("METRICS", (*QUANTITIES, *COLUMNS["summary"])), ("TRACES", COLUMNS["phases"])):
+    for key, words in (
+        ("METRICS", (*QUANTITIES, *COLUMNS["summary"])),
+        ("TRACES", (*COLUMNS["phases"], *COLUMNS["phase_cdf"])),
+    ):
         if clashing := [one for one in getattr(package, key, {}) if one in words]:
             yield (
                 f'{owner}: {key}["{clashing[0]}"]: every problem has a quantity or column of this name: another name is'

@@ -136,7 +136,8 @@ class Answering:
         ranks: Ranks | None = None,
         outputs: Collection[str] = (),
     ) -> None:
-        self._package, self._solver, self._reference = package, solver, reference
+        nothing = reference is not None and reference.rows is not None and not len(reference.rows)
+        self._package, self._solver, self._reference = package, solver, None if nothing else reference
         self._ranks, self._outputs, self._seen = ranks or current(), outputs, set()
         self._streamed = bool(getattr(solver, "streamed", False))
         self._digests: dict[str, tuple[Digest, Checked]] = {}

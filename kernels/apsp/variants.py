@@ -41,6 +41,9 @@ _DENSE = ("dense", "diagonal", "validate", "tropical/fast", "tropical/validate")
 # Of a variant that cannot take a matrix.
 _GRAPH = ("graph",)
 
+# What takes slabs: to reduce them, and to code them for a file.
+_SLABS = ("reduce", "packing", "validate")
+
 # Of a variant whose slabs several ranks can share.
 _SHARED = range(1, 4097)
 
@@ -52,7 +55,7 @@ VARIANTS = {
         "one source at a time, one thread per vertex in every phase (Harish and Narayanan; paper O, section 3)",
         cpu="saitan.apsp.cpu:Iterated",
         cuda="saitan.apsp.cuda:Iterated",
-        cubins=("batched", "validate"),
+        cubins=("batched", *_SLABS),
         inputs=_GRAPH,
         ranks=_SHARED,
     ),
@@ -60,7 +63,7 @@ VARIANTS = {
         "tasks advance together, their vertex's arcs staged in shared memory (paper O, section 4)",
         cpu="saitan.apsp.cpu:Batched",
         cuda="saitan.apsp.cuda:Batched",
-        cubins=("batched", "validate"),
+        cubins=("batched", *_SLABS),
         parameters=_TASKS,
         inputs=_GRAPH,
         ranks=_SHARED,
@@ -69,7 +72,7 @@ VARIANTS = {
         "tasks advance together, each reading the arcs for itself (paper O, Table 1)",
         cpu="saitan.apsp.cpu:BatchedUnshared",
         cuda="saitan.apsp.cuda:BatchedUnshared",
-        cubins=("batched", "validate"),
+        cubins=("batched", *_SLABS),
         parameters=_TASKS,
         inputs=_GRAPH,
         ranks=_SHARED,
@@ -103,7 +106,7 @@ VARIANTS = {
         "sweep on maps, few arcs of dense matrices, the quickest on small graphs; otherwise near-far, a source a block",
         cpu="saitan.apsp.cpu_fast:Fast",
         cuda="saitan.apsp.cuda_fast:Fast",
-        cubins=("fast", "combine", "sweep", "batched", "few_arcs", *_DENSE),
+        cubins=("fast", "combine", "sweep", "batched", "few_arcs", "reduce", "packing", *_DENSE),
         ranks=_SHARED,
         architecture="sm_80",
     ),
@@ -111,7 +114,7 @@ VARIANTS = {
         "many sources at once down a contraction hierarchy, prepared apart (prepare_s); integer weights (PHAST)",
         cpu="saitan.apsp.cpu_sweep:Swept",
         cuda="saitan.apsp.cuda_sweep:Swept",
-        cubins=("sweep", "validate"),
+        cubins=("sweep", *_SLABS),
         parameters={"core": Parameter(int, 1024, "most vertices left uncontracted", least=1, most=16384)},
         graph=("integer",),
         inputs=_GRAPH,

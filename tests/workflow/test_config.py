@@ -286,7 +286,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ),
         (
             {"view": "phase_cdf", "column": "updated", "figure": {"mark": "step", "x": "listed", "y": "share"}},
-            ".figure.x: unknown column 'listed' (there are: backend, graph, variant, cores, source, share, threshold_",
+            ".figure.x: unknown column 'listed'; did you mean 'settled'?",
         ),
         ({"figure": {"mark": "bar", "x": "grap", "y": "seconds"}}, ".figure.x: unknown column 'grap'; did you mean"),
         ({"figure": {"mark": "bar", "x": "graph", "y": ["seconds", "b"]}}, ".figure.y: unknown column 'b'"),
@@ -517,7 +517,11 @@ def test_a_parameter_is_no_column_of_its_view():
 
 
 @pytest.mark.parametrize(
-    ("declared", "name"), [("METRICS", "memory"), ("METRICS", "graph"), ("METRICS", "seconds"), ("TRACES", "phase")]
+    ("declared", "name"),
+    [
+        *(("METRICS", "memory"), ("METRICS", "graph"), ("METRICS", "seconds"), ("METRICS", "settled")),
+        *(("TRACES", "phase"), ("TRACES", "settled"), ("TRACES", "share")),
+    ],
 )
 def test_a_metric_takes_no_place_of_what_every_problem_has(monkeypatch, declared, name):
     entry = Metric("x") if declared == "METRICS" else Trace("x")

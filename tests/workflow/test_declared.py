@@ -187,6 +187,14 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"OUTPUTS": {"c": Output("x", {"task": (1,)})}}, ': OUTPUTS["c"]: instance["task"] must be a text, not 1'),
         ({"TRACES": {"updated": "x"}}, ": TRACES[\"updated\"] is 'x': a Trace is right"),
         (
+            {"INPUTS": {"graph": Input("graph", "x", True), "values": Input("array", "x")}},
+            ": INPUTS: an experiment gives an instance one of them: of several each is of another kind and has",
+        ),
+        (
+            {"INPUTS": {"graph": Input("graph", "x", True), "other": Input("graph", "x", True)}},
+            ": INPUTS: an experiment gives an instance one of them: of several each is of another kind and has",
+        ),
+        (
             {"INPUTS": {"graph": Input("grph", "x")}},
             ': INPUTS["graph"] has kind="grph": one of graph, array',
         ),

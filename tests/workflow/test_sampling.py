@@ -3,7 +3,7 @@ import functools
 import json
 import os
 import sys
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
@@ -573,6 +573,16 @@ def test_a_whole_answer_has_all_outputs(rows, refused):
         Answering(Two(), Scripted([[1]]), reference, outputs=("d", "e")).answer(0)
     Answering(Two(), Both([[1]]), reference, outputs=("d", "e")).answer(0)
     Answering(Two(), Scripted([[1]]), reference, outputs=("d",)).answer(0)
+
+
+@pytest.mark.parametrize("made", [lambda: Scripted([[1]]), lambda: Streaming()])
+def test_of_a_reference_without_rows_nothing_is_compared(made):
+    """`chosen` gives no block for it."""
+    package, reference = Package("other"), Reference("somebody", {"d": np.arange(0)}, np.arange(0))
+    Answering(package, made(), reference).answer(0)
+    assert package.heard == []
+    with pytest.raises(Invalid):
+        Answering(package, made(), replace(reference, rows=np.arange(1))).answer(0)
 
 
 @pytest.mark.parametrize("reference", [None, Reference("somebody", {"d": np.array([6])}, np.array([1]))])
