@@ -245,9 +245,17 @@ def unboxed(values: Any, what: str) -> np.ndarray:
     if array.dtype == object:
         values = array.tolist()
         array = _array(values, what)
-    if array.dtype == np.float64 and array.ndim == 1 and not hasattr(values, "__array__"):
+    if array.dtype == np.float64 and array.ndim == 1 and not _has_type(values):
         return _with_integers(array, values, what)
     return array
+
+
+def _has_type(values: Any) -> bool:
+    """Whether its numbers have a type of their own, even where there are none: an array, or a buffer."""
+    with suppress(TypeError):
+        memoryview(values)
+        return True
+    return hasattr(values, "__array__")
 
 
 def _with_integers(array: np.ndarray, values: Any, what: str) -> np.ndarray:

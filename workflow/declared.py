@@ -32,7 +32,7 @@ from saitan.problem import (
     names,
     problem,
 )
-from saitan.workflow.config import ARRAYS, COLUMNS, QUANTITIES, suggest
+from saitan.workflow.config import ARRAYS, COLUMNS, QUANTITIES, TABLE, suggest
 from saitan.workflow.modules import defined, source
 from saitan.workflow.step import told
 
@@ -53,6 +53,8 @@ _NAMES = {
 }
 # What an experiment has of its own in the place of a parameter.
 _COLUMN = ("ranks",)
+# What stands beside parameters where a point is shown.
+_SHOWN = (*TABLE, *COLUMNS["summary"])
 _GRAPH = ("undirected", "integer", "weights")
 _PATH = r"[\w.]+:\w+"
 # Fields of which more is said than their type.
@@ -113,6 +115,7 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         yield f"{owner}: INPUTS: an experiment gives an instance one of them: {right}"
     yield from _in_parameters(f"{owner}: INSTANCE", instance)
     yield from _in_both(owner, "INSTANCE of", instance, "every experiment", _COLUMN)
+    yield from _in_both(owner, "INSTANCE of", instance, "every table or chart", _SHOWN)
     for key, words in (
         ("METRICS", (*QUANTITIES, *COLUMNS["summary"])),
         ("TRACES", (*COLUMNS["phases"], *COLUMNS["phase_cdf"])),
@@ -286,6 +289,7 @@ def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:
     """What a variant names and its problem does not have, or has too."""
     yield from _in_both(where, "a parameter", variant.parameters, "INSTANCE", package.INSTANCE)
     yield from _in_both(where, "a parameter", variant.parameters, "every experiment", _COLUMN)
+    yield from _in_both(where, "a parameter", variant.parameters, "every table or chart", _SHOWN)
     for key in ("METRICS", "TRACES"):
         yield from _in_both(where, "a parameter", variant.parameters, key, getattr(package, key, {}))
     yield from _in_choice(where, "graph", variant.graph, _GRAPH)

@@ -28,7 +28,7 @@ class Generator:
     path      "module:function"
     size      vertices and about how many arcs its parameters, by name, make: what its memory is forecast by
     fits      raises ValueError for parameters, by name, out of range (ranges.py)
-    required  parameter -> type; `seed` is one of every generator
+    required  parameter -> type; every generator has `seed` too, and is given it, as `size` and `fits` are
     optional  the same, for parameters with a default
     arc       bytes that an arc takes at least while it is made: both ends and the weight, and once more in its row
     """

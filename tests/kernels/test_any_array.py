@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csgraph
@@ -81,6 +81,7 @@ def as_floats(distances):
 
 
 @given(arcs(), form, form, form)
+@example((1, *np.empty((2, 0), np.int8), np.empty(0)), *[FORMS["a buffer"]] * 3)
 def test_graphs_of_arrays_of_any_kind(drawn, one, two, three):
     n, sources, targets, weights = drawn
     graph = Graph.from_arcs(n, one(sources), two(targets), three(weights))

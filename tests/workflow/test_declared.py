@@ -117,6 +117,10 @@ def parameter(*given, **named):
         (parameter(str, "q", "x", least=1), ': parameters["a"] is a text, and has a bound: only numbers have bounds'),
         (parameter(bool, True, "x", above=0), ': parameters["a"] is true or false, and has a bound: only numbers have'),
         (
+            {"parameters": {"checked": Parameter(int, 3, "x")}},
+            " has a parameter checked, and every table or chart too: another name for one of them is right",
+        ),
+        (
             {"parameters": {"ranks": Parameter(int, 1, "x")}},
             " has a parameter ranks, and every experiment too:",
         ),
@@ -221,6 +225,13 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"queries": ABSENT}, " has no function queries: kernels/problem.py says what it does"),
         ({"differs": 3}, " has no function differs: kernels/problem.py says what it does"),
         ({"INSTANCE": {"ranks": Parameter(int, 1, "x")}}, " has INSTANCE of ranks, and every experiment too: another"),
+        *(
+            (
+                {"INSTANCE": {name: Parameter(int, 1, "x")}},
+                f" has INSTANCE of {name}, and every table or chart too: another name for one of them is right",
+            )
+            for name in ("samples", "unit", "vertices", "source")
+        ),
         *(
             ({function: takes_one}, f"{TAKES_ONE}{function}({arguments}) is right (")
             for function, arguments in (
