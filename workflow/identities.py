@@ -7,13 +7,11 @@ made of a graph or an array holds that of its data.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import saitan
 from saitan.cuda.build import included
 from saitan.generators import GENERATORS
 from saitan.problem import kernels_of, problem, with_defaults
@@ -47,8 +45,6 @@ _NO_GRAPH = {"saitan.errors", "saitan.files", "saitan.generators.ranges", "saita
 _DRAWING = {"numpy", "numba"}
 # What saitan's own code imports beside its requirements.
 _COMES_WITH = {"cupy", "llvmlite", "nvidia", "platformdirs"}
-# How code of the host takes numbers from a kernel's file.
-_CONSTANTS = re.compile(r"""\bconstants\(["'](\w+)["'], ["']([\w.]+)["']\)""")
 _NO_FILE = {f"saitan.workflow.graphs.{name}" for name in ("readers", "streams")}
 
 
@@ -153,7 +149,7 @@ class Identities:
                 _told(declared.parameters),
             ),
             self._once(_packages, point.problem, point.variant, point.backend, path),
-            modules.text_digest(self._once(_read_by_host, path.split(":")[0])),
+            modules.text_digest(self._once(_taken_from, path.split(":")[0])),
             self._kernels_of(point) if point.backend == "cuda" else None,
         ]
 
@@ -241,12 +237,9 @@ def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
     return sorted({*versions(named), *_beyond(module, path.split(":")[0], f"saitan.{name}")})
 
 
-def _read_by_host(root: str) -> list[str]:
-    """The .cu and .cuh of which a module, or one that it imports, reads constants."""
-    sources = filter(None, map(modules.source, modules.closure([root])))
-    named = {name for path in sources for name in _CONSTANTS.findall(path.read_text(encoding="utf-8"))}
-    files = (Path(saitan.__path__[0]).joinpath(*name) for name in sorted(named))
-    return [str(file) for file in files if file.exists()]
+def _taken_from(root: str) -> list[str]:
+    """The files of kernels that a module, or one that it imports, takes constants from."""
+    return list(map(str, modules.taken_from(modules.closure([root]))))
 
 
 def _imported(module: str) -> set[str]:

@@ -18,6 +18,7 @@ import json
 import sys
 from collections.abc import Collection, Iterable
 from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -50,7 +51,9 @@ def source(module: str) -> Path | None:
     else:
         base, rest = Path(saitan.__path__[0]), parts[1:]
     path = base.joinpath(*rest)
-    candidates = (path / "__init__.py", path.with_suffix(".py") if rest else path)
+    # In the order in which Python looks for them.
+    beside = [path.with_name(path.name + suffix) for suffix in (*EXTENSION_SUFFIXES, ".py")] if rest else []
+    candidates = (path / "__init__.py", *beside)
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
@@ -110,20 +113,28 @@ def _code(path: Path | None) -> str:
     return "absent" if path is None else _facts(path).code
 
 
+def taken_from(modules: Iterable[str]) -> list[Path]:
+    """The .cu and .cuh that modules take constants from."""
+    named = {tuple(of) for path in filter(None, map(source, modules)) for of in _facts(path).constants}
+    files = (Path(saitan.__path__[0]).joinpath(*of) for of in sorted(named))
+    return [file for file in files if file.exists()]
+
+
 def defined(module: str) -> list[str]:
     """The names that a module of saitan defines or imports, those inside functions and classes aside."""
     return _facts(source(module)).defined
 
 
 class _Facts(NamedTuple):
-    """Of a file: names that it imports, Python's own aside, and those that what is CALLED imports; a digest of its code
-    and the names that it defines.
+    """Of a file: names that it imports, Python's own aside, and those that what is CALLED imports; a digest of its
+    code, the names that it defines, and the files of kernels that it takes constants from, each as problem and name.
     """
 
     imports: list[str]
     called: dict[str, list[str]]
     code: str
     defined: list[str]
+    constants: list[list[str]]
 
 
 @cache
@@ -165,7 +176,7 @@ def _by() -> str:
 
 def _facts_of(content: bytes, path: Path) -> _Facts:
     if path.suffix != ".py":  # compiled
-        return _Facts([], {by: [] for by in CALLED}, hashlib.sha256(content).hexdigest(), [])
+        return _Facts([], {by: [] for by in CALLED}, hashlib.sha256(content).hexdigest(), [], [])
     try:
         tree = ast.parse(content, filename=str(path))
     except SyntaxError as error:
@@ -182,7 +193,19 @@ def _facts_of(content: bytes, path: Path) -> _Facts:
         if path.name == "__init__.py":
             called = {by: _named(_used(body, functions)) for by, functions in CALLED.items()}
     digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
-    return _Facts(named, called, digest, sorted(_bound(body)))
+    return _Facts(named, called, digest, sorted(_bound(body)), _constants(tree))
+
+
+def _constants(tree: ast.AST) -> list[list[str]]:
+    """The arguments of calls of `constants` of saitan.cuda.constants."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[first, second]):
+                match first, second:
+                    case ast.Constant(value=str(name)), ast.Constant(value=str(file)) if called == "constants":
+                        found.add((name, file))
+    return [list(of) for of in sorted(found)]
 
 
 def _bound(body: Iterable[ast.AST]) -> set[str]:

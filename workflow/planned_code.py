@@ -29,7 +29,7 @@ def digests() -> dict[str, str]:
 
     Steps find them as JSON, with those of other files, in the file that the environment's PLANNED names.
     """
-    kinds = ("py", "cu", "html", "css", "js")
+    kinds = ("py", "so", "pyd", "cu", "html", "css", "js")
     files = {file for folder in _folders().values() for kind in kinds for file in folder.rglob(f"*.{kind}")}
     files |= {file.resolve() for source in files if source.suffix == ".cu" for file in included(source)}
     return {_name(file) or str(file): _digest(file) for file in sorted(files)}

@@ -1,5 +1,6 @@
 import json
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,36 @@ def test_modules_and_files():
     assert modules.source("saitan.workflow.step") == ROOT / "workflow/step.py"
     assert modules.source("saitan.workflow.graphs") == ROOT / "workflow/graphs/__init__.py"
     assert modules.source("saitan.sssp.unreachable") is None
+
+
+def test_a_compiled_module_is_followed_like_others(package, tmp_path):
+    """It is what Python takes, also where a source lies beside it."""
+    package(__init__="", a="from saitan import b\n", b="x = 1\n")
+    before = modules.digest(modules.closure(["saitan.a"]))
+    compiled = Path(modules.source("saitan.b")).with_suffix(EXTENSION_SUFFIXES[0])
+    found = []
+    for content in (b"\x7fELF\xcc\xff", b"\x7fELF\xcc\xfe"):
+        package()
+        compiled.write_bytes(content)
+        assert modules.source("saitan.b") == compiled and modules.taken_from(["saitan.b"]) == []
+        found.append(modules.digest(modules.closure(["saitan.a"])))
+    assert len({before, *found}) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'from saitan.cuda.constants import constants\nN = constants("sssp", "hop.cuh")["NONE"]\n',
+        "from saitan.cuda import constants\ndef f():\n    return constants.constants('sssp', 'hop.cuh')\n",
+    ],
+)
+def test_files_of_kernels_that_constants_are_taken_from_are_found(package, text):
+    package(__init__="", a=text, b='other("sssp", "hop.cuh")\nconstants("sssp", "no_such.cuh")\nconstants(1, 2)\n')
+    here = Path(saitan.__path__[0])
+    (here / "sssp").mkdir(exist_ok=True)
+    (here / "sssp/hop.cuh").touch()
+    assert modules.taken_from(["saitan.a", "saitan.b"]) == [here / "sssp/hop.cuh"]
+    assert modules.taken_from(["saitan.b"]) == []
 
 
 def test_a_module_that_python_cannot_read_is_one_line(package):
@@ -247,7 +278,7 @@ def test_what_another_code_or_python_found_is_not_taken(package, tmp_path, monke
     modules.closure(["saitan.a"])
     modules.keep_found(kept)
     stored = json.loads(kept.read_text())
-    nothing = {content: [[], {}, "of another code", []] for content in stored["files"]}
+    nothing = {content: [[], {}, "of another code", [], []] for content in stored["files"]}
     kept.write_text(json.dumps(stored | {"files": nothing}))
     package()
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]

@@ -124,6 +124,22 @@ def test_a_step_says_so_in_one_line(planned, tmp_path):
     assert (done.returncode, done.stderr) == (1, line)
 
 
+def test_compiled_modules_and_what_kernels_include_are_planned(tmp_path, monkeypatch):
+    kernels = tmp_path.resolve() / "kernels"
+    (kernels / "mine").mkdir(parents=True)
+    for name, text in {
+        "mine/a.cu": '#include "own.h"\n#include "../../outside.h"\n',
+        "mine/own.h": "",
+        "mine/no.h": "",
+        "mine/_ext.cpython-311-x86_64-linux-gnu.so": "",
+        "../outside.h": "",
+    }.items():
+        (kernels / name).write_text(text)
+    monkeypatch.setattr("saitan.workflow.planned_code._folders", lambda: {"kernels": kernels})
+    named = {"a.cu", "own.h", "_ext.cpython-311-x86_64-linux-gnu.so"}
+    assert set(digests()) == {*(f"kernels/mine/{name}" for name in named), str(tmp_path.resolve() / "outside.h")}
+
+
 def test_a_kernel_that_was_edited_is_not_compiled(planned):
     planned("kernels/sssp/ending.cuh")
 
