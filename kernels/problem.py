@@ -21,7 +21,8 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     prepare(instance, variant, backend, **parameters) -> Solver
     solve(...)                                             the one call for users of the library
 
-The package's name and those of OUTPUTS are small letters, digits and _; those of VARIANTS may have capitals and - too.
+The package's name and those of OUTPUTS and FORMS are small letters, digits and _; those of VARIANTS may have capitals
+and - too. Those of parameters, METRICS and TRACES are names as Python's variables have them.
 No module beside the package has its name: Python would take it for that module.
 
 `check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, and all but `check_instance`

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
+from keyword import iskeyword
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -50,9 +51,12 @@ _FUNCTIONS = {
 _NAMES = {
     "OUTPUTS": (r"[a-z0-9_]+", "small letters, digits and _"),
     "VARIANTS": (r"[A-Za-z0-9_-]+", "letters, digits, _ and -"),
+    "FORMS": (r"[a-z0-9_]+", "small letters, digits and _"),
 }
 # What an experiment has of its own in the place of a parameter.
 _COLUMN = ("ranks",)
+# Arguments of the functions that parameters are given to, and of classes.
+_ARGUMENTS = ("inputs", "instance", "variant", "backend", "self")
 # What stands beside parameters where a point is shown.
 _SHOWN = (*TABLE, *COLUMNS["summary"])
 _GRAPH = ("undirected", "integer", "weights")
@@ -193,6 +197,8 @@ def _in_name(where: str, name: Any, key: str) -> Iterator[str]:
         yield f"{where}: the name is {shown(name)}: a text is right"
     elif key in _NAMES and not re.fullmatch(_NAMES[key][0], name):
         yield f"{where}: the name is a part of paths: {_NAMES[key][1]} are right in it"
+    elif key in ("METRICS", "TRACES") and not name.isidentifier():
+        yield f"{where}: the name is that of a column: letters, digits and _ are right in it, a digit not first"
 
 
 @cache
@@ -266,6 +272,11 @@ def _ascending(numbers: Any) -> bool:
 def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[str]:
     for name, declared in parameters.items():
         here = f'{where}["{name}"]'
+        if not name.isidentifier() or iskeyword(name):
+            right = "letters, digits and _ are right in it, and no word of Python's own is"
+            yield f"{here}: the name is that of an argument: {right}"
+        if name in _ARGUMENTS:
+            yield f"{here}: what takes parameters has an argument of this name beside them: another name is right"
         if declared.type not in KINDS:
             yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
             return

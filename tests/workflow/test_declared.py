@@ -117,6 +117,10 @@ def parameter(*given, **named):
         (parameter(str, "q", "x", least=1), ': parameters["a"] is a text, and has a bound: only numbers have bounds'),
         (parameter(bool, True, "x", above=0), ': parameters["a"] is true or false, and has a bound: only numbers have'),
         (
+            {"parameters": {"lambda": Parameter(int, 3, "x")}},
+            ': parameters["lambda"]: the name is that of an argument: ',
+        ),
+        (
             {"parameters": {"checked": Parameter(int, 3, "x")}},
             " has a parameter checked, and every table or chart too: another name for one of them is right",
         ),
@@ -224,6 +228,26 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         ({"TITLE": ABSENT}, ": TITLE is None: a text is right"),
         ({"queries": ABSENT}, " has no function queries: kernels/problem.py says what it does"),
         ({"differs": 3}, " has no function differs: kernels/problem.py says what it does"),
+        *(
+            ({"INSTANCE": {name: Parameter(int, 1, "x")}}, f': INSTANCE["{name}"]: the name is that of an argument: ')
+            for name in ("lambda", "a b", "x-y", "1a", "")
+        ),
+        *(
+            (
+                {"INSTANCE": {name: Parameter(int, 1, "x")}},
+                f': INSTANCE["{name}"]: what takes parameters has an argument of this name beside them: another name',
+            )
+            for name in ("inputs", "self", "instance", "variant", "backend")
+        ),
+        (
+            {"METRICS": {"tops.s": Metric("x")}},
+            ': METRICS["tops.s"]: the name is that of a column: letters, digits and _',
+        ),
+        ({"TRACES": {"a b": Trace("x")}}, ': TRACES["a b"]: the name is that of a column: letters, digits and _ are'),
+        (
+            {"FORMS": {"a b": FORM}},
+            ': FORMS["a b"]: the name is a part of paths: small letters, digits and _ are right',
+        ),
         ({"INSTANCE": {"ranks": Parameter(int, 1, "x")}}, " has INSTANCE of ranks, and every experiment too: another"),
         *(
             (
