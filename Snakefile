@@ -8,12 +8,11 @@ from pathlib import Path
 
 from snakemake.utils import min_version
 
-from saitan.workflow.environment import check_environment, check_package
+from saitan.workflow.environment import check_environment
 
 root = Path(workflow.basedir)
 # The modules below need the packages that this looks for.
 if workflow.is_main_process:
-    check_package()
     check_environment(root)
 
 from saitan.workflow import slurm, terminal

@@ -152,6 +152,11 @@ class Rows:
             place = int(row) - first
             self._kept.append(Block(name, int(row), np.array(on_host(array[place : place + 1]))))
 
+    @property
+    def names(self) -> list[str]:
+        """The outputs that it has rows of."""
+        return list(dict.fromkeys(block.name for block in self._kept))
+
     def answer(self) -> dict[str, np.ndarray]:
         return joined(self._kept)
 

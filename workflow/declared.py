@@ -56,7 +56,7 @@ _NAMES = {
 # What an experiment has of its own in the place of a parameter.
 _COLUMN = ("ranks",)
 # Arguments of the functions that parameters are given to, and of classes.
-_ARGUMENTS = ("inputs", "instance", "variant", "backend", "self")
+_ARGUMENTS = (*_FUNCTIONS["instance"], *_FUNCTIONS["prepare"], "self")
 # What stands beside parameters where a point is shown.
 _SHOWN = (*TABLE, *COLUMNS["summary"])
 _GRAPH = ("undirected", "integer", "weights")

@@ -36,12 +36,13 @@ def check_package() -> None:
 
 
 def check_environment(root: Path) -> None:
-    """End the process with one line where a package is missing or too old, or Numba told to make other code than that
-    which is measured, or the generators cannot be imported, among which may be the user's own; say where another
-    clone's code runs.
+    """End the process with one line where `check_package` does, a package is missing or too old, Numba is told to make
+    other code than that which is measured, or the generators cannot be imported, among which may be the user's own; say
+    where another clone's code runs.
 
     root: the folder of the Snakefile.
     """
+    check_package()
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
         sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")

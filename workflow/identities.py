@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import saitan
 from saitan.cuda.build import included
 from saitan.generators import GENERATORS
 from saitan.problem import kernels_of, problem, with_defaults
@@ -149,16 +150,11 @@ class Identities:
                 _told(declared.parameters),
             ),
             self._once(_packages, point.problem, point.variant, point.backend, path),
-            modules.text_digest(self._once(_taken_from, path.split(":")[0])),
-            self._kernels_of(point) if point.backend == "cuda" else None,
+            self._once(_constants, path.split(":")[0]),
+            (self.architectures, self._once(_kernels, point.problem, point.variant))
+            if point.backend == "cuda"
+            else None,
         ]
-
-    def _kernels_of(self, point: Point) -> tuple[Sequence[str], str]:
-        names = kernels_of(point.problem, problem(point.problem).VARIANTS[point.variant])
-        owners = dict.fromkeys(name.partition("/")[0] for name in names)
-        own = [kernel for owner in owners for kernel in modules.kernels(owner) if f"{owner}/{kernel.stem}" in names]
-        files = dict.fromkeys(file for kernel in [*own, *modules.kernels("cuda")] for file in included(kernel))
-        return self.architectures, modules.text_digest(files)
 
     def cubin_identity(self, problem: str, stem: str) -> str:
         """Of what a .cu is compiled to: by its text, that of what it includes, and of what compiles it."""
@@ -170,14 +166,14 @@ class Identities:
         """The installed packages, but for those of saitan's requirements, that what is compiled may hold code of."""
         return _beyond(*self._computing)
 
-    def _once(self, packages: Callable[..., list[str]], *of: str) -> list[str]:
+    def _once(self, function: Callable[..., Any], *of: str) -> Any:
         """What one of the functions below says, which is the same for many points."""
-        if (packages, of) not in self._of_packages:
-            self._of_packages[packages, of] = packages(*of)
-        return self._of_packages[packages, of]
+        if (function, of) not in self._said:
+            self._said[function, of] = function(*of)
+        return self._said[function, of]
 
     @cached_property
-    def _of_packages(self) -> dict[tuple[Callable, tuple[str, ...]], list[str]]:
+    def _said(self) -> dict[tuple[Callable, tuple[str, ...]], Any]:
         return {}
 
     @cached_property
@@ -237,9 +233,18 @@ def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
     return sorted({*versions(named), *_beyond(module, path.split(":")[0], f"saitan.{name}")})
 
 
-def _taken_from(root: str) -> list[str]:
-    """The files of kernels that a module, or one that it imports, takes constants from."""
-    return list(map(str, modules.taken_from(modules.closure([root]))))
+def _constants(root: str) -> str:
+    """One value for the files of kernels that a module, or one that it imports, takes constants from."""
+    return modules.text_digest(modules.taken_from(modules.closure([root])))
+
+
+def _kernels(name: str, variant: str) -> str:
+    """One value for the kernels that a variant of a problem loads, with all that they include."""
+    root = Path(saitan.__path__[0])
+    loaded = [root / f"{kernel}.cu" for kernel in kernels_of(name, problem(name).VARIANTS[variant])]
+    return modules.text_digest(
+        dict.fromkeys(file for kernel in [*loaded, *modules.kernels("cuda")] for file in included(kernel))
+    )
 
 
 def _imported(module: str) -> set[str]:

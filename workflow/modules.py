@@ -201,10 +201,11 @@ def _constants(tree: ast.AST) -> list[list[str]]:
     found = set()
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[first, second]):
-                match first, second:
-                    case ast.Constant(value=str(name)), ast.Constant(value=str(file)) if called == "constants":
-                        found.add((name, file))
+            case ast.Call(
+                func=ast.Name(id="constants") | ast.Attribute(attr="constants"),
+                args=[ast.Constant(value=str(name)), ast.Constant(value=str(file))],
+            ):
+                found.add((name, file))
     return [list(of) for of in sorted(found)]
 
 

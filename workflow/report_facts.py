@@ -187,6 +187,7 @@ def graph_row(graph: PlannedGraph, *, partial: bool = False) -> GraphRow:
 def _origin(metadata: dict[str, Any]) -> str:
     if "generator" not in metadata:
         # The publisher's address, or the name of a file that only a mirror has.
-        return "downloaded" if "://" in metadata.get("origin", "://") else f"from the file {metadata['origin']}"
+        origin = metadata.get("origin")
+        return f"from the file {origin}" if origin and "://" not in origin else "downloaded"
     settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())
     return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}"

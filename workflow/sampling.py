@@ -138,7 +138,7 @@ class Answering:
     ) -> None:
         nothing = reference is not None and reference.rows is not None and not len(reference.rows)
         self._package, self._solver, self._reference = package, solver, None if nothing else reference
-        self._ranks, self._outputs, self._seen = ranks or current(), outputs, set()
+        self._ranks, self._outputs = ranks or current(), outputs
         self._streamed = bool(getattr(solver, "streamed", False))
         self._digests: dict[str, tuple[Digest, Checked]] = {}
         self._first = True
@@ -166,7 +166,7 @@ class Answering:
                 self._compare(rows)
                 # A chosen row may be in the blocks of one output and beyond the end of another.
                 if self._reference.rows is None and self._ranks.leads:
-                    self._check_whole(self._seen)
+                    self._check_whole(rows.names)
             self._first = False
             return run, checked
         expected, checked = self.certify(query)
@@ -212,7 +212,6 @@ class Answering:
             raise Failure(f"the answer has {block.name!r}, which is none of OUTPUTS ({', '.join(outputs)})")
         if (right := outputs[block.name].dtype) and type_ != np.dtype(right).name:
             raise Failure(f"{block.name} are of type {type_}: {right} is right, as OUTPUTS says")
-        self._seen.add(block.name)
 
     def _check_whole(self, names: Collection[str]) -> None:
         if lacking := [name for name in self._outputs if name not in names]:

@@ -109,7 +109,6 @@ def test_a_broken_source_is_one_line_that_names_it(source, text, says):
 
 
 def test_a_cached_cubin_is_of_this_source_its_headers_and_this_architecture(monkeypatch, tmp_path, source):
-
     monkeypatch.setattr(BUILD, "HEADERS", tmp_path)
     monkeypatch.setattr(module, "arch", lambda: "sm_90")
     source.write_text('#include "own.cuh"\n#include "shared.cuh"\n' + source.read_text())
