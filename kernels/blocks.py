@@ -6,7 +6,7 @@ array's memory may be reused when the call returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -32,8 +32,11 @@ class Block(NamedTuple):
 Sink = Callable[[Block], None]
 
 
-def formed(block: Any) -> Block:
-    """A block as a solver gives it. Raises Invalid for what is none, before compiled code or a file takes it."""
+def formed(block: Any, types: Mapping[str, tuple[np.dtype, ...]]) -> Block:
+    """A block as a solver gives it. Raises Invalid for what is none, before compiled code or a file takes it.
+
+    types: output -> the types that its blocks may have; any where it is not among them.
+    """
     if not isinstance(block, Block):
         raise Invalid(f"a block of the answer is {shown(block)}: a Block (name, first, array) is right")
     name, first, array = block
@@ -49,6 +52,8 @@ def formed(block: Any) -> Block:
         raise Invalid(
             f"a block of {name} is {array.dtype!r}: numbers of 64 bits at most, of this machine's order, are right"
         )
+    if line := _mistyped(name, array, types.get(name, ())):
+        raise Invalid(line)
     return block
 
 
@@ -95,6 +100,10 @@ def misshapen(name: str, array: Any, shape: tuple[int | None, ...], *dtypes: np.
     if array.ndim != len(shape) or any(right not in (None, got) for got, right in zip(array.shape, shape, strict=True)):
         right = ", ".join("any" if length is None else str(length) for length in shape)
         return f"{name} have the shape {array.shape}: ({right}{',' * (len(shape) == 1)}) is right"
+    return _mistyped(name, array, dtypes)
+
+
+def _mistyped(name: str, array: Any, dtypes: tuple[np.typing.DTypeLike, ...]) -> str | None:
     if dtypes and array.dtype not in dtypes:
         return f"{name} have the type {array.dtype}: {' or '.join(str(np.dtype(x)) for x in dtypes)} is right"
     return None

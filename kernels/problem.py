@@ -160,7 +160,7 @@ class Output:
     """An array of an answer: its shape and what it holds, in one line.
 
     instance  parameter of the instance -> the values with which the answer has it; absent for any
-    dtype     the name of its type; "" where that depends on what is asked
+    dtype     the name of its type; "" where that depends on what is asked, as `typed` of saitan.solver says then
     """
 
     says: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from typing import Any, Protocol
@@ -152,6 +152,15 @@ def _check_methods(made: Any) -> None:
             check_takes(f"{name}({', '.join(takes)})", getattr(made, name), *takes)
 
 
+def typed(made: Solver, **types: Iterable[np.typing.DTypeLike]) -> Solver:
+    """A solver of `prepared` that raises Invalid where a block of an output is of none of some types.
+
+    For outputs whose type depends on what is asked: `Output.dtype` says the others'.
+    """
+    made._types = {name: tuple(map(np.dtype, right)) for name, right in types.items()}
+    return made
+
+
 def is_prepared(solver: Any) -> bool:
     """Whether `prepared` made it."""
     return hasattr(solver, "_check_query")
@@ -171,11 +180,12 @@ _NEW, _COUNTED, _FAILED, _CLOSED = (
 
 @cache
 def _guarded(solver: type) -> type:
-    """The class for `prepared`. `_check_query` is its `check`; `_lacks` says why there is no answer, "" where one is.
+    """The class for `prepared`. `_check_query` is its `check`; `_lacks` says why there is no answer, "" where one is;
+    `_types` are those of `typed`.
 
     A class and not a function of each solver, which would refer to it and keep its arrays until garbage is collected.
     """
-    own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW}
+    own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW, "_types": {}}
     wrapped = dict.fromkeys(_TELL, _telling) | {"blocks": _blocks, "checker": _asking, "count": _counting}
     wrapped |= {"run": _running, "close": _closing}
     own |= {name: wrap(_method(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
@@ -232,7 +242,7 @@ def _running(call: Callable) -> Callable:
         query = _checked(self, query)
         self._lacks = ""  # a run may read its own answer
         try:
-            return call(self, query, *(_of_formed(take) for take in sink))
+            return call(self, query, *(_of_formed(take, self._types) for take in sink))
         except BaseException:
             self._lacks = _FAILED
             raise
@@ -260,13 +270,13 @@ def _blocks(call: Callable) -> Callable:
         given = call(self, rows)
         if not isinstance(given, Iterable):
             raise Invalid(f"blocks gives {shown(given)}: an iterator of Blocks is right")
-        return map(formed, given)
+        return (formed(block, self._types) for block in given)
 
     return blocks
 
 
-def _of_formed(sink: Sink) -> Sink:
-    return lambda block: sink(formed(block))
+def _of_formed(sink: Sink, types: Mapping[str, tuple[np.dtype, ...]]) -> Sink:
+    return lambda block: sink(formed(block, types))
 
 
 def _closing(call: Callable) -> Callable:

@@ -52,7 +52,7 @@ from saitan.calls import (
 )
 from saitan.problem import Run, Sink, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.ranks import current
-from saitan.solver import prepared
+from saitan.solver import prepared, typed
 
 if TYPE_CHECKING:
     import os
@@ -143,6 +143,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     this instance.
     """
     from saitan.apsp.instances import made
+    from saitan.sssp.ending import answer_types
 
     chosen, instance = known_variant(VARIANTS, variant), made(instance)
     if reason := chosen.unfit(backend, {"answer": instance.answer}, _known(instance.graph), inputs=instance.inputs):
@@ -150,14 +151,16 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     solver, given = chosen.load(backend, variant), check_parameters(variant, parameters, chosen.parameters)
     if instance.graph is not None:
         instance = replace(instance, graph=checked_graph(instance.graph))
-    if instance.answer == "matrix":
-        return prepared(solver, instance.range_of, instance, **given)
-    if instance.graph is None:
+    if instance.graph is None and instance.answer != "matrix":
         raise Unavailable(f"a matrix answers `answer: matrix` only, not {instance.answer}")
+    types = (instance.dtype,) if instance.graph is None else answer_types(instance.dtype)
+    if instance.answer == "matrix":
+        return typed(prepared(solver, instance.range_of, instance, **given), distances=types)
     from saitan.apsp.streaming import Reductions, Slabs
 
     streaming = {"slabs": Slabs, "reductions": Reductions}[instance.answer]
-    return prepared(streaming, instance.range_of, instance, backend, partial(solver, **given))
+    streamed = prepared(streaming, instance.range_of, instance, backend, partial(solver, **given))
+    return typed(streamed, distances=types, eccentricity=types)
 
 
 def _known(graph: Graph | None) -> dict[str, str]:

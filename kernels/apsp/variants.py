@@ -14,7 +14,7 @@ INPUTS = {
 _REDUCED = {"answer": ("reductions",)}
 
 OUTPUTS = {
-    "distances": Output("[sources, n], a row a source", {"answer": ("matrix", "slabs")}),
+    "distances": Output("[sources, n], a row a source, of types as of sssp", {"answer": ("matrix", "slabs")}),
     "eccentricity": Output("[sources], the largest distance to a vertex reached", _REDUCED),
     "reached": Output("[sources], vertices reached, the source included", _REDUCED),
     "total": Output("[sources], sum of the distances to them", _REDUCED),

@@ -35,7 +35,7 @@ from saitan.compression.format import StreamError
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
 from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
-from saitan.solver import prepared
+from saitan.solver import prepared, typed
 
 if TYPE_CHECKING:
     from saitan.compression.data import Instance
@@ -135,7 +135,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         raise Unavailable(reason)
     checked_bound(instance.dtype, *loss)
     given = {name: plain[name] for name in parameters}
-    return prepared(chosen.load(backend, variant), _only_query, instance, **given)
+    return typed(prepared(chosen.load(backend, variant), _only_query, instance, **given), values=(instance.dtype,))
 
 
 @described(VARIANTS)

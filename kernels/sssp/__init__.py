@@ -50,7 +50,7 @@ from saitan.calls import (
     weighted_graph,
 )
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
-from saitan.solver import prepared
+from saitan.solver import prepared, typed
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
 if TYPE_CHECKING:
@@ -179,11 +179,14 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     Raises ValueError for what is no graph, a backend other than these two, and a variant or parameter that is unknown
     or off; Unavailable where it cannot run here or not on this graph.
     """
+    from saitan.sssp.ending import answer_types
+
     chosen = known_variant(VARIANTS, variant)
     plain = check_parameters(variant, parameters, chosen.parameters)
     given = {name: plain[name] for name in parameters}
     graph = instance({"graph": checked_graph(graph)})
-    return prepared(chosen.load(backend, variant), partial(checked_vertex, "source", n=graph.n), graph, **given)
+    solver = prepared(chosen.load(backend, variant), partial(checked_vertex, "source", n=graph.n), graph, **given)
+    return typed(solver, distances=answer_types(graph.weights.dtype))
 
 
 @described(VARIANTS)

@@ -30,6 +30,11 @@ def widened_type(dtype: np.typing.DTypeLike) -> np.dtype:
     return np.dtype(np.uint64 if dtype.kind == "u" else np.float64)
 
 
+def answer_types(weights: np.typing.DTypeLike) -> tuple[np.dtype, np.dtype]:
+    """The types of distances: that of the weights, and its 64-bit type for those that do not fit it."""
+    return np.dtype(weights), widened_type(weights)
+
+
 def narrowed(distances: np.ndarray, dtype: np.typing.DTypeLike) -> np.ndarray:
     """Distances in the weights' type where all of them fit it.
 

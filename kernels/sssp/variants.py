@@ -8,7 +8,7 @@ TITLE = "Single-source shortest paths"
 
 INPUTS = {"graph": Input("graph", "with weights")}
 
-OUTPUTS = {"distances": Output("[n], one a vertex")}
+OUTPUTS = {"distances": Output("[n], of the weights' type, or its 64-bit one where one does not fit")}
 
 TRACES = {
     "updated": Trace("vertices whose distance changed (fast: vertices relaxed)"),

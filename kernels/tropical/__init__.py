@@ -34,7 +34,7 @@ import numpy as np
 
 from saitan.calls import checked_count, checked_flag, checked_inputs, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
-from saitan.solver import prepared
+from saitan.solver import prepared, typed
 from saitan.tropical.semiring import INFINITE, SumOverflow, infinity
 from saitan.tropical.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 
@@ -135,7 +135,8 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 
     chosen, instance = known_variant(VARIANTS, variant), made(instance)
     given = check_parameters(variant, parameters, chosen.parameters)
-    return prepared(chosen.load(backend, variant), partial(checked_count, "query"), instance, **given)
+    solver = prepared(chosen.load(backend, variant), partial(checked_count, "query"), instance, **given)
+    return typed(solver, c=(instance.a.dtype,))
 
 
 @described(VARIANTS)

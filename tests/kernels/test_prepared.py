@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from prepared_cases import PROBLEMS, cases, others, prepared, refuses_what_is_not_there
 
-from saitan import apsp
-from saitan.blocks import both
+from saitan import apsp, compression, sssp, tropical
+from saitan.apsp.cpu import Iterated
+from saitan.blocks import Rows, both
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Block, Unavailable, problem
+from saitan.problem import Block, Invalid, Unavailable, problem
+from saitan.sssp.cpu import Conventional
+from saitan.tropical.cpu import Untiled
 
 
 @pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
@@ -30,6 +33,68 @@ def test_a_solver_of_a_map():
     solver.close()
     with pytest.raises(ValueError, match=r"^this solver is closed: prepare another one$"):
         solver.run([0, 2])
+
+
+def spoil(monkeypatch, patched, method, dtype):
+    """Have a class of solvers answer in another type, as SciPy's float64 is of whole numbers."""
+    right = getattr(patched, method)
+
+    def blocks(self, rows=None):
+        return [block._replace(array=block.array.astype(dtype)) for block in right(self, rows)]
+
+    monkeypatch.setattr(patched, method, blocks if method == "blocks" else lambda self: right(self).astype(dtype))
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "instance", "patched", "method", "says"),
+    [
+        ("sssp", "conventional", {}, Conventional, "blocks", "distances"),
+        ("apsp", "iterated", {"answer": "matrix"}, Iterated, "blocks", "distances"),
+        ("apsp", "iterated", {"answer": "slabs"}, Iterated, "slab", "distances"),
+        ("apsp", "iterated", {"answer": "reductions"}, Iterated, "slab", "eccentricity"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("weights", "wide", "wrong"),
+    [("uint32", "uint64", "float64"), ("uint32", "uint64", "int64"), ("float32", "float64", "uint32")],
+)
+def test_distances_of_another_kind_than_the_weights_are_one_line(
+    name, variant, instance, patched, method, says, weights, wide, wrong, monkeypatch
+):
+    package = problem(name)
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    grid._set(weights=grid.weights.astype(weights))
+    made = package.instance({"graph": grid}, **instance)
+    for dtype in (weights, wide, wrong):
+        with monkeypatch.context() as context:
+            spoil(context, patched, method, dtype)
+            solver, [query] = package.prepare(made, variant, "cpu"), package.queries(made, 1, 1)
+            rows = Rows()
+            streamed = [rows] if getattr(solver, "streamed", False) else []
+            if dtype != wrong:
+                solver.run(query, *streamed)
+                assert (rows if streamed else solver).answer()[says].dtype == dtype
+                continue
+            with pytest.raises(Invalid, match=rf"^{says} have the type {wrong}: {weights} or {wide} is right$"):
+                solver.run(query, *streamed)
+                solver.answer()
+
+
+def test_answers_of_another_type_than_their_data_are_one_line(monkeypatch):
+    spoil(monkeypatch, Untiled, "blocks", "float64")
+    with pytest.raises(Invalid, match=r"^c have the type float64: float32 is right$"):
+        tropical.solve(np.ones((3, 3), np.float32), np.ones((3, 3), np.float32), variant="untiled", backend="cpu")
+    spoil(monkeypatch, Conventional, "blocks", "float64")
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    with pytest.raises(Invalid, match=r"^distances have the type float64: uint32 or uint64 is right$"):
+        sssp.solve(grid, 0, variant="conventional", backend="cpu")
+    values = compression.instance({"values": np.arange(9.0, dtype=np.float32)})
+    solver = compression.prepare(values, "fast", "cpu")
+    solver.run(0)
+    assert {name: array.dtype for name, array in solver.answer().items()} == {"stream": np.uint8, "values": np.float32}
+    solver.values = solver.values.astype(np.float64)
+    with pytest.raises(Invalid, match=r"^values have the type float64: float32 is right$"):
+        solver.answer()
 
 
 def test_a_run_that_fails_leaves_no_answer(monkeypatch):

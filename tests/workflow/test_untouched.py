@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from saitan.errors import Invalid
 from saitan.generators import GENERATORS
 from saitan.workflow import untouched as module
 from saitan.workflow.step import Failure
@@ -53,6 +54,16 @@ def test_what_stays_as_it_was_passes():
         swap(instance.graph.weights)
     with untouched(None, "mine"), untouched(np.zeros(3), "mine"):
         pass
+
+
+@pytest.mark.parametrize("error", [Invalid("differs from the reference solver"), Failure("two runs differ")])
+def test_an_answer_that_is_wrong_by_what_was_written_over_says_so(error):
+    instance = made()
+    with pytest.raises(Failure, match=r"^mine writes into graph.weights of "), untouched(instance, "mine"):
+        swap(instance.graph.weights)
+        raise error
+    with pytest.raises(type(error), match=str(error)), untouched(instance, "mine"):
+        raise error
 
 
 def test_what_fails_says_so_itself():
