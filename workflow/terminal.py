@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
+
 from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
@@ -29,6 +31,8 @@ _ROUTINE = (
     *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:"),
     *("Execute ", "Select jobs"),
 )
+# Seconds that jobs have to end in after Ctrl-C.
+GRACE = 5
 # Rules whose jobs are worth a line of their own.
 SHOWN = {"fetch", "convert", "generate", "array", "measure", "keep"}
 
@@ -196,13 +200,42 @@ def _without_jobs(record: logging.LogRecord) -> bool:
 
 
 class _Stops(logging.Handler):
-    """Notes whether the user ended the run: by Ctrl-C, or by SIGTERM, after which running jobs may finish."""
+    """Notes whether the user ended the run: by Ctrl-C, or by SIGTERM, after which running jobs may finish.
 
-    stopped = False
+    Compiled code does not hear of Ctrl-C: jobs that go on after it for GRACE seconds, or when it comes again, are
+    killed.
+    """
+
+    stopped = interrupted = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._interrupt)
 
     def emit(self, record: logging.LogRecord) -> None:
         said = record.getMessage()
         self.stopped |= "on user request" in said or said.startswith("Will exit after finishing")
+        if "on user request" in said and not self.interrupted:
+            self.interrupted = True
+            late = threading.Timer(GRACE, kill_steps)
+            late.daemon = True
+            late.start()
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        if self.interrupted:
+            kill_steps()
+        else:
+            signal.default_int_handler(number, frame)
+
+
+def kill_steps() -> None:
+    """Kill the steps that run on this machine, and what they started."""
+    for job in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if any("saitan.workflow" in argument for argument in job.cmdline()):
+                for process in (*job.children(recursive=True), job):
+                    process.kill()
 
 
 class Ending:

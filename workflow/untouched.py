@@ -39,7 +39,8 @@ def _check(before: dict[str, tuple[np.ndarray, list[int]]], instance: Any, varia
     after = dict(_arrays("", instance, _LEVELS))
     for place, (array, sums) in before.items():
         if after.get(place) is not array or _sums(array) != sums:
-            raise Failure(f"{variant} writes into {place} of its instance, by which answers are checked: take a copy")
+            where = f"{place} of its instance" if place else "its instance"
+            raise Failure(f"{variant} writes into {where}, by which answers are checked: take a copy")
 
 
 def _arrays(place: str, held: Any, levels: int) -> Iterator[tuple[str, np.ndarray]]:

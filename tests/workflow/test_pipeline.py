@@ -19,6 +19,7 @@ import time
 import venv
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 import toy
@@ -303,6 +304,31 @@ def test_a_stopped_run_says_so_and_shows_no_older_numbers(with_toys):
     assert "stopped" in said and "0 failed" in said and "Traceback" not in said
     assert "stopped" in page(with_toys)
     assert not (with_toys.folder / "results/tiny/report.txt").exists()
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "twice"])
+def test_ctrl_c_ends_steps_that_do_not_hear_of_it(with_toys, again):
+    with_toys.configure({"sums": toy_experiment("deaf", queries=2)})
+    running = subprocess.Popen(
+        with_toys.command(),
+        cwd=with_toys.folder,
+        env=with_toys.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for((with_toys.folder / "deaf").exists)
+    steps = psutil.Process(running.pid).children(recursive=True)
+    began = time.monotonic()
+    os.killpg(running.pid, signal.SIGINT)
+    if again:
+        time.sleep(1)
+        os.killpg(running.pid, signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    took = time.monotonic() - began
+    assert took < 5 if again else 5 < took < 12
+    assert running.returncode != 0 and "1 point, 0 failed, 1 stopped" in said and "Traceback" not in said
+    assert steps and not any(step.is_running() for step in steps)
 
 
 def test_a_closed_terminal_stops_a_run_tidily(with_toys):

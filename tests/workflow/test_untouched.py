@@ -56,6 +56,12 @@ def test_what_stays_as_it_was_passes():
         pass
 
 
+def test_an_instance_that_is_an_array_has_no_place():
+    array = np.array([2, 1])
+    with pytest.raises(Failure, match=r"^mine writes into its instance, by which "), untouched(array, "mine"):
+        array.sort()
+
+
 @pytest.mark.parametrize("error", [Invalid("differs from the reference solver"), Failure("two runs differ")])
 def test_an_answer_that_is_wrong_by_what_was_written_over_says_so(error):
     instance = made()

@@ -21,6 +21,7 @@ VARIANTS = {
     "wrong": Variant("off by one", cpu="saitan.toy.cpu:Wrong"),
     "killed": Variant("ended by the system", cpu="saitan.toy.cpu:Killed"),
     "slow": Variant("takes its time", cpu="saitan.toy.cpu:Slow"),
+    "deaf": Variant("does not hear of signals, as compiled code that goes on", cpu="saitan.toy.cpu:Deaf"),
 }
 
 def instance(inputs, *, factor=1):
@@ -75,6 +76,12 @@ class Slow(Sum):
     def run(self, query):
         time.sleep(0.5)
         return super().run(query)
+
+class Deaf(Sum):
+    def run(self, query):
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        open("deaf", "w").close()
+        time.sleep(600)
 """
 
 DIGITS = '''
