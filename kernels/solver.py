@@ -62,8 +62,13 @@ class Reference:
     rows: np.ndarray | None = None
 
     def misshapen(self, answer: dict[str, np.ndarray], *names: str) -> str | None:
-        """Which of the arrays the answer lacks or has in another shape, in one line; None where none is."""
+        """Which of the arrays the answer lacks or has in another shape, in one line; None where none is.
+
+        Raises Misdeclared for a name that is none of the arrays'.
+        """
         for name in names:
+            if name not in self.arrays:
+                raise Misdeclared(f"the reference ({self.by}) has no array {name!r} (it has: {', '.join(self.arrays)})")
             if answer.get(name) is None:
                 return f"there are no {name}"
             if line := misshapen(name, answer[name], self.arrays[name].shape):

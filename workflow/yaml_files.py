@@ -168,7 +168,7 @@ def place_of_key(message: str, given: Any, files: Iterable[str]) -> str:
     given: what Snakemake made of the files, in this order. "" where the key's value came from none of them
     (`--config`), and of a message that begins with no key.
     """
-    key, files = re.match(r"[\w-]+(?:\.[\w.-]+)?(?=: )", message), [*files]
+    key, files = re.match(r"[\w-]+(?:\..+?)?(?=: )", message), [*files]
     if files and message.endswith(": field required") and key and key[0] not in given and "." not in key[0]:
         return f"{from_here(Path(files[-1]))}: "
     for file in reversed(files) if key else ():

@@ -42,6 +42,7 @@ import numpy as np
 
 from saitan.apsp.references import differs, reference
 from saitan.apsp.variants import FORMS, HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
+from saitan.blocks import check_output
 from saitan.calls import (
     checked_flag,
     checked_function,
@@ -190,7 +191,8 @@ def solve(
 
     with _solver(graph, sources, "matrix", variant, backend, parameters) as (solver, query, _):
         solver.run(query)
-        distances = solver.answer()["distances"]
+        distances = solver.answer().get("distances")
+        check_output("distances", distances, (query[1], graph.n))
     if distances.dtype == np.float64:
         from saitan.sssp.float_sums import rows_added_again
 

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saitan.bfs.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
+from saitan.blocks import check_output
 from saitan.calls import (
     checked_both_ways,
     checked_count,
@@ -255,6 +256,8 @@ def solve(graph: Graph, root: int, variant: str = "fast", backend: str = "auto",
     with closing(prepare(graph, variant, backend_for(chosen, backend), **parameters)) as solver:
         run = solver.run(root)
         answer = solver.answer()
+        for name in ("levels", "parents"):
+            check_output(name, answer.get(name), (graph.n,), OUTPUTS[name].dtype)
         return Result(answer["levels"], answer["parents"], run)
 
 

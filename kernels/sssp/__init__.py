@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.blocks import check_output
 from saitan.calls import (
     checked_both_ways,
     checked_count,
@@ -224,7 +225,8 @@ def solve(
         checked_both_ways(graph)  # phases of a grid pull along a vertex's own arcs
     with closing(prepare(graph, variant, backend, **parameters)) as solver:
         run = solver.run(source)
-        answer = solver.answer()["distances"]
+        answer = solver.answer().get("distances")
+        check_output("distances", answer, (graph.n,))
         # Other people's solvers add float32 weights in 64 bits and round once, so their sums are tight on no arc.
         if answer.dtype == np.float64 or (chosen.foreign and answer.dtype == np.float32):
             distances = added_again(graph, source, answer)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from prepared_cases import PROBLEMS, cases, others, prepared, refuses_what_is_not_there
 
-from saitan import apsp, compression, sssp, tropical
+from saitan import apsp, bfs, compression, sssp, tropical
 from saitan.apsp.cpu import Iterated
+from saitan.bfs.cpu import Hybrid
 from saitan.blocks import Rows, both
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
@@ -78,6 +79,31 @@ def test_distances_of_another_kind_than_the_weights_are_one_line(
             with pytest.raises(Invalid, match=rf"^{says} have the type {wrong}: {weights} or {wide} is right$"):
                 solver.run(query, *streamed)
                 solver.answer()
+
+
+@pytest.mark.parametrize(
+    ("package", "variant", "patched", "output"),
+    [
+        (sssp, "conventional", Conventional, "distances"),
+        (bfs, "hybrid", Hybrid, "levels"),
+        (bfs, "hybrid", Hybrid, "parents"),
+        (apsp, "iterated", Iterated, "distances"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("spoiled", "says"),
+    [
+        (lambda array: array[..., :-1], r"have the shape \(.*142,?\): \(.*143,?\) is right"),
+        (lambda array: array[..., None], r"have the shape \(.*143, 1\): \(.*143,?\) is right"),
+        (lambda array: None, "are None: a NumPy array is right"),
+    ],
+)
+def test_the_library_gives_no_answer_of_another_shape(package, variant, patched, output, spoiled, says, monkeypatch):
+    right = patched.answer
+    monkeypatch.setattr(patched, "answer", lambda self: right(self) | {output: spoiled(right(self)[output])})
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    with pytest.raises(Invalid, match=f"^{output} {says}$"):
+        package.solve(grid, range(1) if package is apsp else 0, variant=variant, backend="cpu")
 
 
 def test_answers_of_another_type_than_their_data_are_one_line(monkeypatch):

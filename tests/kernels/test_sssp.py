@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from saitan import apsp, sssp
 from saitan.graph import Graph
-from saitan.problem import Invalid, Unavailable
+from saitan.problem import Invalid, Misdeclared, Unavailable
 from saitan.sssp.phases import Thresholds, calibrate, thresholds_from
 from saitan.sssp.validate import check_distances, check_tree, tight_tree
 
@@ -268,6 +268,8 @@ def test_reference_tells_a_wrong_answer():
     longer = {"distances": np.array([0, 3, 7, 9], np.uint32)}
     assert sssp.differs(expected, longer) == "distances have the shape (4,): (3,) is right"
     assert sssp.differs(expected, {}) == "there are no distances"
+    with pytest.raises(Misdeclared, match=r"^the reference \(SciPy's Dijkstra\) has no array 'levels' \(it has: dist"):
+        expected.misshapen({"levels": np.zeros(3)}, "levels")
 
 
 def test_a_long_path_of_floats_is_right_and_what_it_does_not_reach_too():

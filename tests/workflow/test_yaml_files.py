@@ -143,6 +143,7 @@ experiments: {one: {graphs: [a]}}
         # What the file does not have, and what a merge brings, is in the nearest that it has.
         ("experiments.two.deep.est: why", "first.yaml: line 11: "),
         ("experiments.two.1: why", "first.yaml: line 9: "),
+        ("experiments.two.deep.a-b:{c d: why", "first.yaml: line 11: "),
         # By --config.
         *((f"{key}: why", "") for key in ("backend", "backend.x", "mirror")),
         ("nowhere: field required", "second.yaml: "),
