@@ -231,11 +231,14 @@ class _Stops(logging.Handler):
 
 def kill_steps() -> None:
     """Kill the steps that run on this machine, and what they started."""
+    steps = []
     for job in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
             if any("saitan.workflow" in argument for argument in job.cmdline()):
-                for process in (*job.children(recursive=True), job):
-                    process.kill()
+                steps += [*job.children(recursive=True), job]
+    for process in steps:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 class Ending:
