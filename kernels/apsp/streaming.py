@@ -21,7 +21,7 @@ import numpy as np
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.blocks import Blockwise, Sink, check_output, chosen, on_host
-from saitan.problem import Block, Checked, Invalid, Run, Unavailable
+from saitan.problem import Block, Checked, Invalid, Misdeclared, Run, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.sssp import unreachable
 
@@ -62,6 +62,10 @@ def _most(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).max) * 0.99 if dtype.kind == "f" else unreachable(dtype).item()
 
 
+# What a solver has, beside that of Solver, whose answer leaves in slabs.
+_OF_A_SLAB = ("produce", "slab", "dtype", "longest", "certificate")
+
+
 class Slabs:
     """A solver whose answer leaves in slabs.
 
@@ -78,6 +82,10 @@ class Slabs:
     ) -> None:
         self.instance, self.rows = instance, rows or slab_rows(instance, backend)
         self.solver = make(replace(instance, sources=self.rows))
+        if lacking := [name for name in _OF_A_SLAB if not hasattr(self.solver, name)]:
+            right = 'instance={"answer": ("matrix",)} of its Variant leaves such points out'
+            made = type(self.solver).__name__
+            raise Misdeclared(f"a solver of class {made} has no {lacking[0]}, as slabs and reductions want: {right}")
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._fits, self._settled = self.solver.longest < _most(self.solver.dtype), set[tuple[int, int]]()
 

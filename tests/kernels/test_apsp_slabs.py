@@ -16,7 +16,7 @@ from saitan.apsp import streaming
 from saitan.apsp.cpu_fast import NearFar
 from saitan.blocks import Digest, Rows
 from saitan.graph import Graph
-from saitan.problem import Block, Invalid, Unavailable
+from saitan.problem import Block, Invalid, Misdeclared, Unavailable
 from saitan.ranks import Ranks
 
 VARIANTS = [name for name, variant in apsp.VARIANTS.items() if not variant.instance and variant.cpu]
@@ -31,6 +31,24 @@ def short_slabs(monkeypatch):
     """A slab of seven rows of 300 vertices."""
     monkeypatch.setattr(streaming, "HOST_SLAB", 7 * 300 * 4)
     monkeypatch.setattr(streaming, "DEVICE_SLAB", 7 * 300 * 4)
+
+
+@pytest.mark.parametrize("answer", ["slabs", "reductions"])
+@pytest.mark.parametrize("lacking", ["produce", "slab", "dtype", "longest", "certificate"])
+def test_a_solver_that_has_no_slabs_is_one_line(answer, lacking, monkeypatch):
+    """An own variant that is a Solver and no more answers matrices."""
+
+    class Mine:
+        transfer = 0.0
+
+        def __init__(self, instance):
+            vars(self).update(dict.fromkeys(["produce", "slab", "dtype", "longest", "certificate"]))
+            delattr(self, lacking)
+
+    monkeypatch.setattr("saitan.apsp.cpu.Iterated", Mine)
+    says = rf'^a solver of class Mine has no {lacking}, .*: instance={{"answer": \("matrix",\)}} of its Variant leaves '
+    with pytest.raises(Misdeclared, match=says):
+        prepared(random_graph(30, 120, 0, 50, np.uint32, 2), answer, "iterated")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
