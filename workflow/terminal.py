@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -58,7 +58,8 @@ class Progress(logging.Handler):
         elif event == LogEvent.JOB_FINISHED and record.job_id in self._jobs:
             rule, wildcards, started = self._jobs.pop(record.job_id)
             if rule in SHOWN:
-                self._finished(rule, wildcards, time.monotonic() - started)
+                with _uninterrupted(late=True):
+                    self._finished(rule, wildcards, time.monotonic() - started)
 
     def _finished(self, rule: str, wildcards: dict[str, Any], seconds: float) -> None:
         if rule != "measure":
@@ -229,6 +230,29 @@ class _Stops(logging.Handler):
             signal.default_int_handler(number, frame)
 
 
+@contextlib.contextmanager
+def _uninterrupted(*, late: bool) -> Iterator[None]:
+    """Keep Ctrl-C, and a terminal that is closed, from the main thread: PyArrow forgets it while it loads pandas, and
+    leaves half of that.
+
+    late: whether it comes afterwards; otherwise it is ignored.
+    """
+    came = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    held = {number: handler for number, handler in before.items() if callable(handler)}
+    if threading.current_thread() is not threading.main_thread():
+        held = {}
+    for number in held:
+        signal.signal(number, lambda *told: came.append(told))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+    if late and came:
+        held[came[0][0]](*came[0])
+
+
 def kill_steps() -> None:
     """Kill the steps that run on this machine, and what they started."""
     steps = []
@@ -248,6 +272,7 @@ class Ending:
         self._plan, self._started, self._listener = plan, time.time(), _Stops()
         logging.getLogger("snakemake.logging").addHandler(self._listener)
 
+    @_uninterrupted(late=False)
     def succeeded(self, targets: Collection[str], until: Collection[str] = (), omitted: Collection[str] = ()) -> None:
         """Say where the report is and what it found; of single experiments what their tables say.
 
@@ -277,6 +302,7 @@ class Ending:
         """Say that files were dated, of whatever configuration they are."""
         print("--touch measured nothing: another call measures what is out of date", file=sys.stderr)
 
+    @_uninterrupted(late=False)
     def failed(self) -> None:
         """After a failed or stopped run: the report of what there is, with the reasons of what is not.
 

@@ -233,7 +233,9 @@ def solve(
             tree = tight_tree(graph, source, distances) if predecessors else None
         else:
             distances = narrowed(answer, graph.weights.dtype)
-            tree = solver.predecessors() if predecessors else None
+            # A variant of the user's own has the methods of Solver and no more.
+            tell = getattr(solver, "predecessors", partial(tight_tree, graph, source, answer))
+            tree = tell() if predecessors else None
         return Result(distances, tree, run)
 
 

@@ -106,6 +106,16 @@ def test_the_library_gives_no_answer_of_another_shape(package, variant, patched,
         package.solve(grid, range(1) if package is apsp else 0, variant=variant, backend="cpu")
 
 
+def test_a_variant_without_predecessors_of_its_own_has_a_tree(monkeypatch):
+    """Its tree is made of its distances, whose sums must be those of the weights' type."""
+    monkeypatch.delattr("saitan.sssp.cpu.CpuSolver.predecessors")
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    mine = sssp.solve(grid, 5, "conventional", "cpu", predecessors=True)
+    right = sssp.solve(grid, 5, "scipy", "cpu", predecessors=True)
+    assert np.array_equal(mine.distances, right.distances) and np.array_equal(mine.predecessors, right.predecessors)
+    assert sssp.solve(grid, 5, "conventional", "cpu").predecessors is None
+
+
 def test_answers_of_another_type_than_their_data_are_one_line(monkeypatch):
     spoil(monkeypatch, Untiled, "blocks", "float64")
     with pytest.raises(Invalid, match=r"^c have the type float64: float32 is right$"):

@@ -17,8 +17,19 @@ from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
+from saitan.workflow import terminal
 from saitan.workflow.step import DONE
 from saitan.workflow.terminal import Ending, Progress, end_by_sigterm, keep_report, show, stopped_early
+
+
+@pytest.fixture(autouse=True)
+def interrupts(monkeypatch):
+    """What `Ending` does on Ctrl-C stays within a test."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(terminal, "kill_steps", lambda: None)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
@@ -243,6 +254,59 @@ def test_a_finished_job_whose_result_a_signal_took_was_stopped(tmp_path, monkeyp
     ending._listener.emit(logging.makeLogRecord({"msg": said}))
     ending.failed()
     assert any(line.startswith(f"{became}: generate grid: ") for line in capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_waits_until_a_finished_job_is_said(number, monkeypatch, capsys):
+    """Within it PyArrow loads pandas, which forgets an interrupt and leaves half of itself."""
+    monkeypatch.setattr(terminal, "_found", lambda *_: signal.raise_signal(number) or "found")
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        progress = Progress(plan())
+        keys = {"experiment": "e", "backend": "cpu", "graph": "g", "variant": "v", "point": "p"}
+        event(progress, LogEvent.JOB_INFO, jobid=1, rule_name="measure", wildcards=keys)
+        with pytest.raises(KeyboardInterrupt):
+            event(progress, LogEvent.JOB_FINISHED, job_id=1)
+        assert capsys.readouterr().err == "[1/1] e cpu g v p: found\n"
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+
+
+def event(progress, kind, **told):
+    record = logging.makeLogRecord({"event": kind, **told})
+    progress.emit(record)
+
+
+def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monkeypatch, capsys):
+    made = plan()
+    print_nothing(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ending = Ending(made)
+
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+        return ["the end"]
+
+    monkeypatch.setattr("saitan.workflow.report.summary_lines", interrupted)
+    monkeypatch.setattr("saitan.workflow.report.write_report", interrupted)
+    ending.succeeded([next(iter(made.config.experiments))])
+    ending.failed()
+    assert capsys.readouterr().err.count("the end") == 2
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_other_threads_leave_signals_as_they_are(monkeypatch):
+    def told():
+        with terminal._uninterrupted(late=True):
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    handlers = []
+    thread = threading.Thread(target=told)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.default_int_handler]
 
 
 def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
