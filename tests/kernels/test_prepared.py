@@ -7,10 +7,10 @@ from prepared_cases import PROBLEMS, cases, others, prepared, refuses_what_is_no
 from saitan import apsp, bfs, compression, sssp, tropical
 from saitan.apsp.cpu import Iterated
 from saitan.bfs.cpu import Hybrid
-from saitan.blocks import Rows, both
+from saitan.blocks import Blockwise, Rows, both
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Block, Invalid, Unavailable, problem
+from saitan.problem import Block, Invalid, Unavailable, Variant, problem
 from saitan.sssp.cpu import Conventional
 from saitan.tropical.cpu import Untiled
 
@@ -108,12 +108,30 @@ def test_the_library_gives_no_answer_of_another_shape(package, variant, patched,
 
 def test_a_variant_without_predecessors_of_its_own_has_a_tree(monkeypatch):
     """Its tree is made of its distances, whose sums must be those of the weights' type."""
-    monkeypatch.delattr("saitan.sssp.cpu.CpuSolver.predecessors")
+
+    class Mine(Blockwise):
+        def __init__(self, graph):
+            self.other = Conventional(graph)
+
+        def run(self, source):
+            return self.other.run(source)
+
+        def validate(self):
+            return self.other.validate()
+
+        def blocks(self, rows=None):
+            return self.other.blocks(rows)
+
+        def close(self):
+            self.other.close()
+
+    monkeypatch.setattr("saitan.sssp.cpu.Mine", Mine, raising=False)
+    monkeypatch.setitem(sssp.VARIANTS, "mine", Variant("no more than a Solver", cpu="saitan.sssp.cpu:Mine"))
     grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
-    mine = sssp.solve(grid, 5, "conventional", "cpu", predecessors=True)
+    mine = sssp.solve(grid, 5, "mine", "cpu", predecessors=True)
     right = sssp.solve(grid, 5, "scipy", "cpu", predecessors=True)
     assert np.array_equal(mine.distances, right.distances) and np.array_equal(mine.predecessors, right.predecessors)
-    assert sssp.solve(grid, 5, "conventional", "cpu").predecessors is None
+    assert sssp.solve(grid, 5, "mine", "cpu").predecessors is None
 
 
 def test_answers_of_another_type_than_their_data_are_one_line(monkeypatch):
