@@ -324,11 +324,11 @@ def test_ctrl_c_ends_steps_that_do_not_hear_of_it(with_toys, again):
     if again:
         time.sleep(1)
         os.killpg(running.pid, signal.SIGINT)
-    said = running.communicate(timeout=60)[1]
+    ended, alive = psutil.wait_procs(steps, timeout=30)
     took = time.monotonic() - began
-    assert took < 5 if again else 5 < took < 12
+    assert ended and not alive and (took < 5) == again
+    said = running.communicate(timeout=60)[1]
     assert running.returncode != 0 and "1 point, 0 failed, 1 stopped" in said and "Traceback" not in said
-    assert steps and not any(step.is_running() for step in steps)
 
 
 def test_a_closed_terminal_stops_a_run_tidily(with_toys):
