@@ -237,11 +237,10 @@ def _uninterrupted(*, late: bool) -> Iterator[None]:
 
     late: whether it comes afterwards; otherwise it is ignored.
     """
-    came = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
-    held = {number: handler for number, handler in before.items() if callable(handler)}
-    if threading.current_thread() is not threading.main_thread():
-        held = {}
+    # Only the main thread may set handlers, and they run there.
+    ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    held = {number: handler for number in ours if callable(handler := signal.getsignal(number))}
+    came: list[tuple[int, Any]] = []
     for number in held:
         signal.signal(number, lambda *told: came.append(told))
     try:
@@ -250,7 +249,8 @@ def _uninterrupted(*, late: bool) -> Iterator[None]:
         for number, handler in held.items():
             signal.signal(number, handler)
     if late and came:
-        held[came[0][0]](*came[0])
+        number, frame = came[0]
+        held[number](number, frame)
 
 
 def kill_steps() -> None:

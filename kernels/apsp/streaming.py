@@ -33,6 +33,8 @@ ROWS = 1024
 SLABS_A_RANK = 4
 # Counters that are sums over slabs; of the others the last slab's stands for all.
 SUMS = ("phases", "relaxations")
+# What a solver has, beside that of Solver, whose answer leaves in slabs.
+_OF_A_SLAB = ("produce", "slab", "dtype", "longest", "certificate")
 
 # Of some rows: eccentricities, numbers reached, totals.
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -60,10 +62,6 @@ def slab_rows(instance: Instance, backend: str) -> int:
 def _most(dtype: np.dtype) -> float:
     """Sums below it fit the type, for floats with what rounding adds."""
     return float(np.finfo(dtype).max) * 0.99 if dtype.kind == "f" else unreachable(dtype).item()
-
-
-# What a solver has, beside that of Solver, whose answer leaves in slabs.
-_OF_A_SLAB = ("produce", "slab", "dtype", "longest", "certificate")
 
 
 class Slabs:

@@ -274,8 +274,7 @@ def test_an_interrupt_waits_until_a_finished_job_is_said(number, monkeypatch, ca
 
 
 def event(progress, kind, **told):
-    record = logging.makeLogRecord({"event": kind, **told})
-    progress.emit(record)
+    progress.emit(logging.makeLogRecord({"event": kind, **told}))
 
 
 def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monkeypatch, capsys):
@@ -297,7 +296,7 @@ def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monke
         signal.raise_signal(signal.SIGINT)
 
 
-def test_other_threads_leave_signals_as_they_are(monkeypatch):
+def test_other_threads_leave_signals_as_they_are():
     def told():
         with terminal._uninterrupted(late=True):
             handlers.append(signal.getsignal(signal.SIGINT))
