@@ -24,7 +24,7 @@ class Run:
     seconds in which Numba compiled. The workflow prepares and answers again until there are none.
 
     kernel     seconds from the first to the last device operation (CUDA events), or of the loop on a CPU
-    total      seconds of the whole call, answer delivered to the host included
+    total      seconds of the whole call, answer delivered to the host included; no more than went by meanwhile
     counters   name -> number, named in the problem's METRICS; of several ranks those of the leading one count, whose
                rates are therefore made of the seconds of the slowest (`Ranks.slowest`)
     phases     name -> array, one entry a phase: what the host knows without asking the device (may be empty)

@@ -91,7 +91,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     declared = only(kernels_of(settings["problem"], variant))
     with declared, untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
         outputs = outputs_of(package, settings["instance"])
-        answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs)
+        answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs, settings["backend"])
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
         sampled = sample(answering, solver, queries, settings, ranks)

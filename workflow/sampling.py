@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from saitan import cuda
 from saitan.blocks import Block, Digest, Rows, both
 from saitan.graph_input import shortened, shown
 from saitan.problem import Checked, Invalid, Reference, Run
@@ -35,6 +36,8 @@ COMPILING = 20
 PHASE = "phase_"
 # By what share the host's clock may be slower than the device's.
 CLOCKS = 0.01
+# A GPU that works on after each run, for longer than this share of the time told and these seconds, was not waited for.
+PENDING, LEAST_PENDING = 0.1, 1e-4
 
 
 @dataclass
@@ -123,10 +126,14 @@ class Answering:
     """Answers queries and checks every answer. The first is also compared with the reference.
 
     outputs   those that an answer must have
+    backend   where runs are timed from outside too, beside what their solver says of them; None where no time counts
     compiled  timed runs so far within which Numba compiled or loaded code, on any rank
+    passed    seconds that the last timed run took here
+    pending   for each timed run, seconds that the GPU worked on after it
     """
 
     compiled = 0
+    passed = math.inf
 
     def __init__(
         self,
@@ -135,10 +142,12 @@ class Answering:
         reference: Reference | None,
         ranks: Ranks | None = None,
         outputs: Collection[str] = (),
+        backend: str | None = None,
     ) -> None:
         nothing = reference is not None and reference.rows is not None and not len(reference.rows)
         self._package, self._solver, self._reference = package, solver, None if nothing else reference
-        self._ranks, self._outputs = ranks or current(), outputs
+        self._ranks, self._outputs, self._backend = ranks or current(), outputs, backend
+        self.pending: list[float] = []
         self._streamed = bool(getattr(solver, "streamed", False))
         self._digests: dict[str, tuple[Digest, Checked]] = {}
         self._first = True
@@ -180,8 +189,15 @@ class Answering:
         return run, checked
 
     def _timed(self, *query_and_sink: Any) -> Run:
-        before = compilations()
+        before, begin = compilations(), time.perf_counter()
         run = self._solver.run(*query_and_sink)
+        ended = time.perf_counter()
+        if self._backend is not None:
+            self.passed = ended - begin
+        if self._backend == "cuda":
+            if error := cuda.finish():
+                raise Failure(f"the GPU fails in what run gave it to do: {error}")
+            self.pending.append(time.perf_counter() - ended)
         self.compiled += any(self._ranks.each(compilations() > before))
         return run
 
@@ -257,7 +273,7 @@ def sample(
         for query in progress(queries, label):
             begin, before = time.perf_counter(), (compilations(), answering.compiled)
             run, checked = _answer_compiled(answering, query)
-            if wrong := _wrong(run, checked, query):
+            if wrong := _wrong(run, checked, query, answering.passed):
                 raise Failure(f"{settings['variant']} says that {wrong}")
             if not sampled.rows or (compilations(), answering.compiled) != before:
                 # A check may compile too.
@@ -287,6 +303,8 @@ def sample(
             open_rows = []
         if last:
             break
+    if wrong := _unfinished(answering.pending, statistics.median(row["total_seconds"] for row in sampled.rows)):
+        raise Failure(f"{settings['variant']} {wrong}")
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)
     if decided_by_disturbed(sampled.rows, settings["spread"]):
@@ -316,8 +334,19 @@ _FORMS = (
 )
 
 
-def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
-    """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind."""
+def _unfinished(pending: list[float], told: float) -> str | None:
+    """How a GPU was not waited for, as the end of a sentence; None where it was. told: seconds that a run says."""
+    if not pending or min(pending) <= max(LEAST_PENDING, PENDING * told):
+        return None
+    right = "wait for it before the clock is read"
+    return f"returns from run {min(pending):.2g} s or more before the GPU has done what it was given: {right}"
+
+
+def _wrong(run: Run, checked: Checked, query: Any, passed: float) -> str | None:
+    """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind.
+
+    passed: seconds that the run took
+    """
     if not isinstance(run, Run):
         return f"its run of query {query} is {shown(run)}: a Run is right"
     for owner, name, kind, right in _FORMS:
@@ -330,6 +359,9 @@ def _wrong(run: Run, checked: Checked, query: Any) -> str | None:
             return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
     if run.kernel > run.total * (1 + CLOCKS):
         return f"query {query} took {run.kernel} s (kernel) of {run.total} s in all: at most all of it is right"
+    if run.total > passed * (1 + CLOCKS):
+        right = "seconds are right"
+        return f"query {query} took {_said(run.total)} s in all, but its run ended after {passed:.3g} s: {right}"
     for name, value in run.counters.items():
         if not _in_64_bits(value):
             right = "a number of 64 bits is right, or none where there is nothing to say"

@@ -14,7 +14,7 @@ from saitan import ranks
 from saitan.cuda.build import NvccError, build, find_nvcc
 from saitan.errors import Unavailable
 
-__all__ = ["NvccError", "arch", "build", "describe", "device", "find_nvcc", "unusable"]
+__all__ = ["NvccError", "arch", "build", "describe", "device", "find_nvcc", "finish", "unusable"]
 
 
 @cache
@@ -53,6 +53,18 @@ def device():
             _current.pushed = _Pushed(context.pop)
         _current.device = chosen
     return _current.device
+
+
+def finish() -> str | None:
+    """Wait until the device in use has nothing more to do. What failed of it, in one line; None where nothing did."""
+    device()
+    import pycuda.driver as driver
+
+    try:
+        driver.Context.synchronize()
+    except driver.Error as error:
+        return str(error)
+    return None
 
 
 class _Pushed:

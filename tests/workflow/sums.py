@@ -54,6 +54,7 @@ class Right(Blockwise):
         parts = self.ranks.each(self.ranks.rank + query)
         self.sums = np.array([sum(parts)])
         seconds = 0.001 * (1 + self.ranks.rank)
+        time.sleep(seconds)
         return Run(seconds, seconds, {"ranks_seen": len(parts)})
     def validate(self):
         return Checked("nothing", whole=False)

@@ -3,9 +3,11 @@ import functools
 import json
 import os
 import sys
+import time
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -1012,3 +1014,49 @@ def test_times_may_be_any_numbers(kind):
 
     found = sampled(Odd([]), max_rounds=2)
     assert json.loads(json.dumps([found.settled, found.spread, found.rows])) == [True, 0, found.rows]
+
+
+class Told(Scripted):
+    """Says other times than it takes."""
+
+    def __init__(self, says):
+        super().__init__([])
+        self.says = says
+
+    def run(self, query):
+        begin = time.perf_counter()
+        time.sleep(0.002)
+        seconds = self.says(time.perf_counter() - begin)
+        return Run(seconds, seconds)
+
+
+def timed(solver, backend="cpu"):
+    answering = Answering(Package(), solver, None, backend=backend)
+    return sample(answering, solver, [5], SETTINGS)
+
+
+def test_a_run_does_not_take_longer_than_its_call():
+    """As one that tells milliseconds, or adds up what went on side by side."""
+    assert len(timed(Told(lambda seconds: seconds)).rows) >= 2
+    for wrong in (lambda seconds: 1e3 * seconds, lambda seconds: 2 * seconds):
+        with pytest.raises(Failure, match=r"^scipy says that query 5 took .* s in all, but its run ended after 0\.0"):
+            timed(Told(wrong))
+
+
+@pytest.mark.parametrize(("pending", "refused"), [([0.02] * 9, True), ([0.02, 0.0, *[0.02] * 7], False)])
+def test_a_run_ends_after_what_the_gpu_has_to_do(monkeypatch, pending, refused):
+    """Once may be chance: something else took this process from its core."""
+    left = iter(pending)
+    monkeypatch.setattr(sampling.cuda, "finish", lambda: time.sleep(next(left)))
+    monkeypatch.setattr(sampling, "Watch", lambda *_: SimpleNamespace(answered=lambda: None, verdict=lambda last: None))
+    if refused:
+        with pytest.raises(Failure, match=r"^scipy returns from run 0\.02\d? s or more before the GPU has done"):
+            timed(Told(lambda seconds: seconds), "cuda")
+    else:
+        timed(Told(lambda seconds: seconds), "cuda")
+
+
+def test_what_fails_on_the_gpu_after_a_run_is_one_line(monkeypatch):
+    monkeypatch.setattr(sampling.cuda, "finish", lambda: "cuCtxSynchronize failed: an illegal memory access")
+    with pytest.raises(Failure, match=r"^the GPU fails in what run gave it to do: cuCtxSynchronize failed: an illegal"):
+        timed(Told(lambda seconds: seconds), "cuda")
