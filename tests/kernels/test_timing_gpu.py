@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from saitan.cuda import device, unusable
+from saitan.cuda import device, finish, unusable
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(unusable() is not None, reason=str(unusable()))]
 
@@ -42,6 +42,17 @@ def test_a_gate_that_nobody_opens_gives_up_and_the_next_waits_again():
     assert not end.query()
     gate.open()
     end.synchronize()
+
+
+def test_finish_waits_for_what_the_device_has_to_do():
+    device()
+    from saitan.cuda.timing import Gate
+
+    gate, begin = Gate(), time.perf_counter()
+    gate.shut()
+    assert finish() is None and time.perf_counter() - begin > 0.05 and gate.timed_out
+    begin = time.perf_counter()
+    assert finish() is None and time.perf_counter() - begin < 0.05
 
 
 def test_laps_say_that_their_gate_opened_by_itself_and_the_next_ones_that_it_did_not():
