@@ -11,6 +11,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
@@ -106,6 +107,8 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     where = list(first["loc"])
     message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
     message = message.replace("a valid tuple", "a valid list")
+    if first["type"] == "string_type" and isinstance(first["input"], int | float | date):
+        message = message.replace("a valid string", "a text in quotes")
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
     types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:

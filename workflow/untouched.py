@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -48,11 +49,19 @@ def _arrays(place: str, held: Any, levels: int) -> Iterator[tuple[str, np.ndarra
     if isinstance(held, np.ndarray):
         yield place, held
     elif levels:
-        within = held if isinstance(held, Mapping) else getattr(held, "__dict__", {})
-        if isinstance(held, list | tuple):
-            within = dict(enumerate(held))
-        for name, value in within.items():
+        for name, value in _within(held).items():
             yield from _arrays(f"{place}.{name}" if place else str(name), value, levels - 1)
+
+
+def _within(held: Any) -> Mapping[Any, Any]:
+    """What a container holds, or what an object has in attributes and in slots, by name."""
+    if isinstance(held, Mapping):
+        return held
+    if isinstance(held, list | tuple):
+        return dict(enumerate(held))
+    # As copying by default takes it, whatever a class says of its own: attributes, or a pair of them and of slots.
+    state = object.__getstate__(held)
+    return dict(ChainMap(*(part for part in (state if isinstance(state, tuple) else (state,)) if part)))
 
 
 def _sums(array: np.ndarray) -> list[int]:

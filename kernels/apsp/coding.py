@@ -22,6 +22,8 @@ from saitan.apsp.streaming import Slabs, slab_rows
 from saitan.graph import Graph
 from saitan.problem import Block, Invalid, Unavailable
 from saitan.ranks import current
+from saitan.solver import prepared, typed
+from saitan.sssp.ending import answer_types
 
 
 def write_coded(
@@ -44,7 +46,9 @@ def write_coded(
     begin = time.perf_counter()
     order = order_of(graph, group, width)
     instance = Instance(relabelled(graph, order), graph.n, answer="slabs")
-    solver = Slabs(instance, backend, make, min(graph.n, max(group, slab_rows(instance, backend) // group * group)))
+    rows = min(graph.n, max(group, slab_rows(instance, backend) // group * group))
+    made = prepared(Slabs, instance.range_of, instance, backend, make, rows)
+    solver = typed(made, distances=answer_types(instance.dtype))
     coder = None
     try:
         coder = _coder(order, width, backend)

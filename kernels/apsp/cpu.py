@@ -118,6 +118,7 @@ class CpuSolver(Blockwise):
 
     A subclass's `run` takes its query by self.range_of, or sets self.first, and sets self.distances [sources, n].
 
+    dtype    type of the distances, where they leave in slabs: the weights', or that of 64 bits where one does not fit
     sources  number of rows that the last answer must have, as `range_of` says; None where `run` did not ask it
     """
 

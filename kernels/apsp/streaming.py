@@ -109,15 +109,18 @@ class Slabs:
             run = self.solver.produce(part)
             if self.solver.dtype != dtype:
                 raise Invalid(f"the slab at row {low:,} has distances of {self.solver.dtype}, those before {dtype}")
-            self._check_slab(low, part[1])
+            self._check_slab(low, part[1], dtype)
             yield low, run
 
-    def _check_slab(self, low: int, rows: int) -> None:
+    def _check_slab(self, low: int, rows: int, dtype: np.dtype) -> None:
         slab, right = self.solver.slab(), (rows, self.instance.n)
         if not hasattr(slab, "__cuda_array_interface__"):
             check_output("distances", slab, right)
         elif slab.shape != right:
             raise Invalid(f"the slab at row {low:,} has the shape {slab.shape}: {right} is right")
+        if slab.dtype != dtype:
+            right = f"{dtype}, its solver's dtype, is right"
+            raise Invalid(f"the slab at row {low:,} has distances of {slab.dtype}: {right}")
 
     def _parts(self, query: list[int]) -> list[tuple[int, list[int]]]:
         """The first row of every slab that is not done, and its query."""

@@ -307,4 +307,6 @@ def closeness(graph: Graph, variant: str = "closeness", backend: str = "auto", *
     asked = instance({"graph": _checked(graph)}, task="closeness")
     with closing(prepare(asked, variant, backend_for(chosen, backend), **parameters)) as solver:
         solver.run(0)
-        return solver.answer()["closeness"]
+        found = solver.answer().get("closeness")
+        check_output("closeness", found, (graph.n,), OUTPUTS["closeness"].dtype)
+        return found

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from saitan.blocks import check_output
 from saitan.calls import checked_count, checked_function, checked_inputs, checked_instance, described, plain_array
 from saitan.compression.format import StreamError
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
@@ -155,11 +156,15 @@ def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any
 
     array = plain_array(array, "array")
     backend = backend_for(known_variant(VARIANTS, variant), backend)
-    with closing(prepare(make(array), variant, backend, **parameters)) as solver:
+    instance = make(array)
+    with closing(prepare(instance, variant, backend, **parameters)) as solver:
         run = solver.run(0)
         solver.validate()
         answer = solver.answer()
-    return RoundTrip(answer["stream"], answer["values"].view(array.dtype).reshape(array.shape), run)
+    stream, values = answer.get("stream"), answer.get("values")
+    check_output("stream", stream, (None,), OUTPUTS["stream"].dtype)
+    check_output("values", values, (instance.count,))
+    return RoundTrip(stream, values.view(array.dtype).reshape(array.shape), run)
 
 
 def compress(array, keep_bits: int | None = None, bound: float | None = None, progress=None):

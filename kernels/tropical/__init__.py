@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saitan.blocks import check_output
 from saitan.calls import checked_count, checked_flag, checked_inputs, checked_vertex, described
 from saitan.problem import Reference, Solver, backend_for, check_parameters, known_variant
 from saitan.solver import prepared, typed
@@ -161,7 +162,8 @@ def solve(a, b, semiring: str = "min_plus", variant: str = "fast", backend: str 
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     with closing(prepare(Instance(a, b, semiring), variant, backend, **parameters)) as solver:
         solver.run(0)
-        c = solver.answer()["c"]
+        c = solver.answer().get("c")
+        check_output("c", c, (len(a), b.shape[1]))
     checked_sums(c, a, b, semiring)
     return c
 

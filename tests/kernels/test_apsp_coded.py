@@ -225,6 +225,47 @@ def test_a_solver_that_is_wrong_is_found(tmp_path, row):
     assert written(grid(6, 5), tmp_path / "m", make=Wrong, check=False)["entries"] == 900
 
 
+def answers(dtype, told):
+    class Mine(NearFar):
+        """Gives right distances in a type, and says that it is another."""
+
+        def __init__(self, instance):
+            super().__init__(instance)
+            self._told = np.dtype(told)
+
+        @property
+        def dtype(self):
+            return vars(self).get("_told", np.dtype(np.uint32))
+
+        @dtype.setter
+        def dtype(self, value):
+            pass
+
+        def slab(self):
+            return self.distances.astype(dtype)
+
+    return Mine
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize("given", [np.uint64, np.float32, np.float64, np.int32])
+def test_a_solver_whose_slabs_are_of_another_type_writes_no_file(tmp_path, given, check):
+    name = np.dtype(given).name
+    says = rf"^the slab at row 0 has distances of {name}: uint32, its solver's dtype, is right$"
+    with pytest.raises(Invalid, match=says):
+        written(grid(6, 5), tmp_path / "m", make=answers(given, np.uint32), check=check)
+    if given != np.uint64:
+        with pytest.raises(Invalid, match=f"^distances have the type {name}: uint32 or uint64 is right$"):
+            written(grid(6, 5), tmp_path / "m", make=answers(given, given), check=check)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_solver_may_answer_in_64_bits(tmp_path):
+    written(grid(6, 5), tmp_path / "m", make=answers(np.uint64, np.uint64))
+    with apsp.open(tmp_path / "m") as found:
+        assert found.dtype == np.uint64 and np.array_equal(found[0:30], apsp.solve(grid(6, 5)))
+
+
 def test_a_variant_without_slabs_writes_no_file(tmp_path):
     says = r"^floyd-warshall-blocked takes answer matrix only, not slabs \(these can: .*\bfast\b"
     with pytest.raises(Unavailable, match=says):

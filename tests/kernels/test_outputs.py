@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from saitan import apsp, compression, tropical
+from saitan import apsp, bfs, compression, tropical
 from saitan.apsp.cpu import CpuSolver as Rows
 from saitan.apsp.peers import Scipy as ScipyRows
 from saitan.bfs.cpu import CpuSolver as Levels
@@ -13,7 +13,7 @@ from saitan.bfs.peers import NetworkitCloseness
 from saitan.blocks import check_output
 from saitan.compression.cpu_fast import Fast as RoundTrip
 from saitan.generators import GENERATORS
-from saitan.problem import Invalid
+from saitan.problem import Block, Invalid
 from saitan.sssp.cpu import CpuSolver as Distances
 from saitan.sssp.peers import Scipy
 from saitan.tropical.peers import NumPy
@@ -108,3 +108,42 @@ def test_an_output_of_the_right_form_passes():
         check_output("c", np.zeros((3, 4), np.uint16), (4,), np.uint16)
     with pytest.raises(Invalid, match=r"^c have the type uint16: float32 or int32 is right$"):
         check_output("c", np.zeros((3, 4), np.uint16), (3, 4), np.float32, np.int32)
+
+
+SQUARE, SERIES = np.zeros((5, 5), np.uint16), np.zeros(20)
+# Output -> a call of the library that gives it, the class of its variant, and the right answer.
+CALLS = {
+    "closeness": (lambda: bfs.closeness(GRAPH, backend="cpu"), "bfs.cpu_many.Closeness", {"closeness": np.zeros(20)}),
+    "c": (lambda: tropical.solve(SQUARE, SQUARE, variant="numpy"), "tropical.peers.NumPy", {"c": SQUARE}),
+    "stream": (
+        lambda: compression.solve(SERIES, backend="cpu"),
+        "compression.cpu_fast.Fast",
+        {"stream": np.zeros(9, np.uint8), "values": SERIES},
+    ),
+}
+CALLS["values"] = CALLS["stream"]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda right: right.reshape(-1)[:-2].reshape(1, 1, -1), r"have the shape \(1, 1, .*\): \(.*\) is right"),
+        (lambda right: right.astype(np.int16), "have the type int16: .* is right"),
+        (None, "are None: a NumPy array is right"),
+        (lambda right: right, None),
+    ],
+)
+def test_what_a_variant_gives_instead_of_an_output_is_told(name, wrong, told, monkeypatch):
+    call, solver, answer = CALLS[name]
+    given = {key: array if key != name else wrong and wrong(array) for key, array in answer.items()}
+
+    def blocks(self, rows=None):
+        return [Block(key, 0, array) for key, array in given.items() if array is not None]
+
+    monkeypatch.setattr(f"saitan.{solver}.blocks", blocks)
+    if told is None:
+        call()
+    else:
+        with pytest.raises(Invalid, match=f"^{name} {told}$"):
+            call()

@@ -1,4 +1,5 @@
 import copy
+import datetime
 import json
 import math
 import re
@@ -192,6 +193,8 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
             ".titel: unknown key",
         ),
         ({"title": None}, ".title: input should be a valid string, not null"),
+        ({"title": 2024}, ".title: input should be a text in quotes, not 2024"),
+        ({"title": datetime.date(2024, 1, 2)}, '.title: input should be a text in quotes, not "2024-01-02"'),
         ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'rivals', 'phases' or 'phase_cdf'"),
         ({"problem": "ssp"}, ".problem: unknown problem 'ssp'; did you mean 'sssp'?"),
         ({"problem": None}, ": variants need a `problem`"),

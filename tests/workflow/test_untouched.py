@@ -1,5 +1,6 @@
 """What a solver does to the arrays of its instance is seen, wherever they lie."""
 
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,6 +43,27 @@ def test_what_a_solver_writes_is_told_by_its_place(place, spoil, part, monkeypat
     says = f"^mine writes into {place} of its instance, by which answers are checked: take a copy$"
     with pytest.raises(Failure, match=says), untouched(instance, "mine"):
         spoil(instance)
+
+
+@dataclass(slots=True)
+class Slotted:
+    left: np.ndarray
+    right: np.ndarray = field(init=False)
+
+
+@dataclass
+class Longer(Slotted):
+    more: np.ndarray
+
+
+@pytest.mark.parametrize("within", [lambda it: it, lambda it: SimpleNamespace(by=it)])
+@pytest.mark.parametrize(("name", "made"), [("left", Slotted), ("left", Longer), ("more", Longer)])
+def test_slots_are_attributes_too(within, name, made):
+    held = made(*(np.array([2, 1]) for _ in range(1 + (made is Longer))))
+    with untouched(within(held), "mine"):
+        held.right = np.zeros(1)
+    with pytest.raises(Failure, match=rf"^mine writes into (by\.)?{name} of its "), untouched(within(held), "mine"):
+        getattr(held, name).sort()
 
 
 def test_what_stays_as_it_was_passes():
