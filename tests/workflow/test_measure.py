@@ -392,6 +392,15 @@ def test_a_cost_that_is_no_number_is_one_line(inputs, tmp_path, monkeypatch, nam
     assert not (tmp_path / "a.parquet").exists()
 
 
+def test_a_time_longer_than_what_went_by_is_none(inputs, tmp_path, monkeypatch):
+    from saitan.sssp.peers import Scipy
+
+    run = Scipy.run
+    monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), total=3.0))
+    with pytest.raises(Failure, match=r"^scipy says that query \d+ took 3\.0 s in all, but its run ended after \S+ s:"):
+        measured(inputs, tmp_path / "point.parquet")
+
+
 def test_a_point_without_traces_is_left_out_where_they_are_shown(inputs, tmp_path, capsys):
     assert measured(inputs, tmp_path / "a.parquet", max_rounds=1, traced=True) == []
     assert about(tmp_path / "a.parquet")["unavailable"] == "scipy traces no phases here"
