@@ -21,6 +21,12 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from saitan.errors import Unavailable
 from saitan.own_code import code_digest, elsewhere_digest
 
+# By which Numba makes other code of the same functions, beside the processor, which its keys hold.
+_SETTINGS = (
+    *("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DISABLE_INTEL_SVML"),
+    *("LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS", "EXTEND_VARIABLE_LIFETIMES"),
+)
+
 
 class _File(IndexDataCacheFile):
     """Compiled code that says what it was compiled from and for which types; other code is none."""
@@ -36,7 +42,8 @@ class _File(IndexDataCacheFile):
 class _Cache(FunctionCache):
     def __init__(self, function: Callable) -> None:
         super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp(), code_digest(), elsewhere_digest(function)
+        settings = tuple(repr(getattr(numba.config, name, None)) for name in _SETTINGS)
+        stamp = self._impl.locator.get_source_stamp(), code_digest(), elsewhere_digest(function), settings
         self._cache_file = _File(self._cache_path, self._impl.filename_base, stamp)
 
 

@@ -94,7 +94,7 @@ class Solver(Protocol):
     transfer: float
 
     def run(self, query: Any) -> Run:
-        """Answer one query; the answer stays where it was computed.
+        """Answer one query, anew each time; the answer stays where it was computed.
 
         A streamed solver takes a second argument, the sink that its blocks go to, and needs no `validate` or `blocks`.
         """

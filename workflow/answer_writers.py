@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,9 @@ from saitan.problem import Form
 from saitan.workflow.answers import about_answer, fingerprint, slab_name
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, write
 from saitan.workflow.step import Failure, one_line
+
+# A file among slabs of a call in which a check failed.
+_REFUSED = "refused"
 
 
 class AnswerWriter:
@@ -87,7 +91,11 @@ class SlabWriter:
                 file(Block(name, 0, block.array))
 
     def finished(self, slabs: dict[int, int]) -> frozenset[int]:
-        """The first rows of the slabs (first row -> rows) that are there. Other files in their place are removed."""
+        """The first rows of the slabs (first row -> rows) that are there. Other files in their place are removed, and
+        all slabs after `refuse_slabs`.
+        """
+        if (self._place / _REFUSED).exists():
+            shutil.rmtree(self._place)
         found = set()
         for path in self._place.glob("*"):
             first = int(path.stem) if path.stem.isdecimal() else -1
@@ -116,6 +124,16 @@ class SlabWriter:
         dtype, *width = kinds.pop()
         metadata = {**about, "shape": [sum(slabs.values()), *width], "dtype": dtype, "slabs": list(told)}
         _without_rows(self._folder / f"{self._output}.parquet", metadata)
+
+
+def refuse_slabs(folder: Path, outputs: list[str]) -> None:
+    """Say of slabs beside the answers' files that none is to be taken over by another call.
+
+    Other ranks may still write some, so that removing them now would not do.
+    """
+    for output in outputs:
+        if (place := folder / f"{output}.slabs").is_dir():
+            (place / _REFUSED).touch()
 
 
 def _without_rows(path: Path, metadata: dict[str, Any]) -> None:

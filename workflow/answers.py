@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from saitan.blocks import misshapen
 from saitan.errors import Invalid, Unavailable
 from saitan.packed import unpack
 from saitan.problem import problem
@@ -141,14 +142,21 @@ def read_answer(path: Path, rows: slice = slice(None)) -> np.ndarray:
 
 def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     file = _form(path, about)
+    form, shape = problem(about["problem"]).FORMS[about["written"]], about["shape"]
     try:
-        held = problem(about["problem"]).FORMS[about["written"]].open(file)
+        held = form.open(file)
         try:
-            return held[rows]
+            read = held[rows]
         finally:
             held.close()
     except (Invalid, ValueError) as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
+    # A file that is mapped into memory gives another class.
+    read = read.view(np.ndarray) if isinstance(read, np.memmap) else read
+    count = len(range(*rows.indices(shape[0])))
+    if line := misshapen("rows", read, (count, *shape[1:]), about["dtype"]):
+        raise Failure(f"{form.reads} gives other rows than {path} tells: {line}")
+    return read
 
 
 def _read_slabs(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:

@@ -6,7 +6,9 @@ Imports none of these packages before it knows that they are there.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
+import re
 import sys
 import tomllib
 from importlib import metadata
@@ -17,8 +19,17 @@ from packaging.version import InvalidVersion
 
 import saitan
 
-# What makes Numba interpret, or look at every index.
-_OTHER_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")
+# Variables by which Numba makes other code, or interprets, and the values with which it does not.
+_OTHER_CODE = {
+    **dict.fromkeys(("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_ENABLE_PROFILING"), ("", "0")),
+    **dict.fromkeys(("NUMBA_DEBUG_NRT", "NUMBA_EXTEND_VARIABLE_LIFETIMES", "NUMBA_SLP_VECTORIZE"), ("", "0")),
+    "NUMBA_DISABLE_INTEL_SVML": ("", "0"),
+    **dict.fromkeys(("NUMBA_LOOP_VECTORIZE", "NUMBA_ENABLE_AVX", "NUMBA_LLVM_REFPRUNE_PASS"), ("", "1")),
+    "NUMBA_OPT": ("", "3"),
+    **dict.fromkeys(("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"), ()),
+}
+# What numexpr, which pandas imports where it is installed, reads as whole numbers.
+_THREADS = ("OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 def check_package() -> None:
@@ -37,8 +48,8 @@ def check_package() -> None:
 
 def check_environment(root: Path) -> None:
     """End the process with one line where `check_package` does, a package is missing or too old, Numba is told to make
-    other code than that which is measured, or the generators cannot be imported, among which may be the user's own; say
-    where another clone's code runs.
+    other code than that which is measured, pandas cannot be imported, or the generators cannot, among which may be the
+    user's own; say where another clone's code runs.
 
     root: the folder of the Snakefile.
     """
@@ -46,8 +57,12 @@ def check_environment(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
         sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")
-    if told := [name for name in _OTHER_CODE if os.environ.get(name, "0") not in ("", "0")]:
-        sys.exit(f"environment: with {told[0]}={os.environ[told[0]]} times are those of other code: unset it")
+    for name in _OTHER_CODE.keys() & os.environ.keys():
+        if os.environ[name] not in _OTHER_CODE[name]:
+            sys.exit(f"environment: with {name}={os.environ[name]} times are those of other code: unset it")
+    for name in _THREADS if importlib.util.find_spec("numexpr") else ():
+        if not re.fullmatch(r"(\s*[+-]?\d+\s*)?", value := os.environ.get(name, "")):
+            sys.exit(f"environment: with {name}={value} pandas cannot be imported: a whole number is right")
     used = Path(saitan.__path__[0]).resolve().parent
     if used != root.resolve():
         print(

@@ -19,13 +19,13 @@ from saitan.blocks import Digest, both
 from saitan.cuda.module import only
 from saitan.problem import Form, Invalid, Unavailable, kernels_of
 from saitan.ranks import Ranks, current
-from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_form, write_unavailable
+from saitan.untouched import untouched
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, refuse_slabs, write_form, write_unavailable
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import Answering, as_checked, prepared
+from saitan.workflow.sampling import Answering, as_checked, prepared, staying
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
-from saitan.workflow.untouched import untouched
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -62,12 +62,15 @@ def _keep(
         return
     reference = read_reference(arguments.reference)
     if ranks.size > 1:
-        with untouched(instance, settings["variant"]), prepared(package, instance, settings) as solver:
-            _keep_together(solver, Answering(package, solver, reference, ranks), query, ranks, arguments, about)
+        try:
+            _keep_together(package, instance, reference, query, ranks, arguments, about)
+        except (Failure, Invalid):
+            refuse_slabs(arguments.folder, arguments.outputs)
+            raise
         return
     with (
         AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink,
-        untouched(instance, settings["variant"]),
+        untouched(instance, settings["variant"], Failure),
         prepared(package, instance, settings) as solver,
     ):
         answering = Answering(package, solver, reference, ranks)
@@ -97,44 +100,62 @@ def _keep_in_form(
     [output] = arguments.outputs
 
     def write(path: Path) -> None:
+        variant = settings["variant"]
         try:
-            form.write(instance, settings["variant"], settings["backend"], path, **settings["parameters"])
+            with staying(variant), untouched(instance, variant, Failure):
+                form.write(instance, variant, settings["backend"], path, **settings["parameters"])
         except ValueError as error:
-            raise Failure(f"{settings['variant']} kept as {arguments.keep_as}: {error}") from None
+            raise Failure(f"{variant} kept as {arguments.keep_as}: {error}") from None
 
     write_form(arguments.folder, output, arguments.keep_as, form, about, write)
 
 
 def _keep_together(
-    solver: Any,
-    answering: Answering,
+    package: ModuleType,
+    instance: Any,
+    reference: Any,
     query: Any,
     ranks: Ranks,
     arguments: argparse.Namespace,
     about: dict[str, Any],
 ) -> None:
-    """Every rank checks and writes the slabs that it makes; those of an earlier call are not made again, so that
-    nothing is compared with the reference. Of an answer that every rank has the whole of, the leader writes all.
+    """Every rank checks and writes the slabs that it makes; those of an earlier call that was ended are not made
+    again, so that nothing is compared with the reference. Of an answer that every rank has the whole of, the leader
+    writes all.
     """
-    if not hasattr(solver, "slabs"):
-        raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
-    if not solver.streamed:
-        answering.answer(query)
-        if ranks.leads:
-            with AnswerWriter(arguments.folder, arguments.outputs, about, arguments.keep_as == "compressed") as sink:
-                _write_whole(solver, answering, sink)
-        return
-    [output] = arguments.outputs
-    # Without what differs from call to call.
-    same = {name: about[name] for name in ("identity", "query", "answer")}
-    writer = SlabWriter(arguments.folder, output, same, arguments.keep_as == "compressed")
-    slabs = solver.slabs(query[1])
-    solver.done = ranks.agree(writer.finished(slabs) if ranks.leads else None)
-    check = solver.checker(query)
-    solver.run(query, both(check, writer))
-    as_checked(check.finish(), query)
+    settings, compressed = about["answer"], arguments.keep_as == "compressed"
+    with untouched(instance, settings["variant"], Failure), prepared(package, instance, settings) as solver:
+        if not hasattr(solver, "slabs"):
+            raise Failure("several ranks keep an answer that leaves in slabs: give the instance `answer: slabs`")
+        if not solver.streamed:
+            answering = Answering(package, solver, reference, ranks)
+            answering.answer(query)
+            if ranks.leads:
+                with AnswerWriter(arguments.folder, arguments.outputs, about, compressed) as sink:
+                    _write_whole(solver, answering, sink)
+            return
+        [output] = arguments.outputs
+        # Without what differs from call to call.
+        same = {name: about[name] for name in ("identity", "query", "answer")}
+        writer = SlabWriter(arguments.folder, output, same, compressed)
+        slabs = solver.slabs(query[1])
+        solver.done = ranks.agree(_taken_over(writer, slabs) if ranks.leads else None)
+        check = solver.checker(query)
+        solver.run(query, both(check, writer))
+        as_checked(check.finish(), query)
+    # Every rank's instance is as it was.
+    ranks.each(None)
     if ranks.leads:
         writer.join(slabs, about)
+
+
+def _taken_over(writer: SlabWriter, slabs: dict[int, int]) -> frozenset[int]:
+    """The first rows of slabs that are there and are not made again.
+
+    One is made in any case: what its solver does to the instance would not be seen otherwise.
+    """
+    done = writer.finished(slabs)
+    return done - {max(slabs)} if len(done) == len(slabs) else done
 
 
 def _slabs(array: np.ndarray):

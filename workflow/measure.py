@@ -24,6 +24,7 @@ from saitan.files import beside
 from saitan.graph_input import shown
 from saitan.problem import Unavailable, kernels_of, outputs_of
 from saitan.ranks import Ranks, current
+from saitan.untouched import untouched
 from saitan.workflow.compile_ahead import compile_ahead
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import absent
@@ -32,7 +33,6 @@ from saitan.workflow.provenance import provenance
 from saitan.workflow.quantities import traces_of, undeclared, unranked
 from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
-from saitan.workflow.untouched import untouched
 
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
@@ -89,7 +89,8 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
     variant = package.VARIANTS[settings["variant"]]
     variant.load(settings["backend"], settings["variant"])
     declared = only(kernels_of(settings["problem"], variant))
-    with declared, untouched(instance, settings["variant"]), prepared(package, instance, settings, ranks) as solver:
+    same = untouched(instance, settings["variant"], Failure)
+    with declared, same, prepared(package, instance, settings, ranks) as solver:
         outputs = outputs_of(package, settings["instance"])
         answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs, settings["backend"])
         for query in queries[: settings["warmup"]]:

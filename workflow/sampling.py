@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import statistics
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,10 +18,11 @@ import numpy as np
 
 from saitan import cuda
 from saitan.blocks import Block, Digest, Rows, both
-from saitan.graph_input import shortened, shown
+from saitan.graph_input import shown
 from saitan.problem import Checked, Invalid, Reference, Run
 from saitan.ranks import Ranks, current
 from saitan.solver import is_prepared
+from saitan.workflow.credible import remembered, unfinished, wrong_phases, wrong_run
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
 from saitan.workflow.step import Failure, progress, told
@@ -34,10 +33,6 @@ CONFIDENCE = 0.95
 COMPILING = 20
 # Before the names of arrays with an entry a phase, which are columns of lists.
 PHASE = "phase_"
-# By what share the host's clock may be slower than the device's.
-CLOCKS = 0.01
-# A GPU that works on after each run, for longer than this share of the time told and these seconds, was not waited for.
-PENDING, LEAST_PENDING = 0.1, 1e-4
 
 
 @dataclass
@@ -64,7 +59,7 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
     solver that leaves the process in another folder.
     """
     load_numba(settings["backend"])
-    with _staying(settings["variant"]):
+    with staying(settings["variant"]):
         yield from _preparations(package, instance, settings, timed)
 
 
@@ -91,8 +86,10 @@ def _preparations(package: ModuleType, instance: Any, settings: dict[str, Any], 
 
 
 @contextmanager
-def _staying(variant: str) -> Iterator[None]:
-    """Files of the workflow, the log too, are named from the working directory."""
+def staying(variant: str) -> Iterator[None]:
+    """Raises Failure where a variant leaves the working directory, from which files of the workflow, the log too, are
+    named.
+    """
     home = Path.cwd()
     try:
         yield
@@ -128,7 +125,7 @@ class Answering:
     outputs   those that an answer must have
     backend   where runs are timed from outside too, beside what their solver says of them; None where no time counts
     compiled  timed runs so far within which Numba compiled or loaded code, on any rank
-    passed    seconds that the last timed run took here
+    passed    seconds that the last timed run or count took here
     pending   for each timed run, seconds that the GPU worked on after it
     """
 
@@ -189,17 +186,26 @@ class Answering:
         return run, checked
 
     def _timed(self, *query_and_sink: Any) -> Run:
-        before, begin = compilations(), time.perf_counter()
-        run = self._solver.run(*query_and_sink)
-        ended = time.perf_counter()
-        if self._backend is not None:
-            self.passed = ended - begin
+        before = compilations()
+        run = self._clocked(self._solver.run, *query_and_sink)
         if self._backend == "cuda":
+            begin = time.perf_counter()
             if error := cuda.finish():
                 raise Failure(f"the GPU fails in what run gave it to do: {error}")
-            self.pending.append(time.perf_counter() - ended)
+            self.pending.append(time.perf_counter() - begin)
         self.compiled += any(self._ranks.each(compilations() > before))
         return run
+
+    def count(self, query: Any) -> dict[str, np.ndarray]:
+        """What the solver counts per phase, in a run of its own."""
+        return self._clocked(self._solver.count, query)
+
+    def _clocked(self, call: Callable, *arguments: Any) -> Any:
+        begin = time.perf_counter()
+        result = call(*arguments)
+        if self._backend is not None:
+            self.passed = time.perf_counter() - begin
+        return result
 
     def certify(self, query: Any) -> tuple[Digest, Checked]:
         """The digest of a streamed answer of which every block was checked, from an untimed run, once a query.
@@ -273,7 +279,7 @@ def sample(
         for query in progress(queries, label):
             begin, before = time.perf_counter(), (compilations(), answering.compiled)
             run, checked = _answer_compiled(answering, query)
-            if wrong := _wrong(run, checked, query, answering.passed):
+            if wrong := wrong_run(run, checked, query, answering.passed):
                 raise Failure(f"{settings['variant']} says that {wrong}")
             if not sampled.rows or (compilations(), answering.compiled) != before:
                 # A check may compile too.
@@ -286,9 +292,9 @@ def sample(
         if settings["traced"] and not medians and hasattr(solver, "count"):
             begin = time.perf_counter()
             for row, query in zip(rows, queries, strict=True):
-                counted = solver.count(query)
+                counted = answering.count(query)
                 before = {name.removeprefix(PHASE): row[name] for name in row if name.startswith(PHASE)}
-                if wrong := _wrong_phases(counted, before):
+                if wrong := wrong_phases(counted, before, answering.passed):
                     raise Failure(f"{settings['variant']} says that {wrong}")
                 row |= {PHASE + name: values.tolist() for name, values in counted.items()}
             deadline += time.perf_counter() - begin
@@ -303,7 +309,9 @@ def sample(
             open_rows = []
         if last:
             break
-    if wrong := _unfinished(answering.pending, statistics.median(row["total_seconds"] for row in sampled.rows)):
+    if wrong := unfinished(answering.pending, statistics.median(row["total_seconds"] for row in sampled.rows)):
+        raise Failure(f"{settings['variant']} {wrong}")
+    if ranks.size == 1 and (wrong := remembered(sampled.rows, len(queries), settings["warmup"])):
         raise Failure(f"{settings['variant']} {wrong}")
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)
@@ -322,92 +330,6 @@ def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:
         if answering.compiled == before:
             return answer
     raise Failure(f"{COMPILING} answers to {query} each compiled something: what compiles each time cannot be timed")
-
-
-_FORMS = (
-    (Run, "counters", Mapping, "a mapping of names to numbers"),
-    (Run, "work", Mapping, "a mapping of names to numbers"),
-    (Run, "phases", Mapping, "a mapping of names to arrays"),
-    (Run, "disturbed", str, "a text"),
-    (Checked, "says", str, "a text"),
-    (Checked, "whole", bool | np.bool_, "True or False"),
-)
-
-
-def _unfinished(pending: list[float], told: float) -> str | None:
-    """How a GPU was not waited for, as the end of a sentence; None where it was. told: seconds that a run says."""
-    if not pending or min(pending) <= max(LEAST_PENDING, PENDING * told):
-        return None
-    right = "wait for it before the clock is read"
-    return f"returns from run {min(pending):.2g} s or more before the GPU has done what it was given: {right}"
-
-
-def _wrong(run: Run, checked: Checked, query: Any, passed: float) -> str | None:
-    """What no run or check can say of itself, as the end of a sentence; None where there is nothing of this kind.
-
-    passed: seconds that the run took
-    """
-    if not isinstance(run, Run):
-        return f"its run of query {query} is {shown(run)}: a Run is right"
-    for owner, name, kind, right in _FORMS:
-        if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
-            return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"
-    if wrong := _wrong_phases(run.phases, {}):
-        return wrong
-    for what, seconds in (("kernel", run.kernel), ("total", run.total)):
-        if not (_finite(seconds) and seconds > 0):
-            return f"query {query} took {_said(seconds)} s ({what}): a finite number above 0 is right"
-    if run.kernel > run.total * (1 + CLOCKS):
-        return f"query {query} took {run.kernel} s (kernel) of {run.total} s in all: at most all of it is right"
-    if run.total > passed * (1 + CLOCKS):
-        right = "seconds are right"
-        return f"query {query} took {_said(run.total)} s in all, but its run ended after {passed:.3g} s: {right}"
-    for name, value in run.counters.items():
-        if not _in_64_bits(value):
-            right = "a number of 64 bits is right, or none where there is nothing to say"
-            return f"its counter {name} is {_said(value)}: {right}"
-    for name, amount in run.work.items():
-        if not (_finite(amount) and amount >= 0):
-            return f"its work of {name} is {_said(amount)}: a finite number of at least 0 is right"
-    return None
-
-
-def _wrong_phases(phases: Any, before: Mapping[str, list]) -> str | None:
-    """The same of arrays of phases. before: those that the answer has already."""
-    if not isinstance(phases, Mapping):
-        return f"its phases are {shown(phases)}: a mapping of names to arrays is right"
-    for name, values in phases.items():
-        if not isinstance(values, np.ndarray) or values.ndim != 1:
-            return f"its phases of {name} are {shown(values)}: an array of one dimension is right"
-        if values.dtype.kind not in "biufU" and not all(isinstance(value, str) for value in values):
-            return f"its phases of {name} are of type {values.dtype}: numbers or texts are right"
-        for seconds in values if name == "seconds" and values.dtype.kind in "iuf" else ():
-            if not (_finite(seconds) and seconds >= 0):
-                return f"a phase took {_said(seconds)} s: a finite number of at least 0 is right"
-    lengths = {name: len(values) for name, values in {**before, **phases}.items()}
-    for (one, few), (other, many) in itertools.pairwise(lengths.items()):
-        if few != many:
-            return f"its phases of {one} are {few:,}, and of {other} {many:,}: as many is right"
-    return None
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return isinstance(value, Real) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _in_64_bits(value: Any) -> bool:
-    """Whether it is a number that a table holds, the nearest of 53 bits at the least; NaN is none."""
-    if isinstance(value, float | np.floating):
-        return not math.isnan(value)
-    return isinstance(value, int | np.integer) and -(2**63) <= value < 2**63
-
-
-def _said(value: Any) -> str:
-    """A number without its type; all else as code writes it: the text '3' is no number."""
-    return shortened(str(value)) if isinstance(value, Real) else shown(value)
 
 
 def _row(query: Any, number: int, run: Run, checked: Checked, ranks: Ranks) -> dict[str, Any]:

@@ -284,7 +284,7 @@ def compress(
         able = [name for name, other in able.items() if not other.unfit(backend, {"answer": "slabs"}, _known(graph))]
         raise Unavailable(f"{variant} {reason} (these can: {', '.join(able)})")
     make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
-    return write_coded(graph, path, make, backend, check)
+    return write_coded(graph, path, make, variant, backend, check)
 
 
 def open(path: str | os.PathLike[str]) -> Matrix:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +25,39 @@ from saitan.problem import Block, Invalid, Unavailable
 from saitan.ranks import current
 from saitan.solver import prepared, typed
 from saitan.sssp.ending import answer_types
+from saitan.untouched import untouched
 
 
 def write_coded(
     graph: Graph,
     path: str | os.PathLike[str],
     make: Callable[[Instance], Any],
+    variant: str,
     backend: str,
     check: bool,
     group: int = GROUP,
     width: int = WIDTH,
 ) -> dict[str, float]:
-    """Write the file. check: certify every slab, and decode every group again and compare it with its slab.
+    """Write the file. make, variant: the solver of an instance, and its name.
+
+    check: certify every slab, and decode every group again and compare it with its slab
 
     Returns what it took: kernel_s (of the distances), coding_s, total_s, entries, bytes, ratio. In the first call of a
-    process the seconds hold what Numba compiles for the CPU. Raises Invalid where the check fails, OSError where the
-    file cannot be written; then nothing is left behind.
+    process the seconds hold what Numba compiles for the CPU. Raises Invalid where the check fails or the solver writes
+    into its graph, OSError where the file cannot be written; then nothing is left behind.
     """
     if current().size > 1:
         raise Unavailable("a coded matrix is written by one rank")
     begin = time.perf_counter()
     order = order_of(graph, group, width)
     instance = Instance(relabelled(graph, order), graph.n, answer="slabs")
-    rows = min(graph.n, max(group, slab_rows(instance, backend) // group * group))
-    made = prepared(Slabs, instance.range_of, instance, backend, make, rows)
-    solver = typed(made, distances=answer_types(instance.dtype))
-    coder = None
-    try:
+    with ExitStack() as held:
+        look = held.enter_context(untouched(instance, variant))
+        rows = min(graph.n, max(group, slab_rows(instance, backend) // group * group))
+        made = prepared(Slabs, instance.range_of, instance, backend, make, rows)
+        solver = held.enter_context(closing(typed(made, distances=answer_types(instance.dtype))))
         coder = _coder(order, width, backend)
+        held.callback(coder.free)
         everything = [0, graph.n]
         dtype, certify = solver.settle(everything), solver.checker(everything)
         about = {"graph": graph.name, "arcs": graph.m, "checked": check}
@@ -68,11 +74,8 @@ def write_coded(
             run = solver.run(everything, sink)
             if check:
                 certify.finish()
+            look()
         size = Path(path).stat().st_size
-    finally:
-        solver.close()
-        if coder is not None:
-            coder.free()
     entries = graph.n**2
     total = time.perf_counter() - begin
     return {"kernel_s": run.kernel, "coding_s": coder.seconds, "total_s": total, "entries": entries, "bytes": size} | {

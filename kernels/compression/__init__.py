@@ -150,14 +150,15 @@ def solve(array, variant: str = "fast", backend: str = "auto", **parameters: Any
 
     Raises ValueError for a variant, parameter or backend that is unknown or off and for a dtype that nothing takes;
     Unavailable where the variant cannot run here or does not take the dtype; Invalid where a value comes back beyond
-    its bound.
+    its bound, or the variant writes into the array.
     """
     from saitan.compression.data import make
+    from saitan.untouched import untouched
 
     array = plain_array(array, "array")
     backend = backend_for(known_variant(VARIANTS, variant), backend)
     instance = make(array)
-    with closing(prepare(instance, variant, backend, **parameters)) as solver:
+    with untouched(instance, variant), closing(prepare(instance, variant, backend, **parameters)) as solver:
         run = solver.run(0)
         solver.validate()
         answer = solver.answer()

@@ -30,7 +30,7 @@ NONE = int(order.NONE)
 
 
 def written(graph, path, group=16, width=16, check=True, make=NearFar):
-    return coding.write_coded(graph, path, make, "cpu", check, group, width)
+    return coding.write_coded(graph, path, make, "mine", "cpu", check, group, width)
 
 
 @settings(max_examples=60)
@@ -258,6 +258,19 @@ def test_a_solver_whose_slabs_are_of_another_type_writes_no_file(tmp_path, given
         with pytest.raises(Invalid, match=f"^distances have the type {name}: uint32 or uint64 is right$"):
             written(grid(6, 5), tmp_path / "m", make=answers(given, given), check=check)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_solver_that_writes_into_its_graph_writes_no_file(tmp_path, check):
+    class Spoils(NearFar):
+        def __init__(self, instance):
+            np.minimum(instance.graph.weights, 1, out=instance.graph.weights)
+            super().__init__(instance)
+
+    (tmp_path / "m").write_text("earlier")
+    with pytest.raises(Invalid, match=r"^mine writes into graph\.weights of its instance, by which answers"):
+        written(grid(6, 5), tmp_path / "m", make=Spoils, check=check)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["earlier"]
 
 
 def test_a_solver_may_answer_in_64_bits(tmp_path):

@@ -36,10 +36,10 @@ def test_the_same_file_as_on_the_cpu(monkeypatch, tmp_path, name, group, width):
     monkeypatch.setattr("saitan.apsp.streaming.DEVICE_SLAB", 1)
     graph = GRAPHS[name]()
     written(graph, tmp_path / "cpu", group, width)
-    coding.write_coded(graph, tmp_path / "gpu", NearFar, "cuda", True, group, width)
+    coding.write_coded(graph, tmp_path / "gpu", NearFar, "fast", "cuda", True, group, width)
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
     monkeypatch.undo()
-    coding.write_coded(graph, tmp_path / "gpu", NearFar, "cuda", True, group, width)
+    coding.write_coded(graph, tmp_path / "gpu", NearFar, "fast", "cuda", True, group, width)
     assert (tmp_path / "gpu").read_bytes() == (tmp_path / "cpu").read_bytes()
 
 
@@ -53,7 +53,7 @@ def test_what_the_coder_spoils_is_found(monkeypatch, tmp_path):
 
     monkeypatch.setattr(cuda_packing.DeviceCoder, "code", spoils)
     with pytest.raises(Invalid, match="not the distances when decoded"):
-        coding.write_coded(grid(20, 20), tmp_path / "m", NearFar, "cuda", True)
+        coding.write_coded(grid(20, 20), tmp_path / "m", NearFar, "fast", "cuda", True)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -45,6 +45,17 @@ def test_a_changed_helper_in_another_file_compiles_its_callers_again(package):
     assert hits == [0, 1, 0, 0, 1]
 
 
+@pytest.mark.parametrize("setting", ["OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE"])
+def test_code_that_numba_makes_otherwise_is_not_taken(package, monkeypatch, setting):
+    hits, usual = [], getattr(config, setting)
+    for value in (usual, usual, 2, 2, usual):
+        monkeypatch.setattr(config, setting, value)
+        caller = package(1)
+        assert caller(10) == 11
+        hits.append(sum(caller.stats.cache_hits.values()))
+    assert hits == [0, 1, 0, 1, 0]
+
+
 @pytest.mark.parametrize(
     "called", ["from elsewhere_helper import helper", "import elsewhere_helper as e; helper = e.helper"]
 )

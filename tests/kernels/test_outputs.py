@@ -110,6 +110,18 @@ def test_an_output_of_the_right_form_passes():
         check_output("c", np.zeros((3, 4), np.uint16), (3, 4), np.float32, np.int32)
 
 
+def test_a_round_trip_leaves_its_array_alone(monkeypatch):
+    run = RoundTrip.run
+
+    def rounds(self, query):
+        self.instance.host()[:] = np.round(self.instance.host(), 2)
+        return run(self, query)
+
+    monkeypatch.setattr(RoundTrip, "run", rounds)
+    with pytest.raises(Invalid, match=r"^fast writes into _host of its instance, by which answers are checked"):
+        compression.solve(np.linspace(0, 1, 50), backend="cpu")
+
+
 SQUARE, SERIES = np.zeros((5, 5), np.uint16), np.zeros(20)
 # Output -> a call of the library that gives it, the class of its variant, and the right answer.
 CALLS = {

@@ -22,7 +22,7 @@ from saitan.compression.format import MAGIC
 from saitan.problem import Unavailable
 from saitan.ranks import Ranks
 from saitan.workflow import answer_writers
-from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, write_form
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, _without_rows, refuse_slabs, write_form
 from saitan.workflow.answers import about_answer, kept_answer, read_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.instances import write_queries, write_reference
@@ -200,6 +200,9 @@ def test_slabs_are_one_answer_once_they_are_joined(tmp_path, compressed):
     writer = slabs(tmp_path, array, compressed=compressed)
     path = tmp_path / "d.parquet"
     assert writer.finished(SLABS) == {0, 3, 7} and not path.exists()
+    refuse_slabs(tmp_path, ["c", "d"])
+    assert writer.finished(SLABS) == frozenset() and list(tmp_path.iterdir()) == []
+    slabs(tmp_path, array, compressed=compressed)
     writer.join(SLABS, {"query": 7, "ranks": 2})
     assert about_answer(path) == {"query": 7, "ranks": 2, "shape": [8, 2], "dtype": "uint32", "slabs": [0, 3, 7]}
     assert [file.stem for file in kept_answer(path).files] == ["d", *map(slab_name, (0, 3, 7))]

@@ -1,5 +1,6 @@
 """What a run needs around it is asked for before anything else, in one line."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -46,13 +47,42 @@ def test_a_package_whose_version_cannot_be_read_is_one_line(clone, monkeypatch, 
         check_environment(clone("numpy>=1"))
 
 
-@pytest.mark.parametrize("name", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
-def test_code_that_numba_is_told_to_make_otherwise_is_not_measured(monkeypatch, name):
-    monkeypatch.setenv(name, "0")
-    check_environment(ROOT)
-    monkeypatch.setenv(name, "1")
-    with pytest.raises(SystemExit, match=rf"^environment: with {name}=1 times are those of other code: unset it$"):
+@pytest.mark.parametrize(
+    ("name", "value", "usual"),
+    [
+        *((f"NUMBA_{name}", "1", "0") for name in ("DISABLE_JIT", "BOUNDSCHECK", "DEBUGINFO", "DEBUG_NRT")),
+        *(("NUMBA_OPT", "0", "3"), ("NUMBA_OPT", "max", ""), ("NUMBA_SLP_VECTORIZE", "1", "0")),
+        *(("NUMBA_LOOP_VECTORIZE", "0", "1"), ("NUMBA_ENABLE_AVX", "0", "1"), ("NUMBA_DISABLE_INTEL_SVML", "1", "0")),
+        *(("NUMBA_CPU_NAME", "generic", None), ("NUMBA_CPU_FEATURES", "", None)),
+    ],
+)
+def test_code_that_numba_is_told_to_make_otherwise_is_not_measured(monkeypatch, name, value, usual):
+    if usual is not None:
+        monkeypatch.setenv(name, usual)
         check_environment(ROOT)
+    monkeypatch.setenv(name, value)
+    says = rf"^environment: with {name}={value} times are those of other code: unset it$"
+    with pytest.raises(SystemExit, match=says):
+        check_environment(ROOT)
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS"])
+@pytest.mark.parametrize("there", [True, False])
+def test_threads_by_which_pandas_cannot_be_imported_are_one_line(monkeypatch, name, there):
+    """NumExpr, which it imports where it is installed, reads OpenMP's list as a number."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda it: there if it == "numexpr" else found(it))
+    for value in ("", "2", " 16 "):
+        monkeypatch.setenv(name, value)
+        check_environment(ROOT)
+    for value in ("2,1", "x"):
+        monkeypatch.setenv(name, value)
+        if there:
+            says = rf"^environment: with {name}={value} pandas cannot be imported: a whole number is right$"
+            with pytest.raises(SystemExit, match=says):
+                check_environment(ROOT)
+        else:
+            check_environment(ROOT)
 
 
 def test_the_code_of_another_clone_is_named(clone, capsys):

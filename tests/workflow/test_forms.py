@@ -16,6 +16,7 @@ import pytest
 from samples import Held
 
 from saitan import apsp
+from saitan.errors import Invalid
 from saitan.generators import GENERATORS
 from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
@@ -54,6 +55,72 @@ def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
     with pytest.raises(Failure, match="sweep kept as coded: too wide for rows"):
         _keep_in_form(None, settings, form, arguments, about)
     assert not (tmp_path / "distances.parquet").exists()
+
+
+def spoil(instance, variant, backend, path):
+    path.write_text("x")
+    instance[0] += 1
+
+
+def leave(instance, variant, backend, path):
+    path.write_text("x")
+    os.chdir("/")
+
+
+@pytest.mark.parametrize(
+    ("writes", "error", "says"),
+    [
+        ("spoil", Invalid, "^sweep writes into its instance, by which answers are checked: take a copy$"),
+        ("leave", Failure, "^sweep leaves the process in another folder, .*chdir"),
+    ],
+)
+def test_what_a_form_does_beside_writing_is_seen(tmp_path, monkeypatch, writes, error, says):
+    monkeypatch.chdir(tmp_path)
+    form = replace(apsp.FORMS["coded"], writes=f"{__name__}:{writes}")
+    settings = {"variant": "sweep", "backend": "cuda", "parameters": {}}
+    arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=Path("kept"))
+    with pytest.raises(error, match=says):
+        _keep_in_form(np.zeros(3), settings, form, arguments, {"answer": {"problem": "apsp"}, "query": [0, 8]})
+    assert Path.cwd() == tmp_path and not Path("kept/distances.parquet").exists()
+
+
+def reader(wrong):
+    class Reader(Held):
+        def __init__(self, path):
+            super().__init__((5, 3), "uint16")
+
+        def __getitem__(self, rows):
+            return wrong(np.arange(15, dtype=np.uint16).reshape(5, 3)[rows])
+
+    return Reader
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda rows: rows[:-1], r"rows have the shape \(3, 3\): \(4, 3\) is right"),
+        (lambda rows: rows[:, :2], r"rows have the shape \(4, 2\): \(4, 3\) is right"),
+        (lambda rows: rows.astype(np.int64), "rows have the type int64: uint16 is right"),
+        (lambda rows: rows.astype(">u2"), "rows have the type >u2: uint16 is right"),
+        (np.ma.masked_array, "rows are masked_array.*: a NumPy array is right"),
+        (lambda rows: None, "rows are None: a NumPy array is right"),
+        (lambda rows: rows, None),
+    ],
+)
+def test_a_reader_gives_the_rows_that_it_told_of(tmp_path, monkeypatch, wrong, says):
+    form = replace(apsp.FORMS["coded"], reads=f"{__name__}:Reader")
+    monkeypatch.setattr(sys.modules[__name__], "Reader", reader(wrong), raising=False)
+    monkeypatch.setitem(apsp.FORMS, "coded", form)
+    write_form(tmp_path, "d", "coded", form, {"answer": {"problem": "apsp"}}, lambda path: path.write_text("x"))
+    if says is None:
+        assert read_answer(tmp_path / "d.parquet", slice(1, 9)).tolist() == np.arange(3, 15).reshape(4, 3).tolist()
+    else:
+        with pytest.raises(Failure, match=rf"^{__name__}:Reader gives other rows than .*d\.parquet tells: {says}$"):
+            read_answer(tmp_path / "d.parquet", slice(1, None))
+
+
+def test_rows_that_are_mapped_are_rows(tmp_path, monkeypatch):
+    test_a_reader_gives_the_rows_that_it_told_of(tmp_path, monkeypatch, lambda rows: rows.view(np.memmap), None)
 
 
 def test_a_form_that_writes_no_file_is_named(tmp_path):

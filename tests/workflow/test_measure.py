@@ -243,7 +243,7 @@ def test_a_solver_that_writes_into_its_graph_is_refused(step, inputs, tmp_path, 
     files = {"folder": tmp_path, "outputs": ["distances"], "keep_as": "raw", "output": tmp_path / "a.parquet"}
     settings = json.dumps(SETTINGS | {"max_rounds": 2})
     says = r"^scipy writes into weights of its instance, by which answers are checked: take a copy$"
-    with pytest.raises(Failure, match=says):
+    with pytest.raises(Invalid, match=says):
         step(argparse.Namespace(settings=settings, cores=2, log=None, array=None, together=None, **files, **inputs))
     assert list(tmp_path.iterdir()) == []
 
@@ -413,7 +413,7 @@ def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path,
     from saitan.sssp.peers import Scipy
 
     run = Scipy.run
-    phases = {"seconds": np.ones(2), "updates": np.ones(2)}
+    phases = {"seconds": np.zeros(2), "updates": np.ones(2)}
     monkeypatch.setattr(Scipy, "run", lambda self, query: replace(run(self, query), phases=phases))
     with pytest.raises(Failure, match=r"^scipy traces 'updates', which is none of TRACES of sssp \(.*updated"):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1)
@@ -422,10 +422,10 @@ def test_a_trace_that_its_problem_does_not_declare_is_one_line(inputs, tmp_path,
 @pytest.mark.parametrize(
     ("phases", "declared", "lacking"),
     [
-        ([{"seconds": np.ones(2)}, {}, {"seconds": np.ones(2)}], False, "seconds"),
-        ([{"seconds": np.ones(2), "updated": np.ones(2)}, *[{"seconds": np.ones(2)}] * 2], False, "updated"),
+        ([{"seconds": np.zeros(2)}, {}, {"seconds": np.zeros(2)}], False, "seconds"),
+        ([{"seconds": np.zeros(2), "updated": np.ones(2)}, *[{"seconds": np.zeros(2)}] * 2], False, "updated"),
         ([{"updated": np.ones(2)}] * 3, False, "seconds"),
-        ([{"seconds": np.ones(2)}] * 3, True, "updated"),
+        ([{"seconds": np.zeros(2)}] * 3, True, "updated"),
     ],
 )
 def test_what_is_traced_is_traced_of_every_query(inputs, tmp_path, monkeypatch, phases, declared, lacking):
@@ -448,14 +448,14 @@ def traced_by(monkeypatch, answers):
     ("name", "phases", "says"),
     [
         ("updated", [["1"], [1], [1]], "scipy traces 'updated' by what is not all numbers, as TRACES says"),
-        ("seconds", [[1.0], ["1"], [1.0]], "scipy traces 'seconds' by what is not all numbers, as TRACES says"),
+        ("seconds", [[0.0], ["1"], [0.0]], "scipy traces 'seconds' by what is not all numbers, as TRACES says"),
         ("direction", [["push"], ["pull"], [1]], "scipy traces 'direction' by what is not all texts, as TRACES says"),
     ],
 )
 def test_a_trace_of_another_kind_than_declared_is_one_line(inputs, tmp_path, monkeypatch, name, phases, says):
     declared = {**problem("sssp").TRACES, "direction": Trace("x", text=True)}
     monkeypatch.setattr(problem("sssp"), "TRACES", declared)
-    traced_by(monkeypatch, ({"phases": {"seconds": np.ones(1), name: np.array(entries)}} for entries in phases))
+    traced_by(monkeypatch, ({"phases": {"seconds": np.zeros(1), name: np.array(entries)}} for entries in phases))
     with pytest.raises(Failure, match=f"^{says}$"):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
 
@@ -474,7 +474,7 @@ def test_a_trace_of_another_kind_than_declared_is_one_line(inputs, tmp_path, mon
 )
 def test_traces_of_any_numbers_are_kept(inputs, tmp_path, monkeypatch, phases, kind):
     arrays = [np.asarray(entries) for entries in phases]
-    traced_by(monkeypatch, ({"phases": {"seconds": np.ones(len(a)), "updated": a}} for a in arrays))
+    traced_by(monkeypatch, ({"phases": {"seconds": np.zeros(len(a)), "updated": a}} for a in arrays))
     rows = measured(inputs, tmp_path / "a.parquet", max_rounds=1, warmup=0)
     found = [row["phase_updated"] for row in rows]
     assert found == [list(map(kind, entries)) for entries in phases]

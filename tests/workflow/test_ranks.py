@@ -207,6 +207,32 @@ def test_ranks_keep_an_answer_in_slabs_and_finished_ones_stay(project):
         read_answer(answer)
 
 
+SPOILS = """
+from saitan.apsp.cpu import Batched
+from saitan.ranks import current
+
+class Spoils(Batched):
+    def run(self, query):
+        if current().rank == 1:
+            self.graph.weights[:] = 1
+        return super().run(query)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_slabs_of_a_call_that_was_refused_are_not_taken_over(project):
+    (project.folder / "kernels/apsp/spoils.py").write_text(SPOILS)
+    with (project.folder / "kernels/apsp/variants.py").open("a") as variants:
+        variants.write("VARIANTS['spoils'] = Variant('own', cpu='saitan.apsp.spoils:Spoils', ranks=range(1, 9))\n")
+    kept = {"title": "Kept", "problem": "apsp", "graphs": ["tiny-grid"], "variants": ["spoils"], "keep": ["distances"]}
+    project.configure({"kept": kept | {"instance": {"answer": "slabs"}, "ranks": [2]}}, launcher=LAUNCHER)
+    place = "results/answers/apsp/cpu/tiny-grid/spoils/answer~slabs,ranks~2/8-1/raw"
+    for _ in range(2):
+        done = project.snakemake(f"{place}/distances.parquet")
+        assert done.returncode == 1 and not (project.folder / place / "distances.parquet").exists()
+        assert "spoils writes into graph.weights of its instance, by which answers are checked: take a" in done.stderr
+
+
 @pytest.mark.timeout(300)
 def test_ranks_keep_numbers_of_every_row_by_their_leader(project):
     kept = {"title": "Kept", "problem": "apsp", "graphs": ["tiny-grid"], "variants": {"batched": {"tasks": 8}}}

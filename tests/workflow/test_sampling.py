@@ -1030,9 +1030,9 @@ class Told(Scripted):
         return Run(seconds, seconds)
 
 
-def timed(solver, backend="cpu"):
+def timed(solver, backend="cpu", **settings):
     answering = Answering(Package(), solver, None, backend=backend)
-    return sample(answering, solver, [5], SETTINGS)
+    return sample(answering, solver, [5], SETTINGS | settings)
 
 
 def test_a_run_does_not_take_longer_than_its_call():
@@ -1054,6 +1054,59 @@ def test_a_run_ends_after_what_the_gpu_has_to_do(monkeypatch, pending, refused):
             timed(Told(lambda seconds: seconds), "cuda")
     else:
         timed(Told(lambda seconds: seconds), "cuda")
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_phases_take_no_longer_than_their_run(counts):
+    """As where they are told in milliseconds; what is counted per phase may have a run of its own."""
+
+    class Phases(Told):
+        def __init__(self, times):
+            super().__init__(lambda seconds: seconds)
+            self.times = times
+
+        def phases(self, seconds):
+            return {"seconds": np.array([0.5, 0.5]) * self.times * seconds, "updated": np.array([1, 2])}
+
+        def run(self, query):
+            run = super().run(query)
+            return run if counts else replace(run, phases=self.phases(run.total))
+
+    class Counts(Phases):
+        def count(self, query):
+            return self.phases(super().run(query).total)
+
+    solver = Counts if counts else Phases
+    assert timed(solver(1), traced=True).rows[0]["phase_updated"] == [1, 2]
+    with pytest.raises(Failure, match=r"^scipy says that its phases took .* s in all, of 0\.\d+ s that went by: "):
+        timed(solver(1000), traced=True)
+
+
+KEPT = [[0.004, 0.2, 0.3], [0.003, 1e-6, 2e-6], [0.004, 2e-6, 1e-6]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "refused"),
+    [
+        (KEPT, True),
+        # Of what was answered before the first round nothing can be said, nor of one other query or one round.
+        ([row[:2] for row in KEPT], False),
+        (KEPT[:1], False),
+        # One may have waited; all may be short.
+        ([KEPT[0], [0.003, 0.1, 2e-6], [0.003, 0.1, 2e-6]], False),
+        ([[0.004, 2e-4, 3e-4], *KEPT[1:]], False),
+    ],
+)
+def test_a_solver_that_keeps_its_answers_is_refused(seconds, refused):
+    queries = list(range(len(seconds[0])))
+    settings = {"min_rounds": len(seconds), "max_rounds": len(seconds)}
+    if refused:
+        says = r"^scipy takes 0\.2 s or more when a query is new, and 1\.5e-06 s or less afterwards: it remembers"
+        with pytest.raises(Failure, match=says):
+            sampled(Scripted(seconds), queries, **settings)
+        sampled(Scripted(seconds), queries, ranks=Ranks(size=2), **settings)
+    else:
+        sampled(Scripted(seconds), queries, **settings)
 
 
 def test_what_fails_on_the_gpu_after_a_run_is_one_line(monkeypatch):

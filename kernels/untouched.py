@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from saitan.errors import Invalid
-from saitan.workflow.step import Failure
 
 # How deep arrays are looked for: those of a graph that an instance has in a mapping lie at the third level.
 _LEVELS = 3
@@ -21,19 +21,21 @@ _PART = 32 << 20
 
 
 @contextmanager
-def untouched(instance: Any, variant: str) -> Iterator[None]:
-    """Raises Failure where a variant wrote into an array of its instance, or put another in its place.
+def untouched(instance: Any, variant: str, *wrong: type[Exception]) -> Iterator[Callable[[], None]]:
+    """Raises Invalid where a variant wrote into an array of its instance, or put another in its place.
 
+    wrong: errors beside Invalid that call an answer wrong. Gives what looks already before the end.
     Arrays that NumPy lets nobody write are not looked at, nor what an instance holds only later.
     """
     before = {place: (array, _sums(array)) for place, array in _arrays("", instance, _LEVELS) if array.flags.writeable}
+    look = partial(_check, before, instance, variant)
     try:
-        yield
-    except (Invalid, Failure):
+        yield look
+    except (Invalid, *wrong):
         # An answer is called wrong also where what it is checked by was written over.
-        _check(before, instance, variant)
+        look()
         raise
-    _check(before, instance, variant)
+    look()
 
 
 def _check(before: dict[str, tuple[np.ndarray, list[int]]], instance: Any, variant: str) -> None:
@@ -41,7 +43,7 @@ def _check(before: dict[str, tuple[np.ndarray, list[int]]], instance: Any, varia
     for place, (array, sums) in before.items():
         if after.get(place) is not array or _sums(array) != sums:
             where = f"{place} of its instance" if place else "its instance"
-            raise Failure(f"{variant} writes into {where}, by which answers are checked: take a copy")
+            raise Invalid(f"{variant} writes into {where}, by which answers are checked: take a copy")
 
 
 def _arrays(place: str, held: Any, levels: int) -> Iterator[tuple[str, np.ndarray]]:
