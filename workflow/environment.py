@@ -21,12 +21,12 @@ import saitan
 
 # Variables by which Numba makes other code, or interprets, and the values with which it does not.
 _OTHER_CODE = {
-    **dict.fromkeys(("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_ENABLE_PROFILING"), ("", "0")),
-    **dict.fromkeys(("NUMBA_DEBUG_NRT", "NUMBA_EXTEND_VARIABLE_LIFETIMES", "NUMBA_SLP_VECTORIZE"), ("", "0")),
-    "NUMBA_DISABLE_INTEL_SVML": ("", "0"),
+    **dict.fromkeys(("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_DEBUG_NRT"), ("", "0")),
+    **dict.fromkeys(("NUMBA_ENABLE_PROFILING", "NUMBA_EXTEND_VARIABLE_LIFETIMES"), ("", "0")),
+    **dict.fromkeys(("NUMBA_SLP_VECTORIZE", "NUMBA_DISABLE_INTEL_SVML"), ("", "0")),
     **dict.fromkeys(("NUMBA_LOOP_VECTORIZE", "NUMBA_ENABLE_AVX", "NUMBA_LLVM_REFPRUNE_PASS"), ("", "1")),
-    "NUMBA_OPT": ("", "3"),
     **dict.fromkeys(("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"), ()),
+    "NUMBA_OPT": ("", "3"),
 }
 # What numexpr, which pandas imports where it is installed, reads as whole numbers.
 _THREADS = ("OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -57,9 +57,9 @@ def check_environment(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
         sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")
-    for name in _OTHER_CODE.keys() & os.environ.keys():
-        if os.environ[name] not in _OTHER_CODE[name]:
-            sys.exit(f"environment: with {name}={os.environ[name]} times are those of other code: unset it")
+    for name, usual in _OTHER_CODE.items():
+        if (value := os.environ.get(name)) is not None and value not in usual:
+            sys.exit(f"environment: with {name}={value} times are those of other code: unset it")
     for name in _THREADS if importlib.util.find_spec("numexpr") else ():
         if not re.fullmatch(r"(\s*[+-]?\d+\s*)?", value := os.environ.get(name, "")):
             sys.exit(f"environment: with {name}={value} pandas cannot be imported: a whole number is right")

@@ -51,6 +51,7 @@ from saitan.calls import (
     described,
     weighted_graph,
 )
+from saitan.graph_input import shortened
 from saitan.problem import Run, Sink, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 from saitan.solver import prepared, typed
@@ -301,7 +302,7 @@ def open(path: str | os.PathLike[str]) -> Matrix:
 
 def _said(value: Any) -> str:
     """In one line: of other libraries' arrays their type."""
-    return str(value) if isinstance(value, range | list | int | str | slice) else type(value).__name__
+    return shortened(str(value)) if isinstance(value, range | list | int | str | slice) else type(value).__name__
 
 
 @contextmanager
