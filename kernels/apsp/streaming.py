@@ -119,8 +119,8 @@ class Slabs:
         elif slab.shape != right:
             raise Invalid(f"the slab at row {low:,} has the shape {slab.shape}: {right} is right")
         if slab.dtype != dtype:
-            right = f"{dtype}, its solver's dtype, is right"
-            raise Invalid(f"the slab at row {low:,} has distances of {slab.dtype}: {right}")
+            told = f"its solver's dtype is {dtype}: the same is right"
+            raise Invalid(f"the slab at row {low:,} has distances of {slab.dtype}, and {told}")
 
     def _parts(self, query: list[int]) -> list[tuple[int, list[int]]]:
         """The first row of every slab that is not done, and its query."""

@@ -251,7 +251,7 @@ def answers(dtype, told):
 @pytest.mark.parametrize("given", [np.uint64, np.float32, np.float64, np.int32])
 def test_a_solver_whose_slabs_are_of_another_type_writes_no_file(tmp_path, given, check):
     name = np.dtype(given).name
-    says = rf"^the slab at row 0 has distances of {name}: uint32, its solver's dtype, is right$"
+    says = rf"^the slab at row 0 has distances of {name}, and its solver's dtype is uint32: the same is right$"
     with pytest.raises(Invalid, match=says):
         written(grid(6, 5), tmp_path / "m", make=answers(given, np.uint32), check=check)
     if given != np.uint64:

@@ -70,6 +70,8 @@ def test_distances_of_another_kind_than_the_weights_are_one_line(
         with monkeypatch.context() as context:
             spoil(context, patched, method, dtype)
             solver, [query] = package.prepare(made, variant, "cpu"), package.queries(made, 1, 1)
+            if method == "slab":
+                solver.solver.dtype = np.dtype(dtype)
             rows = Rows()
             streamed = [rows] if getattr(solver, "streamed", False) else []
             if dtype != wrong:
