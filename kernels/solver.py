@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -166,6 +167,14 @@ def typed(made: Solver, **types: Iterable[np.typing.DTypeLike]) -> Solver:
     return made
 
 
+def answering(made: Solver, name: str) -> Solver:
+    """A solver of `prepared` that raises Invalid where a run leaves the answer to another query: its attribute `name`
+    tells which, by which `validate` checks it. One without such a number is taken as it is.
+    """
+    made._query_name = name
+    return made
+
+
 def is_prepared(solver: Any) -> bool:
     """Whether `prepared` made it."""
     return hasattr(solver, "_check_query")
@@ -186,11 +195,12 @@ _NEW, _COUNTED, _FAILED, _CLOSED = (
 @cache
 def _guarded(solver: type) -> type:
     """The class for `prepared`. `_check_query` is its `check`; `_lacks` says why there is no answer, "" where one is;
-    `_types` are those of `typed`.
+    `_types` are those of `typed`, `_query_name` that of `answering`.
 
     A class and not a function of each solver, which would refer to it and keep its arrays until garbage is collected.
     """
     own = {"__module__": solver.__module__, "__doc__": solver.__doc__, "_lacks": _NEW, "_types": {}}
+    own["_query_name"] = ""
     wrapped = dict.fromkeys(_TELL, _telling) | {"blocks": _blocks, "checker": _asking, "count": _counting}
     wrapped |= {"run": _running, "close": _closing}
     own |= {name: wrap(_method(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
@@ -247,10 +257,14 @@ def _running(call: Callable) -> Callable:
         query = _checked(self, query)
         self._lacks = ""  # a run may read its own answer
         try:
-            return call(self, query, *(_of_formed(take, self._types) for take in sink))
+            run = call(self, query, *(_of_formed(take, self._types) for take in sink))
+            answered = getattr(self, self._query_name, None) if self._query_name else None
+            if isinstance(answered, Integral) and answered != query:
+                raise Invalid(f"after a run of {query} the solver's {self._query_name} is {answered}: {query} is right")
         except BaseException:
             self._lacks = _FAILED
             raise
+        return run
 
     return running
 

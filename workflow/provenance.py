@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from collections import Counter
@@ -75,14 +76,23 @@ def _version(name: str) -> str | None:
         return None
 
 
+# By which git takes another repository than that of a folder.
+_OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+
+
 def _commit() -> dict[str, str | bool]:
-    """The commit of the checkout that runs and whether tracked files differ from it; "unknown" outside one."""
+    """The commit of the checkout that runs and whether tracked files differ from it; "unknown" outside one.
+
+    A repository that only lies around an installed copy, or that a hook of git names, is none.
+    """
+    here = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(Path(__file__).parent), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=here).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", "--", Path(__file__).name)
         return {
             "commit": git("rev-parse", "HEAD"),
             "dirty": bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)results")),

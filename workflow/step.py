@@ -152,10 +152,29 @@ def _interrupt_again(unraisable: Any) -> None:
 
 
 def answer(numbers: Iterable[signal.Signals], stop: Callable[[], Any]) -> None:
-    """Have signals call `stop`; not a SIGHUP that is ignored, as under `nohup`."""
-    for number in numbers:
-        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: stop())
+    """Have signals call `stop`; not a SIGHUP that is ignored, as under `nohup`.
+
+    Processes that are forked take the default action again: a Pool ends its workers by SIGTERM, where they wait for a
+    lock too, within which Python's handlers do not run.
+    """
+    heard = [n for n in numbers if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, lambda *_: stop())
+    mask = threading.local()
+
+    def hold() -> None:
+        mask.before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+
+    def let_go() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask.before)
+
+    def forked() -> None:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
+        let_go()
+
+    # One that comes before the child has its own action waits.
+    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=forked)
 
 
 def leave_after(main: Callable[[], None]) -> None:

@@ -84,6 +84,29 @@ def test_distances_of_another_kind_than_the_weights_are_one_line(
 
 
 @pytest.mark.parametrize(
+    ("package", "variant", "patched"), [(sssp, "conventional", Conventional), (bfs, "hybrid", Hybrid)]
+)
+def test_the_answer_to_an_earlier_query_is_refused(package, variant, patched, monkeypatch):
+    """It would be checked as that, and be right."""
+    grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
+    solver, run, first = package.prepare(grid, variant, "cpu"), patched.run, []
+
+    def once(self, query):
+        first[:] = first or [run(self, query)]
+        return first[0]
+
+    monkeypatch.setattr(patched, "run", once)
+    solver.run(7)
+    solver.validate()
+    solver.run(np.int64(7))
+    name = "source" if package is sssp else "root"
+    with pytest.raises(Invalid, match=rf"^after a run of 8 the solver's {name} is 7: 8 is right$"):
+        solver.run(8)
+    with pytest.raises(ValueError, match=r"^the last run of this solver failed: there is no answer$"):
+        solver.validate()
+
+
+@pytest.mark.parametrize(
     ("package", "variant", "patched", "output"),
     [
         (sssp, "conventional", Conventional, "distances"),

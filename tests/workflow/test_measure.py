@@ -642,6 +642,7 @@ def test_only_tracked_files_beside_results_make_code_uncommitted(tmp_path, monke
     for folder in ("workflow", "kernels", "results"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "file").write_text("a")
+    (tmp_path / "workflow/provenance.py").write_text("a")
     monkeypatch.setattr(provenances, "__file__", str(tmp_path / "workflow/provenance.py"))
     git("init")
     git("add", "-f", ".")
@@ -652,6 +653,16 @@ def test_only_tracked_files_beside_results_make_code_uncommitted(tmp_path, monke
     assert not dirty()
     (tmp_path / "kernels/file").write_text("b")
     assert dirty()
+    # Installed within somebody's repository, or run by a hook of another.
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/provenance.py").write_text("a")
+    with monkeypatch.context() as installed:
+        installed.setattr(provenances, "__file__", str(tmp_path / "lib/provenance.py"))
+        assert provenance("cpu")["commit"] == "unknown" and dirty()
+    commit = provenance("cpu")["commit"]
+    subprocess.run(["git", "init", tmp_path / "lib"], check=True, capture_output=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "lib/.git"))
+    assert provenance("cpu")["commit"] == commit
 
 
 def test_a_number_says_its_processor_as_the_system_names_it(monkeypatch):

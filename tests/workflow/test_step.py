@@ -464,3 +464,19 @@ def test_what_a_step_writes_may_itself_be_moved_away(tmp_path):
     with pytest.raises(FileNotFoundError), beside(tmp_path / "a.bin") as temporary:
         temporary.unlink()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_step_forks_ends_at_once_and_says_nothing(tmp_path):
+    """A Pool ends its workers by SIGTERM: no line of theirs says that the step was stopped."""
+    code = (
+        "import argparse, os, signal, time; from saitan.workflow.step import run_step\n"
+        "def main(arguments):\n"
+        "    if not (child := os.fork()):\n"
+        "        time.sleep(30)\n"
+        "    os.kill(child, signal.SIGTERM)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "run_step(main, argparse.ArgumentParser())"
+    )
+    log = tmp_path / "log"
+    done = subprocess.run([sys.executable, "-c", code, "--log", str(log)], capture_output=True, text=True, timeout=25)
+    assert done.stdout == f"{-signal.SIGTERM}\n" and "stopped" not in log.read_text()
