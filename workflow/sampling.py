@@ -125,7 +125,7 @@ class Answering:
     outputs   those that an answer must have
     backend   where runs are timed from outside too, beside what their solver says of them; None where no time counts
     compiled  timed runs so far within which Numba compiled or loaded code, on any rank
-    passed    seconds that the last timed run or count took here
+    passed    seconds that the last timed run or count took here, or on the slowest rank
     pending   for each timed run, seconds that the GPU worked on after it
     """
 
@@ -204,7 +204,8 @@ class Answering:
         begin = time.perf_counter()
         result = call(*arguments)
         if self._backend is not None:
-            self.passed = time.perf_counter() - begin
+            # Ranks may wait within it for one that came later, and tell the time of the slowest.
+            self.passed = self._ranks.slowest(time.perf_counter() - begin)
         return result
 
     def certify(self, query: Any) -> tuple[Digest, Checked]:

@@ -1043,6 +1043,19 @@ def test_a_run_does_not_take_longer_than_its_call():
             timed(Told(wrong))
 
 
+def test_a_run_may_take_as_long_as_that_of_the_slowest_rank():
+    class Early(Ranks):
+        def slowest(self, seconds):
+            return max(seconds, 0.5)
+
+    solver = Told(lambda seconds: 0.4)
+    answering = Answering(Package(), solver, None, Early(), backend="cpu")
+    assert sample(answering, solver, [5], SETTINGS, Early()).rows[0]["total_seconds"] == 0.5
+    answering = Answering(Package(), solver, None, backend="cpu")
+    with pytest.raises(Failure, match="its run ended after"):
+        sample(answering, solver, [5], SETTINGS)
+
+
 @pytest.mark.parametrize(("pending", "refused"), [([0.02] * 9, True), ([0.02, 0.0, *[0.02] * 7], False)])
 def test_a_run_ends_after_what_the_gpu_has_to_do(monkeypatch, pending, refused):
     """Once may be chance: something else took this process from its core."""
