@@ -167,7 +167,7 @@ def typed(made: Solver, **types: Iterable[np.typing.DTypeLike]) -> Solver:
     return made
 
 
-def answering(made: Solver, name: str) -> Solver:
+def tells_query(made: Solver, name: str) -> Solver:
     """A solver of `prepared` that raises Invalid where a run leaves the answer to another query: its attribute `name`
     tells which, by which `validate` checks it. One without such a number is taken as it is.
     """
@@ -195,7 +195,7 @@ _NEW, _COUNTED, _FAILED, _CLOSED = (
 @cache
 def _guarded(solver: type) -> type:
     """The class for `prepared`. `_check_query` is its `check`; `_lacks` says why there is no answer, "" where one is;
-    `_types` are those of `typed`, `_query_name` that of `answering`.
+    `_types` are those of `typed`, `_query_name` that of `tells_query`.
 
     A class and not a function of each solver, which would refer to it and keep its arrays until garbage is collected.
     """

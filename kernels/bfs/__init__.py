@@ -50,7 +50,7 @@ from saitan.calls import (
 )
 from saitan.graph_input import shown
 from saitan.problem import Reference, Run, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
-from saitan.solver import answering, prepared
+from saitan.solver import prepared, tells_query
 
 if TYPE_CHECKING:
     from saitan.arc_parts import ArcParts
@@ -226,7 +226,7 @@ def prepare(asked: Graph | ArcParts | Asked, variant: str, backend: str, **param
     if chosen.parts:
         check = partial(checked_vertex, "root", n=graph.n)  # its ranks look for arcs of the root together
     solver = prepared(chosen.load(backend, variant), check, instance({"graph": graph}, task=task), **given)
-    return answering(solver, "root") if task == "search" else solver
+    return tells_query(solver, "root") if task == "search" else solver
 
 
 def _answering(task: str) -> dict[str, Variant]:

@@ -51,7 +51,7 @@ from saitan.calls import (
     weighted_graph,
 )
 from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
-from saitan.solver import answering, prepared, typed
+from saitan.solver import prepared, tells_query, typed
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     given = {name: plain[name] for name in parameters}
     graph = instance({"graph": checked_graph(graph)})
     solver = prepared(chosen.load(backend, variant), partial(checked_vertex, "source", n=graph.n), graph, **given)
-    return answering(typed(solver, distances=answer_types(graph.weights.dtype)), "source")
+    return tells_query(typed(solver, distances=answer_types(graph.weights.dtype)), "source")
 
 
 @described(VARIANTS)
