@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from saitan.errors import Misdeclared
@@ -12,8 +13,9 @@ from saitan.graph_input import shortened
 
 
 def named(path: str, where: str) -> Any:
-    """What is called so. Raises Misdeclared for a module or a name that is not there; what a module that is there fails
-    to import is its own ImportError.
+    """What is called so. Raises Misdeclared for a module or a name that is not there, and for a compiled file that is
+    taken for the module and cannot be imported, such as mine.so beside mine.py; what a module that is there fails to
+    import is its own ImportError.
 
     where: what declares it, as messages begin: "mine has cpu"
     """
@@ -23,6 +25,14 @@ def named(path: str, where: str) -> Any:
     except ModuleNotFoundError as error:
         if f"{module}.".startswith(f"{error.name}."):
             raise Misdeclared(f'{where}="{path}", and there is no module {error.name}') from error
+        raise
+    except ImportError as error:
+        file = error.path or ""
+        if file.endswith(tuple(EXTENSION_SUFFIXES)) and f"{module}.".startswith(f"{error.name}."):
+            right = "another name for it is right where it is no module"
+            raise Misdeclared(
+                f'{where}="{path}", and Python takes {file} for {error.name} ({error}): {right}'
+            ) from error
         raise
     if not hasattr(found, name):
         raise Misdeclared(f'{where}="{path}", and {module} has no {name}')

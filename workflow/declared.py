@@ -19,7 +19,7 @@ import saitan
 from saitan.generators import GENERATORS
 from saitan.generators.generator import KINDS, Generator
 from saitan.graph_input import shown
-from saitan.named import check_takes
+from saitan.named import check_takes, named
 from saitan.problem import (
     BACKENDS,
     Form,
@@ -250,12 +250,22 @@ def _in_path(where: str, key: str, path: Any, such: str) -> Iterator[str]:
 
 
 def _there(where: str, key: str, path: str) -> Iterator[str]:
-    """By the text of a module of saitan's: it is not loaded, which would take seconds or want PyCUDA."""
+    """By the text of a module of saitan's: it is not loaded, which would take seconds or want PyCUDA. A compiled one,
+    which has no text, is.
+    """
     module, _, wanted = path.partition(":")
     if not module.startswith("saitan."):
         return
-    if source(module) is None:
+    if (file := source(module)) is None:
         yield f'{where} has {key}="{path}": there is no module {module}'
+        return
+    if file.suffix != ".py":
+        try:
+            named(path, f"{where} has {key}")
+        except Misdeclared as error:
+            yield str(error)
+        except ImportError:  # of what it needs itself, PyCUDA for one: told where it is loaded
+            pass
         return
     known = defined(module)
     if wanted not in known and "*" not in known:

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -48,8 +49,8 @@ def check_package() -> None:
 
 def check_environment(root: Path) -> None:
     """End the process with one line where `check_package` does, a package is missing or too old, Numba is told to make
-    other code than that which is measured, pandas cannot be imported, or the generators cannot, among which may be the
-    user's own; say where another clone's code runs.
+    other code than that which is measured or has no threads, pandas cannot be imported, or the generators cannot, among
+    which may be the user's own; say where another clone's code runs.
 
     root: the folder of the Snakefile.
     """
@@ -60,6 +61,7 @@ def check_environment(root: Path) -> None:
     for name, usual in _OTHER_CODE.items():
         if (value := os.environ.get(name)) is not None and value not in usual:
             sys.exit(f"environment: with {name}={value} times are those of other code: unset it")
+    _check_layer()
     for name in _THREADS if importlib.util.find_spec("numexpr") else ():
         if not re.fullmatch(r"(\s*[+-]?\d+\s*)?", value := os.environ.get(name, "")):
             sys.exit(f"environment: with {name}={value} pandas cannot be imported: a whole number is right")
@@ -76,6 +78,18 @@ def check_environment(root: Path) -> None:
         from saitan.workflow.step import told
 
         sys.exit(f"error: {told(error)}")
+
+
+def _check_layer() -> None:
+    """Numba loads what runs its threads when it first needs some, and cannot where it is told of a kind not there."""
+    if layer := os.environ.get("NUMBA_THREADING_LAYER"):
+        # In a process of its own, as there is no other to be had afterwards.
+        code = "import numba; numba.get_num_threads()"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = re.search(r"^\w*Error: (.*?)\.?$", done.stderr, re.M)
+            why = f" ({reason[1]})" if reason else ""
+            sys.exit(f"environment: with NUMBA_THREADING_LAYER={layer} Numba has no threads{why}: unset it")
 
 
 def _wrong(wanted: Requirement) -> str | None:

@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import platform
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -144,20 +145,28 @@ def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Rank
 
 def _cores(ranks: Ranks, each: int) -> int:
     """The cores that all ranks have together: a point of several is compared with those of one process on as many."""
-    there = max(each, os.cpu_count() or 1)
-    return round(sum(ranks.each(min(each, there / ranks.together))))
+    return each if ranks.size == 1 else round(sum(ranks.each(min(each, _usable(ranks) / ranks.together))))
+
+
+def _usable(ranks: Ranks) -> int:
+    """The cores on which ranks of this host may run: `taskset`, or what starts ranks, may bind them to some."""
+    here = platform.node()
+    bound = ranks.each((here, os.sched_getaffinity(0)))
+    return len(set().union(*(cores for host, cores in bound if host == here)))
 
 
 def crowded_by(backend: str, ranks: Ranks, each: int) -> str | None:
-    """What is to be said where the ranks of some host take more GPUs, or cores on the CPU, than it has."""
+    """What is to be said where the ranks of some host take more GPUs, or cores on the CPU, than they may use."""
     if backend == "cuda":
         from pycuda.driver import Device
 
         there = Device.count()
         crowded = ranks.together > there and f"{ranks.together} ranks on {there} GPU{'s' * (there > 1)}"
     else:
-        cores = os.cpu_count() or 1
-        crowded = ranks.together * each > cores and f"{ranks.together} ranks of {each} cores on {cores}"
+        cores = _usable(ranks)
+        many = f"{ranks.together} rank{'s' * (ranks.together > 1)} of {each} cores on {cores}"
+        alone = f"{each} threads on {cores} core{'s' * (cores > 1)}"
+        crowded = ranks.together * each > cores and (many if ranks.size > 1 else alone)
     return next(filter(None, ranks.each(crowded)), None)
 
 

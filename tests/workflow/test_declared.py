@@ -1,10 +1,16 @@
 """Whatever a problem declares wrongly is one line that says where."""
 
+import shutil
+import subprocess
+import sys
+import sysconfig
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import saitan.tropical
 from saitan import problem
 from saitan.calls import described
 from saitan.generators import GENERATORS
@@ -287,6 +293,73 @@ def test_what_a_problem_cannot_declare_is_one_line(changes, says):
 def test_a_problem_s_own_parameters_are_looked_at_too():
     with pytest.raises(Misdeclared, match=r'^saitan\.toy: INSTANCE\["n"\]: its default must be at least 1, not 0$'):
         check_package("toy", toy(replace(GOOD, instance={}), INSTANCE={"n": Parameter(int, 0, "x", least=1)}))
+
+
+@pytest.fixture
+def compiled(tmp_path, monkeypatch):
+    """A module of the problem tropical that is compiled: what it was compiled from defines."""
+
+    def make(code):
+        (tmp_path / "mine.c").write_text(code)
+        (tmp_path / "mine.py").write_text("class Toy: pass")
+        command = ["gcc", "-shared", "-fPIC", f"-I{HEADERS}", "-o", tmp_path / "mine.so", tmp_path / "mine.c"]
+        subprocess.run(command, check=True)
+        monkeypatch.setattr("saitan.tropical.__path__", [*saitan.tropical.__path__, str(tmp_path)])
+        monkeypatch.setattr("saitan.workflow.declared.source", lambda module: tmp_path / "mine.so")
+        return replace(GOOD, cpu="saitan.tropical.mine:Toy")
+
+    yield make
+    sys.modules.pop("saitan.tropical.mine", None)
+
+
+MODULE = """
+#include <Python.h>
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "mine", 0, -1, 0};
+PyObject *PyInit_mine(void) {
+  PyObject *made = PyModule_Create(&module);
+  %s
+  return made;
+}
+"""
+HEADERS = Path(sysconfig.get_path("include"))
+needs_compiler = pytest.mark.skipif(
+    not (shutil.which("gcc") and (HEADERS / "Python.h").exists()), reason="there is no gcc, or none of Python's headers"
+)
+
+
+@needs_compiler
+def test_a_library_of_the_name_of_a_module_is_told(compiled, tmp_path):
+    """That of ctypes, which Python takes for the module beside it."""
+    variant = compiled("int smaller(int a, int b) { return a < b ? a : b; }")
+    says = (
+        f'z has cpu="saitan.tropical.mine:Toy", and Python takes {tmp_path}/mine.so for saitan.tropical.mine (dynamic'
+        " module does not define module export function (PyInit_mine)): another name for it is right where it is no"
+        " module"
+    )
+    with pytest.raises(Misdeclared) as caught:
+        check_package("toy", toy(variant))
+    assert str(caught.value) == f'saitan.toy: VARIANTS["z"] {says.removeprefix("z ")}'
+    with pytest.raises(Misdeclared) as caught:
+        variant.load("cpu", "z")
+    assert str(caught.value) == says
+
+
+@needs_compiler
+def test_what_a_compiled_module_has_can_be_declared(compiled):
+    variant = compiled(MODULE % 'PyModule_AddIntConstant(made, "Toy", 1);')
+    check_package("toy", toy(variant))
+    with pytest.raises(
+        Misdeclared, match=r'has cpu="saitan\.tropical\.mine:Tow", and saitan\.tropical\.mine has no Tow$'
+    ):
+        check_package("toy", toy(replace(variant, cpu="saitan.tropical.mine:Tow")))
+
+
+@needs_compiler
+def test_what_a_compiled_module_lacks_is_told_where_it_is_loaded(compiled):
+    variant = compiled(MODULE % 'Py_CLEAR(made); return PyImport_ImportModule("no_such_package");')
+    check_package("toy", toy(variant))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        variant.load("cpu", "z")
 
 
 def test_what_is_no_class_is_told_where_it_is_loaded():

@@ -66,6 +66,25 @@ def test_code_that_numba_is_told_to_make_otherwise_is_not_measured(monkeypatch, 
         check_environment(ROOT)
 
 
+@pytest.mark.parametrize(
+    ("layer", "why"),
+    [
+        ("tbbb", "The threading layer requested 'tbbb' is unknown to Numba"),
+        ("tbb", "No threading layer could be loaded"),
+    ],
+)
+def test_threads_that_numba_does_not_have_are_one_line(monkeypatch, layer, why):
+    for there in ("", "default", "workqueue"):
+        monkeypatch.setenv("NUMBA_THREADING_LAYER", there)
+        check_environment(ROOT)
+    if layer == "tbb" and importlib.util.find_spec("tbb"):
+        pytest.skip("TBB is installed")
+    monkeypatch.setenv("NUMBA_THREADING_LAYER", layer)
+    says = rf"^environment: with NUMBA_THREADING_LAYER={layer} Numba has no threads \({re.escape(why)}\): unset it$"
+    with pytest.raises(SystemExit, match=says):
+        check_environment(ROOT)
+
+
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS"])
 @pytest.mark.parametrize("there", [True, False])
 def test_threads_by_which_pandas_cannot_be_imported_are_one_line(monkeypatch, name, there):

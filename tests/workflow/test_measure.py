@@ -1,6 +1,8 @@
 import argparse
 import contextlib
 import json
+import os
+import platform
 import re
 import resource
 import subprocess
@@ -270,11 +272,49 @@ class Pair(Ranks):
         return [value, self.theirs if value is False or value is None else value]
 
 
-@pytest.mark.parametrize(("there", "each", "all_have"), [(8, 3, 6), (2, 1, 2), (1, 1, 1), (None, 1, 1)])
+class Bound(Ranks):
+    """The first of ranks of several hosts, of which some are bound to cores."""
+
+    def __init__(self, cores):
+        here = platform.node()
+        self.__dict__["bound"] = [(here if host == "here" else host, of) for host, of in cores]
+        super().__init__(size=len(cores), together=sum(host == "here" for host, _ in cores))
+
+    def each(self, value):
+        return self.bound if isinstance(value, tuple) else [value] * self.size
+
+
+@pytest.mark.parametrize(("there", "each", "all_have"), [(8, 3, 6), (2, 1, 2), (1, 1, 1)])
 def test_a_point_has_the_cores_of_all_its_ranks(monkeypatch, there, each, all_have):
-    monkeypatch.setattr("os.cpu_count", lambda: there)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {*range(there)})
     assert _cores(Pair(), each) == all_have
     assert _cores(Ranks(), 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("cores", "each", "all_have", "says"),
+    [
+        ([("here", {0}), ("here", {1})], 4, 2, "2 ranks of 4 cores on 2"),
+        ([("here", {0}), ("here", {0})], 1, 1, "2 ranks of 1 cores on 1"),
+        ([("here", {0, 1}), ("here", {2, 3})], 2, 4, None),
+        ([("here", {0, 1}), ("there", {2, 3, 4, 5})], 2, 4, None),
+        ([("here", {0, 1}), ("there", {2, 3, 4, 5})], 3, 4, "1 rank of 3 cores on 2"),
+    ],
+)
+def test_ranks_have_the_cores_to_which_they_are_bound(cores, each, all_have, says):
+    assert _cores(Bound(cores), each) == all_have
+    assert crowded_by("cpu", Bound(cores), each) == says
+
+
+def test_what_a_point_alone_may_not_use_is_told():
+    """As under `taskset`, which leaves the machine its number of cores."""
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert crowded_by("cpu", Ranks(), 1) is None
+        assert crowded_by("cpu", Ranks(), 2) == "2 threads on 1 core"
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @pytest.mark.parametrize(
@@ -284,13 +324,13 @@ def test_a_point_has_the_cores_of_all_its_ranks(monkeypatch, there, each, all_ha
         (4, 2, False, None),
         (4, 3, False, "2 ranks of 3 cores on 4"),
         (4, 2, "2 ranks of 2 cores on 3", "2 ranks of 2 cores on 3"),
-        (None, 1, False, "2 ranks of 1 cores on 1"),
+        (1, 1, False, "2 ranks of 1 cores on 1"),
     ],
 )
 def test_ranks_that_take_more_cores_than_there_are_disturb_each_other(
     inputs, tmp_path, monkeypatch, there, each, theirs, says
 ):
-    monkeypatch.setattr("os.cpu_count", lambda: there)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {*range(there)})
     monkeypatch.setattr(Pair, "theirs", theirs)
     assert crowded_by("cpu", Pair(), each) == says
     monkeypatch.setattr("saitan.workflow.measure.current", Pair)
