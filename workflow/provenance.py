@@ -76,12 +76,14 @@ def _version(name: str) -> str | None:
         return None
 
 
+# In the place of a commit outside a repository.
+NO_COMMIT = "unknown"
 # By which git takes another repository than that of a folder.
 _OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 
 
 def _commit() -> dict[str, str | bool]:
-    """The commit of the checkout that runs and whether tracked files differ from it; "unknown" outside one.
+    """The commit of the checkout that runs and whether tracked files differ from it; NO_COMMIT outside one.
 
     A repository that only lies around an installed copy, or that a hook of git names, is none.
     """
@@ -98,4 +100,4 @@ def _commit() -> dict[str, str | bool]:
             "dirty": bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)results")),
         }
     except (OSError, subprocess.SubprocessError):
-        return {"commit": "unknown", "dirty": True}
+        return {"commit": NO_COMMIT, "dirty": True}

@@ -27,6 +27,7 @@ from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
 from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.planned_code import check_planned
+from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
@@ -147,7 +148,8 @@ def page(
         sections=sections,
         machines=measured,
         software=_software(measured),
-        dirty=any(software["dirty"] for machine in measured for software in machine.software),
+        dirty={software["commit"] for machine in measured for software in machine.software if software["dirty"]},
+        no_commit=NO_COMMIT,
         lacking=len(found.lacking),
         failed=by_reason(found.lacking),
         skipped=by_reason(found.left_out),
@@ -265,7 +267,8 @@ def _software(measured: list[Machine]) -> list[dict[str, str]]:
     """Versions and commits, each combination once."""
     found = []
     for software in (software for machine in measured for software in machine.software):
-        commit = (software["commit"] or "")[:12] + (", with changes not committed" if software["dirty"] else "")
+        changed = software["dirty"] and software["commit"] != NO_COMMIT
+        commit = (software["commit"] or "")[:12] + (", with changes not committed" if changed else "")
         packages = dict(item.split("=", 1) for item in (software["packages"] or "").split())
         facts = {"commit": commit, "Python": software["python"] or "", **packages}
         if facts not in found:

@@ -10,6 +10,7 @@ from samples import seconds, write_samples
 from tiny import ROOT
 
 from saitan.workflow.index import entry
+from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.quoted import Quoted
 from saitan.workflow.report import ReportPlan, main, read_plan, write_report
 from saitan.workflow.report_outcome import (
@@ -151,6 +152,15 @@ def test_code_that_is_not_committed_is_said_beside_its_commit(plan, tmp_path):
     write_samples(samples, seconds(1.0), provenance={"dirty": True}, identity=plan["points"][0]["identity"])
     assert text_of(shown(plan)).count("0123456789ab, with changes not committed") == 1
     assert "Measured with changes that are not committed" in text_of(shown(plan))
+
+
+def test_code_of_no_commit_has_no_changes_of_it(plan, tmp_path):
+    samples = tmp_path / plan["points"][0]["samples"]
+    outside = {"commit": NO_COMMIT, "dirty": True}
+    write_samples(samples, seconds(1.0), provenance=outside, identity=plan["points"][0]["identity"])
+    page = text_of(shown(plan))
+    assert "Measured with code outside a repository: no commit reproduces these numbers." in page
+    assert "not committed" not in page
 
 
 def test_the_last_lines_say_what_was_found_and_where(plan, tmp_path):
