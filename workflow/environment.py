@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import re
+import resource
 import subprocess
 import sys
 import tomllib
@@ -29,6 +30,8 @@ _OTHER_CODE = {
     **dict.fromkeys(("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"), ()),
     "NUMBA_OPT": ("", "3"),
 }
+# Bytes of address space within which what saitan imports can be loaded.
+_LEAST_SPACE = 2**32
 # What numexpr, which pandas imports where it is installed, reads as whole numbers.
 _THREADS = ("OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -48,9 +51,9 @@ def check_package() -> None:
 
 
 def check_environment(root: Path) -> None:
-    """End the process with one line where `check_package` does, a package is missing or too old, Numba is told to make
-    other code than that which is measured or has no threads, pandas cannot be imported, or the generators cannot, among
-    which may be the user's own; say where another clone's code runs.
+    """End the process with one line where `check_package` does, a package is missing or too old, memory is limited to
+    less than these take, Numba is told to make other code than that which is measured or has no threads, pandas cannot
+    be imported, or the generators cannot, among which may be the user's own; say where another clone's code runs.
 
     root: the folder of the Snakefile.
     """
@@ -58,6 +61,10 @@ def check_environment(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     if wrong := list(filter(None, map(_wrong, map(Requirement, project["dependencies"])))):
         sys.exit(f"environment: {', '.join(wrong)}: `pip install -e .` in {root} sets it right")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_SPACE:
+        right = f"{_LEAST_SPACE / 1e9:.1f} GB at least, or `ulimit -v unlimited`, is right"
+        sys.exit(f"environment: the address space is limited to {limit / 1e9:.1f} GB (ulimit -v): {right}")
     for name, usual in _OTHER_CODE.items():
         if (value := os.environ.get(name)) is not None and value not in usual:
             sys.exit(f"environment: with {name}={value} times are those of other code: unset it")

@@ -36,7 +36,7 @@ from saitan.workflow.figure_data import (
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
-from saitan.workflow.vega import COLORS, theme, vega_lite_version
+from saitan.workflow.vega import COLORS, check_room, theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
@@ -261,6 +261,7 @@ class _Encoder:
 def draw(arguments: argparse.Namespace) -> None:
     import vl_convert
 
+    check_room()
     told = described(arguments.data)
     figure = Drawn.model_validate_json(arguments.figure).model_copy(
         update={name: told[name] for name in ("units", "counts", "keys")}

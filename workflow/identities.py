@@ -34,6 +34,7 @@ _UNPACKING = ("saitan.workflow.arrays",)
 _ASKING = ("saitan.workflow.queries",)
 _MEASURING = ("saitan.workflow.measure", *_ASKING)
 _READING_ANSWERS = "saitan.workflow.answers"
+_PACKING = "saitan.packed"
 _KEEPING = ("saitan.workflow.keep", *_ASKING, _READING_ANSWERS)
 _ASIDE = {
     *(f"saitan.workflow.{name}" for name in ("step", "planned_code", "memory", "compile_ahead", "provenance")),
@@ -95,15 +96,26 @@ class Identities:
             return self.graph_identity(point.graph)
         if point.graph in self.arrays:
             return self.array_identity(point.graph)
-        keeper, dot, _ = point.graph.partition(".")
-        return self.answer_identity(self.kept_by(keeper, point.backend)) if dot else None
+        keeper = self._keeper(point)
+        return self.answer_identity(self.kept_by(keeper, point.backend)) if keeper else None
+
+    def _keeper(self, point: Point) -> str | None:
+        """The experiment whose kept answer a point reads."""
+        known = point.graph in self.entries or point.graph in self.arrays
+        return point.graph.partition(".")[0] if "." in point.graph and not known else None
+
+    def _unread(self, point: Point, keep_as: str = "") -> set[str]:
+        """What reads other data than a point's, and packs other answers than it reads or is kept as."""
+        keeper = self._keeper(point)
+        packed = "compressed" in (keep_as, keeper and self.config.experiments[keeper].keep_as)
+        return {*(() if keeper else (_READING_ANSWERS,)), *(() if packed else (_PACKING,))}
 
     def queries_identity(self, point: Point) -> str:
         """By the data and the modules that make a point's instance, queries and reference, and all parameters of the
         instance.
         """
         made_by = [f"saitan.{point.problem}", *_ASKING]
-        code = [_code(made_by, _unread(point), "asked"), *self._once(_beyond, f"saitan.{point.problem}")]
+        code = [_code(made_by, self._unread(point), "asked"), *self._once(_beyond, f"saitan.{point.problem}")]
         return digest([self.data_identity(point), code, full_parameters(point)[0], _readable(point)])
 
     def answer_identity(self, point: Point) -> str:
@@ -113,10 +125,10 @@ class Identities:
         form_name = self.config.experiments[point.experiment].keep_as
         form = getattr(problem(point.problem), "FORMS", {}).get(form_name)
         if form is None:
-            return digest([form_name, *self._solved(point, _KEEPING)])
+            return digest([form_name, *self._solved(point, _KEEPING, form_name)])
         reader = form.reads.split(":")[0]
-        solved = self._solved(point, (*_KEEPING, reader), form.writes)
-        return digest([form_name, form.reads, self._once(_beyond, reader), *solved])
+        solved = self._solved(point, (*_KEEPING, reader), form_name, form.writes)
+        return digest([form_name, form.writes, form.reads, self._once(_beyond, reader), *solved])
 
     def samples_identity(self, point: Point) -> str:
         """By all that the answer depends on, and how it is measured; `cores` of the CPU are a part of that, and what
@@ -128,14 +140,16 @@ class Identities:
         together = (point.ranks, experiment.cores_per_rank, self.launcher_of(point)) if point.ranks else None
         return digest([measure, experiment.traced, cores, together, *self._solved(point, _MEASURING)])
 
-    def _solved(self, point: Point, steps: Iterable[str], by: str | None = None) -> list[Any]:
+    def _solved(self, point: Point, steps: Iterable[str], keep_as: str = "", writes: str = "") -> list[Any]:
         """What an answer depends on: settings, data, the code and kernels that make it and those of some steps.
 
-        by: the function that answers, where it is not the variant's own.
+        keep_as: where it is kept; writes: the function that asks the variant and writes the answer, of a form
         """
         declared = problem(point.problem).VARIANTS[point.variant]
-        path = by or getattr(declared, point.backend)
-        code = _code([path.split(":")[0], *steps], _unread(point), "measured")
+        path, writer = getattr(declared, point.backend), writes.split(":")[0]
+        made_by = [name for name in (path.split(":")[0], writer) if name]
+        given = (writer, f"saitan.{point.problem}")
+        code = _code([*made_by, *steps], self._unread(point, keep_as), "measured", given)
         return [
             (point.problem, point.backend, point.graph, point.variant, full_parameters(point), point.drawn),
             self.data_identity(point),
@@ -149,8 +163,8 @@ class Identities:
                 _readable(point),
                 _told(declared.parameters),
             ),
-            self._once(_packages, point.problem, point.variant, point.backend, path),
-            self._once(_constants, path.split(":")[0]),
+            self._once(_packages, point.problem, point.variant, point.backend, *made_by),
+            self._once(_constants, *made_by),
             (self.architectures, self._once(_kernels, point.problem, point.variant))
             if point.backend == "cuda"
             else None,
@@ -216,11 +230,11 @@ def full_parameters(point: Point) -> list[dict[str, Any]]:
     return [with_defaults(point.instance, package.INSTANCE), with_defaults(point.parameters, variant.parameters)]
 
 
-def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
+def _packages(name: str, variant: str, backend: str, *made_by: str) -> list[str]:
     """The installed packages that compute: on the CPU Numba and what the variant's module imports, its peer, and what
     else any of the code imports or is of.
 
-    name: the problem's; path: of what answers, the variant's own or a form's
+    name: the problem's; made_by: the variant's module, and that of a form that writes the answer
     """
     variants = problem(name).VARIANTS
     declared = variants[variant]
@@ -230,12 +244,12 @@ def _packages(name: str, variant: str, backend: str, path: str) -> list[str]:
     if backend == "cpu":
         # A module may hold the peers of several variants.
         named |= {"numba", *_imported(module)} - peers
-    return sorted({*versions(named), *_beyond(module, path.split(":")[0], f"saitan.{name}")})
+    return sorted({*versions(named), *_beyond(*made_by, f"saitan.{name}")})
 
 
-def _constants(root: str) -> str:
-    """One value for the files of kernels that a module, or one that it imports, takes constants from."""
-    return modules.text_digest(modules.taken_from(modules.closure([root])))
+def _constants(*roots: str) -> str:
+    """One value for the files of kernels that modules, or those that they import, take constants from."""
+    return modules.text_digest(modules.taken_from(modules.closure(roots)))
 
 
 def _kernels(name: str, variant: str) -> str:
@@ -277,10 +291,7 @@ def _told(declared: Mapping[str, Any]) -> dict[str, Any]:
     return {name: {**vars(one), "says": None, "default": None, "alike": None} for name, one in declared.items()}
 
 
-def _unread(point: Point) -> set[str]:
-    """What reads other data than a point's."""
-    return set() if "." in point.graph else {_READING_ANSWERS}
-
-
-def _code(made_by: Iterable[str], without: Set[str], by: modules.By | None = None) -> str:
-    return modules.digest(modules.closure(made_by, _ASIDE | without, by))
+def _code(
+    made_by: Iterable[str], without: Set[str], by: modules.By | None = None, given: tuple[str, str] | None = None
+) -> str:
+    return modules.digest(modules.closure(made_by, _ASIDE | without, by, given))

@@ -3,41 +3,29 @@
 Modules of the user's own that lie elsewhere are followed too.
 
 A number depends on the modules that made it. Their digest ignores comments, docstrings and layout, so that rewording
-measures nothing again.
-
-What is found of a file is kept beside the results by the file's content, so that a second plan parses nothing.
+measures nothing again. What is found of a file is module_facts.py's.
 """
 
 from __future__ import annotations
 
-import ast
-import atexit
-import contextlib
 import hashlib
-import json
-import sys
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
+from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import saitan
 import saitan.workflow
-from saitan.files import beside
-from saitan.workflow.other_code import file_of, own_file, pythons
+from saitan.workflow.module_facts import PACKAGE, facts
+from saitan.workflow.other_code import file_of, own_file
 
-PACKAGE = "saitan"
-FOUND = Path("results/modules.json")
 By = Literal["measured", "asked"]
-# More files than these are of former code: they are forgotten.
-_MANY = 2000
-# What a problem declares of itself. A point depends on its own variant's entry alone, which is part of the point, so
-# that another variant or a reworded summary measures nothing again.
 # The functions of its package that a measurement calls, and those that draw its queries and their reference answer.
-CALLED = {"measured": {"instance", "queries", "prepare"}, "asked": {"instance", "queries", "reference"}}
-DECLARED = {"TITLE", "INPUTS", "OUTPUTS", "INSTANCE", "METRICS", "TRACES", "HEADLINE", "VARIANTS", "FORMS", "__all__"}
+CALLED = {"measured": {"instance", "queries", "prepare", "differs"}, "asked": {"instance", "queries", "reference"}}
 
 
 @cache
@@ -58,195 +46,51 @@ def source(module: str) -> Path | None:
 
 
 @cache
-def imports(module: str, by: By | None = None) -> frozenset[str]:
+def imports(module: str, by: By | None = None, used: Collection[str] = frozenset()) -> frozenset[str]:
     """The modules of saitan, and the user's own elsewhere, that a module names in any of its import statements, those
-    inside functions too.
+    inside functions too, and what it takes from a problem's package: "saitan.sssp.solve".
 
-    by: of a problem's package, leave out functions that are not CALLED so (solve, ...), not even by others that are
+    by: of a problem's package, leave out functions (solve, ...) that are neither CALLED so nor held by one that is
+    used: a frozenset of names in it that other modules take from it: they are not left out
     """
     path = source(module)
     if path is None:
         return frozenset()
-    facts = _facts(path)
+    parts = facts(path).parts
+    kept = _reached(parts, ("", *CALLED[by], *used)) if by and "*" not in used else parts
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    named = (_absolute(name, package) for name in (facts.called[by] if by else facts.imports))
-    return frozenset(name for name in named if name and source(name))
+    named = (_absolute(name, package) for part in kept for name in parts[part][0])
+    return frozenset(name for name in named if name and (source(name) or _taken(name)))
 
 
-def others(module: str) -> set[str]:
-    """The names of other packages that a module imports, of an installed package too; none where it is not there."""
-    path = source(module) or file_of(module)
-    return {name.partition(".")[0] for name in (_facts(path).imports if path else ())} - {PACKAGE, ""}
+@cache
+def _taken(name: str) -> tuple[str, str] | None:
+    """The package of a problem, and which of its names, that a name stands for: saitan.sssp, solve."""
+    package, _, member = name.rpartition(".")
+    path = source(package) if package and not source(name) else None
+    return (package, member) if path and len(facts(path).parts) > 1 else None
 
 
-def closure(modules: Iterable[str], without: Collection[str] = (), by: By | None = None) -> list[str]:
-    """The modules and all that they import, directly or not, sorted.
-
-    without: modules that are not followed into; by: see `imports`.
-    """
-    todo, found = list(modules), set()
+def _reached(parts: Mapping[str, Sequence], start: Iterable[str]) -> set[str]:
+    """The parts of a file that some of them hold, directly or not, with these."""
+    todo, found = [part for part in start if part in parts], set()
     while todo:
-        module = todo.pop()
-        if module not in found:
-            found.add(module)
-            # Importing a module runs its packages too.
-            named = {*imports(module, by), module.rpartition(".")[0] or module}
-            todo += [name for name in named if name not in without]
-    return sorted(found)
-
-
-def digest(modules: Iterable[str]) -> str:
-    """One value for the code of modules, by name."""
-    total = hashlib.sha256()
-    for module in sorted(modules):
-        total.update(f"{module} {_code(source(module))}\n".encode())
-    return total.hexdigest()[:16]
-
-
-@cache
-def steps_code() -> str:
-    """One value for the modules of the workflow, by their text, as the steps after measuring take seconds."""
-    return text_digest(sorted(Path(saitan.workflow.__path__[0]).rglob("*.py")))
-
-
-def _code(path: Path | None) -> str:
-    return "absent" if path is None else _facts(path).code
-
-
-def taken_from(modules: Iterable[str]) -> list[Path]:
-    """The .cu and .cuh that modules take constants from."""
-    named = {tuple(of) for path in filter(None, map(source, modules)) for of in _facts(path).constants}
-    files = (Path(saitan.__path__[0]).joinpath(*of) for of in sorted(named))
-    return [file for file in files if file.exists()]
-
-
-def defined(module: str) -> list[str]:
-    """The names that a module of saitan defines or imports, those inside functions and classes aside."""
-    return _facts(source(module)).defined
-
-
-class _Facts(NamedTuple):
-    """Of a file: names that it imports, Python's own aside, and those that what is CALLED imports; a digest of its
-    code, the names that it defines, and the files of kernels that it takes constants from, each as problem and name.
-    """
-
-    imports: list[str]
-    called: dict[str, list[str]]
-    code: str
-    defined: list[str]
-    constants: list[list[str]]
-
-
-@cache
-def _facts(path: Path) -> _Facts:
-    content = path.read_bytes()
-    # Where a file of a problem declares, the same content says something else.
-    key = hashlib.sha256(content).hexdigest() + (path.name if _of_problem(path) else "")
-    known = _known()
-    if key not in known:
-        known[key] = _facts_of(content, path)
-    return _Facts(*known[key])
-
-
-@cache
-def _known() -> dict[str, _Facts]:
-    """Digest of a file's content -> facts: those of former plans, and new ones."""
-    atexit.register(keep_found, FOUND.absolute())
-    with contextlib.suppress(OSError, ValueError):
-        stored = json.loads(FOUND.read_text(encoding="utf-8"))
-        if stored["by"] == _by() and len(stored["files"]) < _MANY:
-            return stored["files"]
-    return {}
-
-
-def keep_found(path: Path) -> None:
-    """Write for the next plan what is known; nothing where that is there, or cannot be written."""
-    content = json.dumps({"by": _by(), "files": _known()})
-    with contextlib.suppress(OSError):
-        if path.parent.is_dir() and not (path.exists() and path.read_text(encoding="utf-8") == content):
-            with beside(path) as temporary:
-                temporary.write_text(content, encoding="utf-8")
-
-
-@cache
-def _by() -> str:
-    """What facts depend on beside the files."""
-    return hashlib.sha256(Path(__file__).read_bytes() + f"{sys.version}{sorted(pythons())}".encode()).hexdigest()
-
-
-def _facts_of(content: bytes, path: Path) -> _Facts:
-    if path.suffix != ".py":  # compiled
-        return _Facts([], {by: [] for by in CALLED}, hashlib.sha256(content).hexdigest(), [], [])
-    try:
-        tree = ast.parse(content, filename=str(path))
-    except SyntaxError as error:
-        raise SystemExit(f"error: {path}: line {error.lineno}: {error.msg}") from None
-    for node in ast.walk(tree):
-        # Without docstrings.
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):
-            node.body = node.body[1:]
-    code = body = tree.body
-    named = _named(body)
-    called = dict.fromkeys(CALLED, named)
-    if _of_problem(path) and any(_declares(node) for node in body):
-        code = [node for node in body if not (isinstance(node, ast.Assign) and _assigned(node) <= DECLARED)]
-        if path.name == "__init__.py":
-            called = {by: _named(_used(body, functions)) for by, functions in CALLED.items()}
-    digest = hashlib.sha256(ast.dump(ast.Module(code, [])).encode()).hexdigest()
-    return _Facts(named, called, digest, sorted(_bound(body)), _constants(tree))
-
-
-def _constants(tree: ast.AST) -> list[list[str]]:
-    """The arguments of calls of `constants` of saitan.cuda.constants."""
-    found = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(
-                func=ast.Name(id="constants") | ast.Attribute(attr="constants"),
-                args=[ast.Constant(value=str(name)), ast.Constant(value=str(file))],
-            ):
-                found.add((name, file))
-    return [list(of) for of in sorted(found)]
-
-
-def _bound(body: Iterable[ast.AST]) -> set[str]:
-    """The names that statements bind in their module, under `if` and `try` too."""
-    found: set[str] = set()
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif not isinstance(node, ast.Lambda):
-            found |= _bound(ast.iter_child_nodes(node))
+        part = todo.pop()
+        if part not in found:
+            found.add(part)
+            todo += parts[part][1]
     return found
 
 
-def _used(body: list[ast.stmt], functions: Iterable[str]) -> list[ast.stmt]:
-    """The statements without functions other than these, and those whose names they or other statements hold."""
-    others = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
-    todo = [node for node in body if not isinstance(node, ast.FunctionDef)]
-    todo += [others.pop(name) for name in functions if name in others]
-    kept: list[ast.stmt] = []
-    while todo:
-        kept.append(todo.pop())
-        names = {node.id for node in ast.walk(kept[-1]) if isinstance(node, ast.Name)}
-        todo += [others.pop(name) for name in names if name in others]
-    return kept
+def _loads(package: str, used: Collection[str]) -> bool:
+    """Whether what is used of a problem's package loads solvers that VARIANTS name."""
+    parts = facts(source(package)).parts
+    return not {"VARIANTS", "*"}.isdisjoint(used) or any(parts[part][2] for part in _reached(parts, used))
 
 
-def _named(body: list[ast.stmt]) -> list[str]:
-    """What import statements name: modules, or things in them, but for Python's own; relative ones as they stand."""
-    found: set[str] = set()
-    for node in ast.walk(ast.Module(body, [])):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            start = "." * node.level + (node.module or "")
-            found |= {start, *(f"{start}{'.' * bool(node.module)}{alias.name}" for alias in node.names)}
-    return sorted(name for name in found if name.split(".")[0] not in pythons())
+def _declaring(package: str) -> list[Path]:
+    """The files in which a problem may declare."""
+    return list(filter(None, map(source, (package, f"{package}.variants"))))
 
 
 def _absolute(name: str, package: str) -> str:
@@ -257,26 +101,76 @@ def _absolute(name: str, package: str) -> str:
         return ""
 
 
-def _of_problem(path: Path) -> bool:
-    """Whether a file may hold what a problem declares; elsewhere names such as VARIANTS are code like others."""
-    return path.parent.parent == Path(saitan.__path__[0]) and path.name in ("__init__.py", "variants.py")
+def others(module: str) -> set[str]:
+    """The names of other packages that a module imports, of an installed package too; none where it is not there."""
+    path = source(module) or file_of(module)
+    named = chain.from_iterable(names for names, *_ in facts(path).parts.values()) if path else ()
+    return {name.partition(".")[0] for name in named} - {PACKAGE, ""}
 
 
-def _declares(node: ast.stmt) -> bool:
-    """Whether a statement makes its module a problem's package, or the one that holds what it declares: VARIANTS
-    assigned, or imported.
+def closure(
+    modules: Iterable[str], without: Collection[str] = (), by: By | None = None, given: tuple[str, str] | None = None
+) -> list[str]:
+    """The modules and all that they import, directly or not, sorted. Where one takes from a problem's package what
+    loads solvers by their names, such as `sssp.solve`, those of all its variants too, and "saitan.sssp:VARIANTS" for
+    what it declares of them.
+
+    without: modules that are not followed into; by: see `imports`; given: a module and a problem's package, of which it
+    loads the variant alone that it is given
     """
-    if isinstance(node, ast.ImportFrom):
-        return any(alias.name == "VARIANTS" for alias in node.names)
-    return isinstance(node, ast.Assign) and _assigned(node) == {"VARIANTS"}
+    todo, done, marks = list(modules), {}, set()
+    used, loading = defaultdict(set), defaultdict(set)
+    while todo:
+        module = todo.pop()
+        taken = frozenset(used[module]), frozenset(loading[module])
+        if done.get(module) == taken:
+            continue
+        done[module] = taken
+        # Importing a module runs its packages too.
+        named = [module.rpartition(".")[0] or module]
+        for name in imports(module, by, taken[0]):
+            package, member = _taken(name) or (name, "")
+            named.append(package)
+            if member:
+                used[package].add(member)
+                loading[package] |= {member} if (module, package) != given else set()
+        if taken[1] and _loads(module, taken[1]):
+            marks.add(f"{module}:VARIANTS")
+            named += chain.from_iterable(facts(path).solvers for path in _declaring(module))
+        todo += [name for name in named if name not in without]
+    return sorted(marks.union(done))
 
 
-def _assigned(node: ast.Assign) -> set[str]:
-    return {target.id if isinstance(target, ast.Name) else "" for target in node.targets}
+def digest(modules: Iterable[str]) -> str:
+    """One value for the code of modules, by name, and for what problems declare, as `closure` names both."""
+    total = hashlib.sha256()
+    for module in sorted(modules):
+        package, declared, _ = module.partition(":")
+        code = [facts(path).declared for path in _declaring(package)] if declared else _code(source(module))
+        total.update(f"{module} {code}\n".encode())
+    return total.hexdigest()[:16]
 
 
-def _documented(node: ast.AST) -> bool:
-    return ast.get_docstring(node, clean=False) is not None
+@cache
+def steps_code() -> str:
+    """One value for the modules of the workflow, by their text, as the steps after measuring take seconds."""
+    return text_digest(sorted(Path(saitan.workflow.__path__[0]).rglob("*.py")))
+
+
+def _code(path: Path | None) -> str:
+    return "absent" if path is None else facts(path).code
+
+
+def taken_from(modules: Iterable[str]) -> list[Path]:
+    """The .cu and .cuh that modules take constants from."""
+    named = {tuple(of) for path in filter(None, map(source, modules)) for of in facts(path).constants}
+    files = (Path(saitan.__path__[0]).joinpath(*of) for of in sorted(named))
+    return [file for file in files if file.exists()]
+
+
+def defined(module: str) -> list[str]:
+    """The names that a module of saitan defines or imports, those inside functions and classes aside."""
+    return facts(source(module)).defined
 
 
 def kernels(name: str) -> list[Path]:

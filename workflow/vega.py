@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,11 +75,25 @@ def identity_of(spec: Path) -> str | None:
         raise Failure(f"{spec}: cannot be read: {error}; remove it and run again") from None
 
 
+# Bytes that V8, which vl-convert draws with, reserves as it starts: it ends the process where it cannot.
+_RESERVED = 2**36
+
+
+def check_room() -> None:
+    """Raise Failure where a limit of the address space leaves no room to draw charts in."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit <= _RESERVED:
+        reserved = f"what draws charts reserves {_RESERVED / 1e9:.0f} GB of it"
+        right = "`ulimit -v unlimited`, or experiments without `figure`, is right"
+        raise Failure(f"the address space is limited to {limit / 1e9:.1f} GB (ulimit -v), and {reserved}: {right}")
+
+
 @cache
 def charts_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; made in two seconds."""
+    """Vega, Vega-Lite and Vega-Embed as one script; made in two seconds. Raises Failure as `check_room` does."""
     import vl_convert
 
+    check_room()
     return vl_convert.javascript_bundle(vl_version=vega_lite_version())
 
 

@@ -92,23 +92,3 @@ def closure_rows(a: np.ndarray, rows: np.ndarray) -> np.ndarray:
         if np.array_equal(longer, found):
             return found
         found = longer
-
-
-def closed(a: np.ndarray, variant: str, backend: str) -> np.ndarray:
-    """The closure of a matrix [n, n] by a variant of `apsp` for dense matrices.
-
-    Raises ValueError for what `checked_square` refuses, SumOverflow for a finite sum that reaches infinity, Unavailable
-    where the variant cannot run.
-    """
-    from saitan import apsp
-    from saitan.problem import backend_for, known_variant
-
-    backend = backend_for(known_variant(apsp.VARIANTS, variant), backend)
-    if not len(a):
-        return a.copy()
-    solver = apsp.prepare(apsp.instance({"matrix": a}), variant, backend)
-    try:
-        solver.run([0, len(a)])
-        return solver.answer()["distances"]
-    finally:
-        solver.close()

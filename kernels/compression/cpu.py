@@ -14,7 +14,7 @@ from saitan.compression.data import Instance
 from saitan.compression.errors import Errors, counters
 from saitan.compression.validate import judge
 from saitan.memory import check_room
-from saitan.problem import Block, Checked, Run
+from saitan.problem import Block, Checked, Invalid, Run
 
 
 class RoundTrip(Blockwise):
@@ -70,6 +70,8 @@ class RoundTrip(Blockwise):
         return compare(self.source, self.values, self.kept, self.bound, self.instance.components)
 
     def validate(self) -> Checked:
+        if np.may_share_memory(self.values, self.source):
+            raise Invalid("the values lie where the array does, and not where a stream was decompressed to")
         mantissa = np.finfo(self.source.dtype).nmant if self.source.dtype.kind == "f" else 0
         return judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count)
 

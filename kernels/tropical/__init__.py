@@ -227,8 +227,16 @@ def path(a, closed, source: int, target: int, semiring: str = "min_plus") -> np.
 
 
 def _closed(a, semiring: str, variant: str, backend: str):
-    from saitan.apsp.dense import checked_square, closed
+    """The closure by a variant of `apsp` for dense matrices."""
+    from saitan import apsp
+    from saitan.apsp.dense import checked_square
     from saitan.tropical.semiring import mirrored
 
     a = checked_square(a, semiring, copies=5)
-    return mirrored(closed(mirrored(a, semiring), variant, backend), semiring)
+    backend = backend_for(known_variant(apsp.VARIANTS, variant), backend)
+    if not len(a):
+        return a.copy()
+    given = apsp.instance({"matrix": mirrored(a, semiring)})
+    with closing(apsp.prepare(given, variant, backend)) as solver:
+        solver.run([0, len(a)])
+        return mirrored(solver.answer()["distances"], semiring)

@@ -277,6 +277,24 @@ def test_values_that_are_not_written_are_seen():
         solver.validate()
 
 
+@pytest.mark.parametrize("where", [slice(None), slice(1, 3)])
+def test_values_that_no_stream_was_decompressed_to_are_seen(where):
+    """Those of the array itself, which are right whatever the stream is."""
+    pytest.importorskip("zstandard")
+    solver = compression.prepare(make(np.ones(5)), "zstd", "cpu")
+    solver.run(0)
+    solver.validate()
+    decompress = solver.decompress
+    solver.decompress = lambda: setattr(solver, "values", solver.source[where])
+    solver.errors = lambda: compare(solver.source, solver.source.copy(), solver.kept, 0.0, 1)
+    solver.run(0)
+    with pytest.raises(Invalid, match=r"^the values lie where the array does, and not where a stream was decompressed"):
+        solver.validate()
+    solver.decompress = decompress
+    solver.run(0)
+    solver.validate()
+
+
 def test_errors_are_those_of_numpy():
     rng = np.random.default_rng(5)
     z = rng.normal(size=50_000) + 1j * rng.normal(size=50_000)

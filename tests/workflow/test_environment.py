@@ -1,7 +1,9 @@
 """What a run needs around it is asked for before anything else, in one line."""
 
+import contextlib
 import importlib.util
 import re
+import resource
 import subprocess
 import sys
 from importlib import metadata
@@ -63,6 +65,14 @@ def test_code_that_numba_is_told_to_make_otherwise_is_not_measured(monkeypatch, 
     monkeypatch.setenv(name, value)
     says = rf"^environment: with {name}={value} times are those of other code: unset it$"
     with pytest.raises(SystemExit, match=says):
+        check_environment(ROOT)
+
+
+@pytest.mark.parametrize(("limit", "told"), [(2**32, None), (2**32 - 1, "4.3"), (600 * 2**20, "0.6")])
+def test_an_address_space_in_which_nothing_can_be_loaded_is_one_line(monkeypatch, limit, told):
+    monkeypatch.setattr("resource.getrlimit", lambda kind: {resource.RLIMIT_AS: (limit, -1)}[kind])
+    says = rf"^environment: the address space is limited to {told} GB \(ulimit -v\): 4\.3 GB at least, or `ulimit"
+    with pytest.raises(SystemExit, match=says) if told else contextlib.nullcontext():
         check_environment(ROOT)
 
 

@@ -1,5 +1,7 @@
+import contextlib
 import json
 import re
+import resource
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -53,6 +55,23 @@ def of_kind(node, key):
 
 def scale(drawn, channel):
     return next(of_kind(drawn, channel))["scale"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"), [(16 * 10**9, "16.0"), (2**36, "68.7"), (2**36 + 1, None), (resource.RLIM_INFINITY, None)]
+)
+def test_an_address_space_in_which_no_chart_can_be_drawn_is_told(monkeypatch, tmp_path, limit, told):
+    """What draws would end the process without a word of ours."""
+    monkeypatch.setattr("resource.getrlimit", lambda kind: {resource.RLIMIT_AS: (limit, -1)}[kind])
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda **_: "script")
+    says = rf"^the address space is limited to {told} GB \(ulimit -v\), and what draws charts reserves 69 GB of it: "
+    vega.charts_script.cache_clear()
+    with pytest.raises(Failure, match=says) if told else contextlib.nullcontext():
+        assert vega.charts_script() == "script"
+    vega.charts_script.cache_clear()
+    places = {name: tmp_path / name for name in ("data", "svg", "spec")}
+    with pytest.raises(Failure, match=says if told else "cannot be read: "):
+        draw(SimpleNamespace(figure=figure().model_dump_json(), **places))
 
 
 def test_the_step_writes_a_print_and_a_chart_with_its_data(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import saitan
 from saitan import problem
-from saitan.workflow import modules
+from saitan.workflow import module_facts, modules
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,14 @@ def package(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for cached in (modules.source, modules.imports, modules._facts, modules._known, modules._by):
+        for cached in (
+            modules.source,
+            modules.imports,
+            modules._taken,
+            module_facts.facts,
+            module_facts._known,
+            module_facts._by,
+        ):
             cached.cache_clear()
 
     yield write
@@ -152,6 +159,97 @@ def test_of_a_problem_what_a_measurement_calls_in_turn_counts(package, caller):
     assert modules.closure(["saitan.p"], by="measured") == ["saitan", "saitan.numbers", "saitan.p"]
 
 
+PROBLEM = """
+from saitan.p.variants import VARIANTS
+def instance(): pass
+def queries(reference, more): pass
+def reference():
+    import saitan.peers
+def differs(reference, answer):
+    import saitan.tolerances
+def prepare(instance, variant):
+    return VARIANTS[variant].load()
+def more():
+    import saitan.more
+def scaled():
+    return _scaled()
+def _scaled():
+    from saitan.scales import scale
+def solve():
+    from .near import check
+    return prepare()
+"""
+VARIANTS = (
+    'VARIANTS = {"one": Variant("says", cpu="saitan.one:Solver"), "two": Variant("says", cpu="own_two:Solver")}\n'
+)
+FILES = dict.fromkeys(("__init__", "peers", "tolerances", "more", "scales", "one", "p.near", "m"), "")
+FILES |= {"p.__init__": PROBLEM, "p.variants": VARIANTS}
+
+
+def without_package(found):
+    return sorted(name.removeprefix("saitan.") for name in {*found} - {"saitan", "saitan.p", "saitan.p.variants"})
+
+
+def test_a_measurement_compares_and_what_an_argument_is_called_is_no_function(package):
+    package(**FILES)
+    assert without_package(modules.closure(["saitan.p"], by="measured")) == ["tolerances"]
+    assert without_package(modules.closure(["saitan.p"], by="asked")) == ["peers"]
+
+
+@pytest.mark.parametrize(
+    "takes",
+    [
+        "from saitan.p import {0}\n",
+        "from saitan import p\ndef f(x):\n    return p.{0}(x)\n",
+        "import saitan.p\nclass C:\n    f = saitan.p.{0}\n",
+        "import saitan.p as other\nx = other.{0}.__name__\n",
+        "def f():\n    from saitan import p as other\n    other.{0}()\n",
+        "from . import p\np.{0}()\n",
+        "from .p import {0} as g\n",
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("more", ["m", "more", "tolerances"]),
+        ("scaled", ["m", "scales", "tolerances"]),
+        ("solve", ["m", "one", "own_two", "p.near", "p:VARIANTS", "tolerances"]),
+        ("prepare", ["m", "one", "own_two", "p:VARIANTS", "tolerances"]),
+        ("VARIANTS", ["m", "one", "own_two", "p:VARIANTS", "tolerances"]),
+        ("no_such", ["m", "tolerances"]),
+    ],
+)
+def test_of_a_problem_what_other_code_takes_is_followed(package, takes, name, found):
+    """Of what loads solvers by their names, all of them."""
+    package(**FILES | {"m": takes.format(name)})
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == found
+
+
+def test_all_that_is_taken_of_a_problem_is_everything(package):
+    package(**FILES | {"m": "from saitan.p import *\n"})
+    found = ["m", "more", "one", "own_two", "p.near", "p:VARIANTS", "peers", "scales", "tolerances"]
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == found
+
+
+def test_what_is_set_aside_or_given_loads_nothing(package):
+    package(**FILES | {"m": "from saitan.p import solve\n"})
+    assert without_package(modules.closure(["saitan.m"], ["saitan.p"], "measured")) == ["m"]
+    given = modules.closure(["saitan.m"], (), "measured", ("saitan.m", "saitan.p"))
+    assert without_package(given) == ["m", "p.near", "tolerances"]
+    # Of another problem it loads what its own code names.
+    given = modules.closure(["saitan.m"], (), "measured", ("saitan.m", "saitan.q"))
+    assert without_package(given) == ["m", "one", "own_two", "p.near", "p:VARIANTS", "tolerances"]
+
+
+def test_what_is_declared_of_solvers_is_code_where_they_are_loaded_by_name(package):
+    digests = {"solve": set(), "scaled": set()}
+    for other in (VARIANTS, VARIANTS.replace("one:Solver", "one:Another")):
+        for name, found in digests.items():
+            package(**FILES | {"p.variants": other, "m": f"from saitan.p import {name}\n"})
+            found.add(modules.digest(modules.closure(["saitan.m"], by="measured")))
+    assert [len(found) for found in digests.values()] == [2, 1]
+
+
 def test_names_that_problems_declare_are_code_elsewhere(package):
     digests = {}
     for number in (2, 5):
@@ -248,20 +346,23 @@ def test_every_solver_of_a_problem_is_there(name):
 def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
     kept = tmp_path / "results/modules.json"
     kept.parent.mkdir()
-    monkeypatch.setattr(modules, "FOUND", kept)
+    monkeypatch.setattr(module_facts, "FOUND", kept)
     texts = {"__init__": "", "a": "import saitan.b\nx = 1\n", "b": ""}
     package(**texts)
     found, digest = modules.closure(["saitan.a"]), modules.digest(["saitan.a"])
-    modules.keep_found(kept)
+    module_facts.keep_found(kept)
     package(**texts)
     with monkeypatch.context() as patch:
-        patch.setattr(modules.ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
+        patch.setattr(module_facts.ast, "parse", lambda *_, **__: pytest.fail("parsed again"))
         assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)
     package(a="x = 2\n")
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]
     assert modules.digest(["saitan.a"]) != digest
     old = json.loads(kept.read_text())
-    old = {"by": f"0{old['by']}", "files": {content: [[], {}, "of another code", []] for content in old["files"]}}
+    old = {
+        "by": f"0{old['by']}",
+        "files": {content: [{"": [[], [], False]}, "of another code", "", [], []] for content in old["files"]},
+    }
     for content in ("", "{", json.dumps(old)):
         kept.write_text(content)
         package(**texts)
@@ -271,14 +372,14 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
 @pytest.mark.parametrize("other", ["code", "python"])
 def test_what_another_code_or_python_found_is_not_taken(package, tmp_path, monkeypatch, other):
     kept, reader = tmp_path / "kept.json", tmp_path / "reader.py"
-    monkeypatch.setattr(modules, "FOUND", kept)
-    monkeypatch.setattr(modules, "__file__", str(reader))
+    monkeypatch.setattr(module_facts, "FOUND", kept)
+    monkeypatch.setattr(module_facts, "__file__", str(reader))
     reader.write_text("")
     package(__init__="", a="import saitan.b\n", b="")
     modules.closure(["saitan.a"])
-    modules.keep_found(kept)
+    module_facts.keep_found(kept)
     stored = json.loads(kept.read_text())
-    nothing = {content: [[], {}, "of another code", [], []] for content in stored["files"]}
+    nothing = {content: [{"": [[], [], False]}, "of another code", "", [], [], []] for content in stored["files"]}
     kept.write_text(json.dumps(stored | {"files": nothing}))
     package()
     assert modules.closure(["saitan.a"]) == ["saitan", "saitan.a"]

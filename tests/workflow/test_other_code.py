@@ -8,7 +8,7 @@ import zipfile
 import numpy
 import pytest
 
-from saitan.workflow import modules, other_code
+from saitan.workflow import module_facts, modules, other_code
 from saitan.workflow.other_code import own_file, versions
 
 
@@ -16,7 +16,14 @@ from saitan.workflow.other_code import own_file, versions
 def elsewhere(tmp_path, monkeypatch):
     """A folder of the user's own on Python's path."""
     known = (other_code.own_file, other_code._spec, other_code._installed, other_code._is_installed)
-    known += (other_code.pythons, other_code._by_package, modules.imports, modules._facts, modules.source)
+    known += (
+        other_code.pythons,
+        other_code._by_package,
+        modules.imports,
+        modules._taken,
+        module_facts.facts,
+        modules.source,
+    )
 
     def forget():
         for cached in known:
@@ -68,10 +75,10 @@ def test_what_they_import_is_followed_too(elsewhere):
     ]
     before = modules.digest(["own_two"])
     write(elsewhere, own_two="# other words\nfrom saitan.errors import Invalid")
-    modules._facts.cache_clear()
+    module_facts.facts.cache_clear()
     assert modules.digest(["own_two"]) == before
     write(elsewhere, own_two="from saitan.errors import Invalid\nx = 1")
-    modules._facts.cache_clear()
+    module_facts.facts.cache_clear()
     assert modules.digest(["own_two"]) != before
 
 
@@ -85,7 +92,7 @@ def test_compiled_code_of_ones_own_is_told_by_its_bytes(elsewhere):
     assert found == ["own_ext", "own_many", "own_many.inner", "own_one"]
     before = modules.digest(found)
     files[1].write_bytes(b"\x7fELF\0\1")
-    modules._facts.cache_clear()
+    module_facts.facts.cache_clear()
     assert modules.digest(found) != before
 
 
@@ -96,7 +103,7 @@ def test_code_in_an_archive_is_told_by_the_archive(elsewhere, monkeypatch):
             archive.writestr("own_zipped/__init__.py", "")
             archive.writestr("own_zipped/k.py", text)
         monkeypatch.syspath_prepend(elsewhere / "own.zip")
-        for cached in (own_file, other_code._spec, modules._facts):
+        for cached in (own_file, other_code._spec, module_facts.facts):
             cached.cache_clear()
         assert own_file("own_zipped") == own_file("own_zipped.k") == elsewhere / "own.zip"
         found.append(modules.digest(modules.closure(["own_zipped.k"])))

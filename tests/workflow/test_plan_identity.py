@@ -461,6 +461,35 @@ def test_files_of_ones_own_that_points_import_are_held_to_the_plan(tmp_path, mon
     assert plan(variants=["adaptive"]).own_files == []
 
 
+@pytest.mark.parametrize(
+    ("code", "edits", "again"),
+    [
+        ("from saitan import tropical\ndef f(x): return tropical.matmul(x, x)\n", "tropical.multiply", True),
+        ("from saitan import tropical\ndef f(x): return tropical.matmul(x, x)\n", "tropical.cpu_fast", True),
+        ("from saitan import tropical\ndef f(x): return tropical.matmul(x, x)\n", "tropical.cuda_fast", True),
+        ("from saitan import tropical\ndef f(x): return tropical.matmul(x, x)\n", "tropical.peers", False),
+        ("from saitan import tropical\ndef f(x): return tropical.closure(x)\n", "apsp.cpu_dense", True),
+        ("from saitan.sssp import solve\n", "sssp.cpu_phast", True),
+        ("from saitan.sssp import path\n", "sssp.cpu_phast", False),
+        ("import saitan.bfs\nsolve = saitan.bfs.solve_many\n", "bfs.cpu_many", True),
+        ("from saitan import apsp\nfind = apsp.compress\n", "apsp.cpu_fast", True),
+        ("from saitan import compression\npack = compression.compress\n", "compression.cpu_fast", True),
+        ("from saitan import sssp\nlevels = sssp.unreachable\n", "sssp.cpu_fast", False),
+    ],
+)
+def test_a_point_depends_on_the_solvers_that_its_own_code_calls(tmp_path, monkeypatch, edited, code, edits, again):
+    # Where a module is found is known from then on.
+    name = tmp_path.name
+    (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    variants = problem.problem("sssp").VARIANTS
+    monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu=f"{name}:Solver"))
+    wanted = {"variants": ["conventional"], "settings": {"backend": "cpu"}}
+    before = identities(**wanted)
+    edited(f"saitan.{edits}")
+    assert bool(changed(before, identities(**wanted))) == again
+
+
 def test_a_variant_may_lie_in_an_installed_package(monkeypatch):
     variants = problem.problem("sssp").VARIANTS
     monkeypatch.setitem(variants, "conventional", replace(variants["conventional"], cpu="pandas.api:Solver"))

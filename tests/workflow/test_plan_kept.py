@@ -91,11 +91,13 @@ def test_another_code_keeps_an_answer_anew(monkeypatch, module):
     assert made.kept_identities[file] != before
 
 
-@pytest.mark.parametrize("module", ["saitan.apsp.coding", "saitan.apsp.stored", "saitan.sssp.cpu_phast"])
+@pytest.mark.parametrize(
+    "module", ["saitan.apsp.coding", "saitan.apsp.stored", "saitan.sssp.cpu_phast", "saitan.apsp.cpu_fast"]
+)
 def test_another_code_of_a_form_keeps_an_answer_anew_and_is_another_identity_of_what_reads_it(
     monkeypatch, reads_arrays, module
 ):
-    """The last one's reader, which nothing else imports."""
+    """That of the variant too, which no form's writer imports, and of a reader that nothing else does."""
     if module == "saitan.sssp.cpu_phast":
         form = replace(apsp.FORMS["coded"], reads=f"{module}:Phast")
         monkeypatch.setitem(apsp.FORMS, "coded", form)
@@ -109,6 +111,31 @@ def test_another_code_of_a_form_keeps_an_answer_anew_and_is_another_identity_of_
     before, path, told = found(), modules.source(module), modules._code
     monkeypatch.setattr(modules, "_code", lambda asked: "changed" if asked == path else told(asked))
     assert len(before) == 2 and not set(before) & set(found())
+
+
+@pytest.mark.parametrize(("form", "again"), [("raw", False), ("compressed", True), ("coded", False)])
+def test_the_code_that_compresses_is_that_of_compressed_answers(monkeypatch, reads_arrays, form, again):
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["fast"], "keep": ["distances"]}
+    kept |= {"instance": {"answer": "slabs"}, "keep_as": form}
+
+    def found():
+        made = planned({"kept": kept, "tiny": reads_arrays})
+        told = [*made.kept_identities.values(), *(point.identity for point in made.points_of("tiny"))]
+        return [*told, made.queries_identity(made.points_of("tiny")[0])]
+
+    before, path, told = found(), modules.source("saitan.compression.cpu_encode"), modules._code
+    monkeypatch.setattr(modules, "_code", lambda asked: "changed" if asked == path else told(asked))
+    assert [one != other for one, other in zip(before, found(), strict=True)] == [again] * 3
+
+
+def test_a_form_of_one_variant_is_not_made_again_for_another(monkeypatch, reads_arrays):
+    """Its writer loads by name the variant that it is given."""
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["fast"], "keep": ["distances"]}
+    kept |= {"instance": {"answer": "slabs"}, "keep_as": "coded"}
+    before = planned({"kept": kept}).kept_identities
+    path, told = modules.source("saitan.apsp.cuda_sweep"), modules._code
+    monkeypatch.setattr(modules, "_code", lambda asked: "changed" if asked == path else told(asked))
+    assert planned({"kept": kept}).kept_identities == before
 
 
 def test_an_array_is_an_input_whatever_its_name(reads_arrays):
