@@ -145,4 +145,5 @@ def _steps(plan: Plan) -> Iterator[PlannedStep]:
             if output in files:
                 yield last(f"{rule} {name}", output, f"{plan.run}/logs/{rule}/{name}.log")
     yield last("outline", f"{plan.run}/plan.json", f"{plan.run}/logs/outline.log")
-    yield last("vega", VEGA, f"{RESULTS}/logs/vega.log")
+    if plan.draws:
+        yield last("vega", VEGA, f"{RESULTS}/logs/vega.log")

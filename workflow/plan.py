@@ -344,6 +344,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
         files += [file for point in self.points_of(experiment) for file in self._kept_of(point)]
         return files
 
+    @property
+    def draws(self) -> bool:
+        """Whether there is a chart to be drawn."""
+        return any(described.figure and self.shown_of(name) for name, described in self.config.experiments.items())
+
     def say_skipped(self) -> None:
         """Name on stderr what is left out and why."""
         for left_out in self.skipped:

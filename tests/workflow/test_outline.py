@@ -130,6 +130,10 @@ def test_the_report_is_told_of_every_job_and_what_it_serves():
         ("vega", f"{results}/vega.js", f"{results}/logs/vega.log", [], True),
     ]
     assert all(asking(where) for where in drawn)
+    # Without a chart there is no script that draws it.
+    experiments = plan.config.experiments
+    experiments["suzuki_table1"] = experiments["suzuki_table1"].model_copy(update={"figure": None})
+    assert {what for what, *_ in steps} ^ {step.what for step in outline(plan).steps} == {"vega", "draw suzuki_table1"}
 
 
 def test_a_file_of_two_graphs_is_fetched_once_and_serves_both():

@@ -428,12 +428,20 @@ def test_what_is_made_of_an_answer_that_there_is_not_is_left_out_and_the_others_
     assert project.planned() == {}
 
 
+@pytest.mark.parametrize(("experiment", "drawn"), [(ONE_POINT, False), (SWEEP, True)])
+def test_what_draws_charts_is_made_where_there_are_some(project, experiment, drawn):
+    (project.folder / "results/vega.js").unlink(missing_ok=True)
+    project.configure({"tiny": experiment})
+    planned = project.planned()
+    assert (planned.get("vega", 0), planned.get("draw", 0)) == (drawn, drawn) and planned["report"] == 1
+
+
 def test_a_run_in_a_locale_that_is_not_utf_8(project, monkeypatch):
     for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
         monkeypatch.setenv(name, value)
     # Made by this run.
     (project.folder / "results/vega.js").unlink(missing_ok=True)
-    project.configure({"tiny": changed(title="Zürich ≤ 北")}, title="µs 北")
+    project.configure({"tiny": {**SWEEP, "title": "Zürich ≤ 北"}}, title="µs 北")
     done = project.snakemake()
     assert done.returncode == 0, done.stderr
     # Characters that the terminal lacks are escaped.

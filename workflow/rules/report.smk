@@ -90,7 +90,7 @@ quoted = [plan.source(f"config/{name}.yaml") for name in ("peers", "ceilings")]
 
 rule report:
     input:
-        vega=VEGA,
+        vega=[VEGA] if plan.draws else [],
         quoted=quoted,
         plan=f"{plan.run}/plan.json",
         shown=[file for name in plan.config.experiments for file in plan.shown_of(name)],
@@ -108,7 +108,8 @@ rule report:
         # Another file may be older than the page. Of a function of the inputs, Snakemake keeps no record.
         shown=text_digest(filter(os.path.exists, [*quoted, *templates])),
         code=steps_code(),
+        vega=VEGA,
         index=INDEX,
     shell:
-        "python -m saitan.workflow.report --plan {input.plan:q} --vega {input.vega:q} --peers {input.quoted[0]:q}"
+        "python -m saitan.workflow.report --plan {input.plan:q} --vega {params.vega:q} --peers {input.quoted[0]:q}"
         " --output {output.page:q} --index {params.index:q} --log {log:q} > {output.summary:q}"
