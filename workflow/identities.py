@@ -192,8 +192,12 @@ class Identities:
 
     @cached_property
     def _computing(self) -> set[str]:
-        """The modules of the problems, the variants that are run and the generators."""
+        """The modules of the problems, variants and generators that are run, and of the forms of kept answers."""
         paths = {getattr(problem(p.problem).VARIANTS[p.variant], p.backend) for p in self.points}
+        for described in self.config.experiments.values():
+            forms = getattr(problem(described.problem), "FORMS", {}) if described.problem else {}
+            if form := forms.get(described.keep_as):
+                paths |= {form.writes, form.reads}
         paths |= {GENERATORS[self.entries[graph].generator].path for graph in self.generated}
         return {path.split(":")[0] for path in paths} | {f"saitan.{point.problem}" for point in self.points}
 

@@ -85,7 +85,9 @@ def _reached(parts: Mapping[str, Sequence], start: Iterable[str]) -> set[str]:
 def _loads(package: str, used: Collection[str]) -> bool:
     """Whether what is used of a problem's package loads solvers that VARIANTS name."""
     parts = facts(source(package)).parts
-    return not {"VARIANTS", "*"}.isdisjoint(used) or any(parts[part][2] for part in _reached(parts, used))
+    # What is no function is made by other statements.
+    reached = _reached(parts, {name if name in parts else "" for name in used})
+    return not {"VARIANTS", "*"}.isdisjoint(used) or any(parts[part][2] for part in reached)
 
 
 def _declaring(package: str) -> list[Path]:

@@ -225,6 +225,16 @@ def test_of_a_problem_what_other_code_takes_is_followed(package, takes, name, fo
     assert without_package(modules.closure(["saitan.m"], by="measured")) == found
 
 
+@pytest.mark.parametrize(
+    "made",
+    ["answer = wrapped(prepare)\n", "class answer:\n    def __init__(self):\n        prepare()\n", "answer = 3\n"],
+)
+def test_what_other_statements_of_a_problem_make_may_load_too(package, made):
+    package(**FILES | {"p.__init__": PROBLEM + made, "m": "from saitan.p import answer\n"})
+    found = ["m", "tolerances"] if "3" in made else ["m", "one", "own_two", "p:VARIANTS", "tolerances"]
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == found
+
+
 def test_all_that_is_taken_of_a_problem_is_everything(package):
     package(**FILES | {"m": "from saitan.p import *\n"})
     found = ["m", "more", "one", "own_two", "p.near", "p:VARIANTS", "peers", "scales", "tolerances"]

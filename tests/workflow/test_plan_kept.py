@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned, wildcards
@@ -126,6 +127,21 @@ def test_the_code_that_compresses_is_that_of_compressed_answers(monkeypatch, rea
     before, path, told = found(), modules.source("saitan.compression.cpu_encode"), modules._code
     monkeypatch.setattr(modules, "_code", lambda asked: "changed" if asked == path else told(asked))
     assert [one != other for one, other in zip(before, found(), strict=True)] == [again] * 3
+
+
+def test_files_of_ones_own_that_keep_an_answer_are_held_to_the_plan(tmp_path, monkeypatch):
+    name = tmp_path.name
+    for file in ("writer", "reader"):
+        (tmp_path / f"{name}_{file}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    form = replace(apsp.FORMS["coded"], writes=f"{name}_writer:keep", reads=f"{name}_reader:read")
+    monkeypatch.setitem(apsp.FORMS, "mine", form)
+    kept = {**EXPERIMENT, "problem": "apsp", "graphs": ["grid"], "variants": ["fast"], "keep": ["distances"]}
+    made = [planned({"kept": {**kept, "instance": {"answer": "slabs"}, "keep_as": form}}) for form in ("mine", "raw")]
+    assert [sorted(Path(file).name for file in plan.own_files) for plan in made] == [
+        [f"{name}_reader.py", f"{name}_writer.py"],
+        [],
+    ]
 
 
 def test_a_form_of_one_variant_is_not_made_again_for_another(monkeypatch, reads_arrays):
