@@ -124,9 +124,15 @@ def _part(body: list[ast.stmt], functions: Collection[str], called_here: Mapping
     """What `Facts` has of a part."""
     nodes = list(ast.walk(ast.Module(body, [])))
     # An argument may be called as a function is.
-    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    given = (node.args for node in body if isinstance(node, ast.FunctionDef))
+    own = {one.arg for arguments in given for one in ast.iter_child_nodes(arguments) if isinstance(one, ast.arg)}
     held = {node.id for node in nodes if isinstance(node, ast.Name)}.intersection(functions) - own
-    loads = any(isinstance(node, ast.Attribute) and node.attr == "load" for node in nodes)
+    # Of VARIANTS["fast"] something may be read; what takes others, by names that it is given, loads them.
+    told = {
+        id(node.value) for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    }
+    taken = (isinstance(node, ast.Name) and node.id == "VARIANTS" and id(node) not in told for node in nodes)
+    loads = any(taken) or any(isinstance(node, ast.Attribute) and node.attr == "load" for node in nodes)
     read = {_read(node, called_here) for node in nodes if isinstance(node, ast.Attribute)} - {""}
     return sorted({*_named(body), *read}), sorted(held), loads
 

@@ -226,6 +226,24 @@ def test_of_a_problem_what_other_code_takes_is_followed(package, takes, name, fo
 
 
 @pytest.mark.parametrize(
+    ("function", "loads"),
+    [
+        ("def answer(prepare, *more, scaled=1):\n    return prepare(scaled, more)\n", False),
+        ("def answer(x, y=lambda prepare: prepare()):\n    return [prepare(), y]\n", True),
+        ("def answer(x):\n    return called(VARIANTS, x)\n", True),
+        ("def answer(x):\n    return [one for one in VARIANTS.values()]\n", True),
+        ("def answer(x):\n    return VARIANTS[x]\n", True),
+        ("def answer(x):\n    return VARIANTS['one'].parameters[x]\n", False),
+        ("def answer(x):\n    return VARIANTS['one'].load(x)\n", True),
+    ],
+)
+def test_what_loads_solvers_names_them_or_is_given_their_names(package, function, loads):
+    package(**FILES | {"p.__init__": PROBLEM + function, "m": "from saitan.p import answer\n"})
+    found = ["m", "one", "own_two", "p:VARIANTS", "tolerances"] if loads else ["m", "tolerances"]
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == found
+
+
+@pytest.mark.parametrize(
     "made",
     ["answer = wrapped(prepare)\n", "class answer:\n    def __init__(self):\n        prepare()\n", "answer = 3\n"],
 )
