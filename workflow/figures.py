@@ -187,7 +187,7 @@ class _Encoder:
 
     def _levels(self) -> alt.Chart:
         level = alt.Chart().transform_filter(f"datum.source == '{OURS}' && !isValid(datum.x)")
-        encoding = {name: channel for name, channel in self.base.items() if name != "x"}
+        encoding = {name: channel for name, channel in self.base.items() if name not in ("x", "xOffset")}
         return level.mark_rule(strokeWidth=2, strokeDash=[8, 3]).encode(**encoding, **self.tooltips)
 
     def _quartiles(self) -> alt.Chart:
@@ -212,14 +212,15 @@ class _Encoder:
             legend=alt.Legend(title=None, symbolFillColor="white"),
         )
         layers = []
-        for where, place in (("isValid(datum.x)", {}), ("!isValid(datum.x)", {"x": alt.value("width")})):
+        at_end = {name: channel for name, channel in self.base.items() if name != "xOffset"} | {"x": alt.value("width")}
+        for where, place in (("isValid(datum.x)", {}), ("!isValid(datum.x)", at_end)):
             shown = f"indexof({json.dumps(self.marks)}, datum.mark) >= 0"
             chosen = alt.Chart().transform_filter(f"{shown} && {where} && isValid(datum.{self.y.field})")
             # Of a mark on the frame, a chart that can be moved would show half.
             whole = {"clip": False} if place else {}
             point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1, **whole)
             if not place or self.data.loc[self.data["mark"].isin(self.marks), "x"].isna().any():
-                layers.append(point.encode(**{**self.base, **place}, **self.tooltips, shape=shape))
+                layers.append(point.encode(**(place or self.base), **self.tooltips, shape=shape))
         return layers
 
     def _offset(self) -> alt.XOffset:

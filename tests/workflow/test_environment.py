@@ -7,8 +7,10 @@ import resource
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
+import yte
 from tiny import ROOT
 
 from saitan.problem import names
@@ -152,6 +154,16 @@ def test_a_folder_that_python_takes_for_the_package_is_one_line(project, tmp_pat
     (line,) = project.said(done)
     start = f"environment: Python takes the folder {tmp_path / 'saitan'} for the package saitan: PYTHONPATH names"
     assert done.returncode != 0 and line.startswith(start)
+
+
+@pytest.mark.parametrize("profile", ["default", "slurm"])
+def test_a_python_that_does_not_find_saitan_is_one_line(monkeypatch, profile):
+    """As that of a clone that was moved since it was installed."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "saitan" else found(name))
+    says = rf"^environment: {sys.executable} has no saitan: `pip install -e \.` in {Path.cwd()} sets it right$"
+    with pytest.raises(SystemExit, match=says):
+        yte.process_yaml((ROOT / f"profiles/{profile}/config.yaml").read_text())
 
 
 def test_what_the_profiles_import_imports_no_code_of_the_users_own():

@@ -274,6 +274,19 @@ def test_a_row_without_x_is_a_level():
     assert "rule" not in marks
 
 
+@pytest.mark.parametrize("color", ["variant", None])
+def test_a_level_beside_bars_goes_from_end_to_end(color):
+    """It has no place among the bars of one x."""
+    table = pd.DataFrame({"x": [2, 10, None], "variant": ["hybrid", "hybrid", "scipy"], "y": 1.0, "settled": False})
+    drawn = specification(
+        figure(mark="bar", x="x", y=["y"], color=color), table.assign(source="saitan"), interactive=False
+    )
+    layers = [layer for layer in drawn["layer"] if "!isValid(datum.x)" in json.dumps(layer["transform"])]
+    assert {layer["mark"]["type"] for layer in layers} == {"rule", "point"}
+    assert not any("xOffset" in layer["encoding"] for layer in layers)
+    assert all("xOffset" in layer["encoding"] for layer in drawn["layer"] if layer not in layers) == (color is not None)
+
+
 def test_a_printed_number_without_x_stands_where_ours_of_its_colour_is_a_level():
     printed = pd.DataFrame(
         [{"variant": name, "seconds": 5e-4, "source": "paper"} for name in ("adaptive", "selection")]
