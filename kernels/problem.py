@@ -52,7 +52,7 @@ from saitan.blocks import Block, Sink
 from saitan.calls import checked_name
 from saitan.errors import Invalid, Misdeclared, Unavailable
 from saitan.graph_input import shown
-from saitan.named import named
+from saitan.named import check_takes, named
 from saitan.solver import Checked, Checker, Reference, Run, Solver
 
 __all__ = [
@@ -210,8 +210,9 @@ class Form:
 
     says      one line: what the file is
     outputs   names of the outputs that it holds
-    writes    "module:function", called with (instance, variant, backend, path, **parameters): writes the whole answer,
-              checked; the file gets its name when it is complete. Raises ValueError for an instance that is off
+    writes    "module:function", called with (instance, variant, backend, path, **parameters), all parameters that the
+              variant has: writes the whole answer, checked; the file gets its name when it is complete. Raises
+              ValueError for an instance that is off
     reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
               ValueError or Invalid for a file that is none or damaged
     inputs    names of INPUTS that an instance must be made of
@@ -226,7 +227,10 @@ class Form:
     instance: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
-        named(self.writes, "a form has writes")(instance, variant, backend, path, **parameters)
+        function, takes = named(self.writes, "a form has writes"), (instance, variant, backend, path)
+        right = f"({', '.join(['instance', 'variant', 'backend', 'path', *parameters])})"
+        check_takes(right, function, *takes, **parameters)
+        function(*takes, **parameters)
 
     def open(self, path: Path) -> Any:
         return named(self.reads, "a form has reads")(path)
@@ -411,6 +415,28 @@ def _plain(value: Any) -> Any:
 def with_defaults(given: Mapping[str, Any], known: Mapping[str, Parameter]) -> dict[str, Any]:
     """All of `known` with the values given or their defaults."""
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
+
+
+def completed(given: Mapping[str, Any], known: Mapping[str, Parameter], data: str = "") -> dict[str, Any]:
+    """What is given, and the defaults that `check_parameters` takes beside it: a default of the code that is called may
+    be another one.
+
+    data: as there
+    """
+    values = with_defaults(given, known)
+
+    def fits(name: str, parameter: Parameter) -> bool:
+        if data and parameter.data not in ("", data):
+            return False
+        if values[name] is None:
+            return True
+        others = [parameter.instead_of, *(other for other, one in known.items() if one.instead_of == name)]
+        if any(given.get(other) is not None for other in others):
+            return False
+        most = values[parameter.within] if parameter.within else values[name]
+        return most is not None and values[name] <= most
+
+    return {name: values[name] for name, parameter in known.items() if fits(name, parameter)} | dict(given)
 
 
 def kernels_of(name: str, variant: Variant) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Real
 from typing import Any
 
@@ -44,12 +44,12 @@ def unfinished(pending: list[float], told: float) -> str | None:
     return f"returns from run {min(pending):.2g} s or more before the GPU has done what it was given: {right}"
 
 
-def remembered(rows: list[dict[str, Any]], queries: int, warm: int) -> str | None:
+def remembered(rows: list[dict[str, Any]], queries: int, known: Collection[int]) -> str | None:
     """How answers are those of earlier runs, as the end of a sentence; None where nothing tells.
 
-    warm: how many of the queries were answered before the first row
+    known: places of the queries that were answered before their first row
     """
-    columns = [[row["seconds"] for row in rows[place::queries]] for place in range(warm, queries)]
+    columns = [[row["seconds"] for row in rows[place::queries]] for place in range(queries) if place not in known]
     if len(columns) < 2 or len(columns[0]) < 2:
         return None
     first, later = zip(*((column[0], statistics.median(column[1:])) for column in columns), strict=True)

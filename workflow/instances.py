@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from saitan.files import beside
-from saitan.problem import Reference, Unavailable, problem
+from saitan.problem import Reference, Unavailable, completed, problem
 from saitan.workflow.step import Failure
 
 
@@ -44,8 +44,9 @@ def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tu
             inputs[name] = read(arguments.graph)
         elif declared.kind == "array" and arguments.array is not None:
             inputs[name] = read_array(arguments.array)
+    given = completed(settings["instance"], package.INSTANCE, "given" if inputs else "generated")
     try:
-        return package, package.instance(inputs, **settings["instance"])
+        return package, package.instance(inputs, **given)
     except ValueError as error:
         data = arguments.array or arguments.graph
         of = settings["problem"] if data is None else f"{settings['problem']}, of {data}"

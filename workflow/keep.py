@@ -17,7 +17,7 @@ import numpy as np
 
 from saitan.blocks import Digest, both
 from saitan.cuda.module import only
-from saitan.problem import Form, Invalid, Unavailable, kernels_of
+from saitan.problem import Form, Invalid, Unavailable, completed, kernels_of
 from saitan.ranks import Ranks, current
 from saitan.untouched import untouched
 from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, refuse_slabs, write_form, write_unavailable
@@ -58,7 +58,7 @@ def _keep(
 ) -> None:
     settings = about["answer"]
     if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
-        _keep_in_form(instance, settings, form, arguments, about)
+        _keep_in_form(package, instance, settings, form, arguments, about)
         return
     reference = read_reference(arguments.reference)
     if ranks.size > 1:
@@ -93,17 +93,18 @@ def _write_whole(solver: Any, answering: Answering, sink: AnswerWriter) -> None:
 
 
 def _keep_in_form(
-    instance: Any, settings: dict[str, Any], form: Form, arguments: argparse.Namespace, about: dict
+    package: ModuleType, instance: Any, settings: dict[str, Any], form: Form, arguments: argparse.Namespace, about: dict
 ) -> None:
     """The problem writes a file of its own, and checks what is in it."""
     load_numba(settings["backend"])
+    given = completed(settings["parameters"], package.VARIANTS[settings["variant"]].parameters)
     [output] = arguments.outputs
 
     def write(path: Path) -> None:
         variant = settings["variant"]
         try:
             with staying(variant), untouched(instance, variant, Failure):
-                form.write(instance, variant, settings["backend"], path, **settings["parameters"])
+                form.write(instance, variant, settings["backend"], path, **given)
         except ValueError as error:
             raise Failure(f"{variant} kept as {arguments.keep_as}: {error}") from None
 

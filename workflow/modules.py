@@ -65,8 +65,12 @@ def imports(module: str, by: By | None = None, used: Collection[str] = frozenset
 
 @cache
 def _taken(name: str) -> tuple[str, str] | None:
-    """The package of a problem, and which of its names, that a name stands for: saitan.sssp, solve."""
+    """The package of a problem, and which of its names, that a name stands for: saitan.sssp, solve. What it declares
+    may be taken from the module beside it, saitan.sssp.variants, too.
+    """
     package, _, member = name.rpartition(".")
+    if member in ("VARIANTS", "*") and package.endswith(".variants"):
+        package, member = package.removesuffix(".variants"), "VARIANTS"
     path = source(package) if package and not source(name) else None
     return (package, member) if path and len(facts(path).parts) > 1 else None
 
@@ -133,7 +137,7 @@ def closure(
         for name in imports(module, by, taken[0]):
             package, member = _taken(name) or (name, "")
             named.append(package)
-            if member:
+            if member and package != module:
                 used[package].add(member)
                 loading[package] |= {member} if (module, package) != given else set()
         if taken[1] and _loads(module, taken[1]):

@@ -19,7 +19,7 @@ import numpy as np
 from saitan import cuda
 from saitan.blocks import Block, Digest, Rows, both
 from saitan.graph_input import shown
-from saitan.problem import Checked, Invalid, Reference, Run
+from saitan.problem import Checked, Invalid, Reference, Run, completed
 from saitan.ranks import Ranks, current
 from saitan.solver import is_prepared
 from saitan.workflow.credible import remembered, unfinished, wrong_phases, wrong_run
@@ -64,10 +64,11 @@ def prepared(package: ModuleType, instance: Any, settings: dict[str, Any], timed
 
 
 def _preparations(package: ModuleType, instance: Any, settings: dict[str, Any], timed: Ranks | None) -> Iterator[Any]:
+    given = completed(settings["parameters"], package.VARIANTS[settings["variant"]].parameters)
     for _ in range(COMPILING):
         before = _loaded()
         try:
-            solver = package.prepare(instance, settings["variant"], settings["backend"], **settings["parameters"])
+            solver = package.prepare(instance, settings["variant"], settings["backend"], **given)
         except ValueError as error:
             raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
         if not is_prepared(solver):
@@ -273,6 +274,8 @@ def sample(
     # Places of rows on which there is no verdict yet, and place -> kinds of disturbance.
     open_rows: list[int] = []
     kinds: dict[int, list[str]] = {}
+    # Places of queries that were answered before their first row.
+    known = set(range(settings["warmup"]))
     deadline = time.perf_counter() + settings["budget_s"]
     while True:
         label = f"{settings['variant']} on {settings['graph']}, round {len(medians) + 1}"
@@ -282,6 +285,8 @@ def sample(
             run, checked = _answer_compiled(answering, query)
             if wrong := wrong_run(run, checked, query, answering.passed):
                 raise Failure(f"{settings['variant']} says that {wrong}")
+            if answering.compiled != before[1]:
+                known.add(len(sampled.rows))
             if not sampled.rows or (compilations(), answering.compiled) != before:
                 # A check may compile too.
                 deadline += time.perf_counter() - begin - run.total
@@ -312,7 +317,7 @@ def sample(
             break
     if wrong := unfinished(answering.pending, statistics.median(row["total_seconds"] for row in sampled.rows)):
         raise Failure(f"{settings['variant']} {wrong}")
-    if ranks.size == 1 and (wrong := remembered(sampled.rows, len(queries), settings["warmup"])):
+    if ranks.size == 1 and (wrong := remembered(sampled.rows, len(queries), known)):
         raise Failure(f"{settings['variant']} {wrong}")
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)

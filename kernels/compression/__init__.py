@@ -130,12 +130,11 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
 
     chosen = known_variant(VARIANTS, variant)
     checked_instance(instance, Instance, 'compression.instance({"values": array})')
-    plain = check_parameters(variant, parameters, chosen.parameters)
-    loss = plain.get("keep_bits", 52), plain.get("bound")
+    given = check_parameters(variant, parameters, chosen.parameters)
+    loss = given.get("keep_bits", 52), given.get("bound")
     if reason := floats_only(instance.dtype, *loss):
         raise Unavailable(reason)
     checked_bound(instance.dtype, *loss)
-    given = {name: plain[name] for name in parameters}
     return typed(prepared(chosen.load(backend, variant), _only_query, instance, **given), values=(instance.dtype,))
 
 

@@ -183,8 +183,7 @@ def prepare(graph: Graph, variant: str, backend: str, **parameters: Any) -> Solv
     from saitan.sssp.ending import answer_types
 
     chosen = known_variant(VARIANTS, variant)
-    plain = check_parameters(variant, parameters, chosen.parameters)
-    given = {name: plain[name] for name in parameters}
+    given = check_parameters(variant, parameters, chosen.parameters)
     graph = instance({"graph": checked_graph(graph)})
     solver = prepared(chosen.load(backend, variant), partial(checked_vertex, "source", n=graph.n), graph, **given)
     return tells_query(typed(solver, distances=answer_types(graph.weights.dtype)), "source")

@@ -1,4 +1,5 @@
 import ast
+import contextlib
 import inspect
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from saitan.problem import (
     Variant,
     backend_for,
     check_parameters,
+    completed,
     kernels_of,
 )
 
@@ -251,6 +253,66 @@ def test_a_parameter_in_the_place_of_another_is_not_given_beside_its_default():
         check_parameters("fast", {"a": 4, "b": 0.5}, known)
     assert check_parameters("fast", {"b": 0.5}, known) == {"a": 4, "b": 0.5}
     assert check_parameters("fast", {"a": 4, "b": None}, known) == {"a": 4, "b": None}
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "found"),
+    [
+        ({"a": Parameter(int, 4, "x"), "b": Parameter(str, None, "x")}, {}, {"a": 4, "b": None}),
+        ({"a": Parameter(int, 4, "x"), "b": Parameter(str, "u", "x")}, {"a": 5}, {"a": 5, "b": "u"}),
+        ({"a": Parameter(int, 4, "x"), "b": Parameter(int, None, "x", instead_of="a")}, {"b": 1}, {"b": 1}),
+        ({"a": Parameter(int, None, "x"), "b": Parameter(int, 2, "x", instead_of="a")}, {"a": 1}, {"a": 1}),
+        ({"a": Parameter(int, 4, "x"), "b": Parameter(int, None, "x", instead_of="a")}, {}, {"a": 4, "b": None}),
+        ({"a": Parameter(int, None, "x"), "b": Parameter(int, 2, "x", within="a")}, {}, {"a": None}),
+        ({"a": Parameter(int, None, "x"), "b": Parameter(int, 2, "x", within="a")}, {"a": 1}, {"a": 1}),
+        ({"a": Parameter(int, None, "x"), "b": Parameter(int, 2, "x", within="a")}, {"a": 2}, {"a": 2, "b": 2}),
+        ({"a": Parameter(int, 1, "x", data="given"), "b": Parameter(int, 2, "x", data="generated")}, {}, {"a": 1}),
+        ({"a": Parameter(int, 1, "x")}, {"unknown": 3}, {"a": 1, "unknown": 3}),
+    ],
+)
+def test_defaults_complete_what_is_given(known, given, found):
+    assert completed(given, known, "given") == found
+
+
+@pytest.mark.parametrize("name", problem.names())
+def test_defaults_that_complete_what_is_given_change_nothing(name):
+    """Of every variant, and of every instance of data of either kind."""
+    package = problem.problem(name)
+    declared = [(variant.parameters, "") for variant in package.VARIANTS.values()]
+    for known, data in [*declared, (package.INSTANCE, "given"), (package.INSTANCE, "generated")]:
+        fits = [one for one in known if not data or known[one].data in ("", data)]
+        for given in [{}, *({one: value} for one in fits for value in _some(known[one]))]:
+            with contextlib.suppress(ValueError):
+                meant = check_parameters("x", given, known, data)
+                assert check_parameters("x", completed(given, known, data), known, data) == meant
+
+
+@pytest.mark.parametrize("name", problem.names())
+def test_a_solver_is_given_all_that_is_declared_of_its_parameters(name, monkeypatch):
+    package, seen = problem.problem(name), []
+
+    def solver(instance, **parameters):
+        seen.append(parameters)
+        raise Unavailable("seen")
+
+    monkeypatch.setattr(Variant, "load", lambda *_: solver)
+    drawn = {"tropical": ({}, {"n": 8}), "compression": ({"values": np.ones(4)}, {})}
+    inputs, given = drawn.get(name, ({"graph": GRID}, {}))
+    told = 0
+    for variant, described in package.VARIANTS.items():
+        parameters = {one: known.default for one, known in described.parameters.items()}
+        for backend in described.backends():
+            with pytest.raises(Unavailable):
+                package.prepare(package.instance(inputs, **given), variant, backend)
+            told += len(seen)
+            assert seen in ([], [parameters]), variant
+            seen.clear()
+    assert told > len(package.VARIANTS) / 2
+
+
+def _some(parameter):
+    least = parameter.least if parameter.least is not None else (parameter.above or 0) + 1
+    return [parameter.default, *(parameter.choices or (parameter.type(least) if parameter.type is not str else "s",))]
 
 
 def test_a_parameter_within_another_is_given_beside_it_and_no_greater():

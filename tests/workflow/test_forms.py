@@ -16,7 +16,7 @@ import pytest
 from samples import Held
 
 from saitan import apsp
-from saitan.errors import Invalid
+from saitan.errors import Invalid, Misdeclared
 from saitan.generators import GENERATORS
 from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
@@ -38,7 +38,7 @@ CODED = {
 PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1/coded"
 
 
-def refuse(instance, variant, backend, path):
+def refuse(instance, variant, backend, path, **parameters):
     raise ValueError("too wide for rows")
 
 
@@ -53,16 +53,20 @@ def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
     arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=tmp_path)
     about = {"answer": {"problem": "apsp"}, "query": [0, 8]}
     with pytest.raises(Failure, match="sweep kept as coded: too wide for rows"):
-        _keep_in_form(None, settings, form, arguments, about)
+        _keep_in_form(apsp, None, settings, form, arguments, about)
     assert not (tmp_path / "distances.parquet").exists()
 
 
-def spoil(instance, variant, backend, path):
+def take_none(instance, variant, backend, path):
+    path.write_text("x")
+
+
+def spoil(instance, variant, backend, path, **parameters):
     path.write_text("x")
     instance[0] += 1
 
 
-def leave(instance, variant, backend, path):
+def leave(instance, variant, backend, path, **parameters):
     path.write_text("x")
     os.chdir("/")
 
@@ -72,6 +76,11 @@ def leave(instance, variant, backend, path):
     [
         ("spoil", Invalid, "^sweep writes into its instance, by which answers are checked: take a copy$"),
         ("leave", Failure, "^sweep leaves the process in another folder, .*chdir"),
+        (
+            "take_none",
+            Misdeclared,
+            r"take_none takes \(instance, variant, backend, path\): \(instance, variant, backend, path, core\) is",
+        ),
     ],
 )
 def test_what_a_form_does_beside_writing_is_seen(tmp_path, monkeypatch, writes, error, says):
@@ -80,7 +89,7 @@ def test_what_a_form_does_beside_writing_is_seen(tmp_path, monkeypatch, writes, 
     settings = {"variant": "sweep", "backend": "cuda", "parameters": {}}
     arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=Path("kept"))
     with pytest.raises(error, match=says):
-        _keep_in_form(np.zeros(3), settings, form, arguments, {"answer": {"problem": "apsp"}, "query": [0, 8]})
+        _keep_in_form(apsp, np.zeros(3), settings, form, arguments, {"answer": {"problem": "apsp"}, "query": [0, 8]})
     assert Path.cwd() == tmp_path and not Path("kept/distances.parquet").exists()
 
 

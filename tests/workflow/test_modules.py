@@ -253,6 +253,25 @@ def test_what_other_statements_of_a_problem_make_may_load_too(package, made):
     assert without_package(modules.closure(["saitan.m"], by="measured")) == found
 
 
+@pytest.mark.parametrize(
+    "takes",
+    [
+        "from saitan.p.variants import VARIANTS\n",
+        "from saitan.p.variants import VARIANTS as W\n",
+        "from .p.variants import *\n",
+        "from saitan.p import variants\nx = variants.VARIANTS\n",
+        "import saitan.p.variants as other\ndef f(x):\n    return other.VARIANTS[x]\n",
+        "import saitan.p.variants\nx = saitan.p.variants.VARIANTS\n",
+    ],
+)
+def test_variants_may_be_taken_from_beside_the_package(package, takes):
+    package(**FILES | {"m": takes})
+    found = ["m", "one", "own_two", "p:VARIANTS", "tolerances"]
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == found
+    package(**FILES | {"m": "from saitan.p.variants import INPUTS\nimport saitan.p.variants\n"})
+    assert without_package(modules.closure(["saitan.m"], by="measured")) == ["m", "tolerances"]
+
+
 def test_all_that_is_taken_of_a_problem_is_everything(package):
     package(**FILES | {"m": "from saitan.p import *\n"})
     found = ["m", "more", "one", "own_two", "p.near", "p:VARIANTS", "peers", "scales", "tolerances"]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from saitan.blocks import Block, Digest, Rows, chosen
-from saitan.problem import Checked, Invalid, Misdeclared, Output, Reference, Run
+from saitan.problem import Checked, Invalid, Misdeclared, Output, Parameter, Reference, Run, Variant
 from saitan.ranks import Ranks
 from saitan.solver import prepared as guarded
 from saitan.workflow import sampling
@@ -76,6 +76,10 @@ class Counting(Scripted):
     def count(self, query):
         self.calls.append(("count", query))
         return {"updated": np.array([query, 2 * query])}
+
+
+# What a problem declares of the variant of SETTINGS.
+DECLARED = {"scipy": Variant("s", cpu="saitan.sssp.peers:Scipy")}
 
 
 class Package:
@@ -610,6 +614,8 @@ def test_a_solver_is_closed_whatever_happens():
     solver = Scripted([[1]])
 
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend, **parameters):
             if parameters:
@@ -627,6 +633,33 @@ def test_a_solver_is_closed_whatever_happens():
         pass
 
 
+def test_what_is_declared_of_a_parameter_is_what_runs():
+    """Not what the code that is called has by default."""
+    seen = []
+
+    class Prepares:
+        VARIANTS: ClassVar = {
+            "scipy": replace(
+                DECLARED["scipy"],
+                parameters={
+                    "refine": Parameter(int, 7, "x"),
+                    "delta": Parameter(float, None, "x"),
+                    "exact": Parameter(bool, True, "x"),
+                },
+            )
+        }
+
+        @staticmethod
+        def prepare(instance, variant, backend, refine=1, delta=3.5, exact=False):
+            seen.append((refine, delta, exact))
+            return as_made(Scripted([[1]]))
+
+    for parameters in ({}, {"refine": 2}, {"exact": False, "delta": 1.5}):
+        with prepared(Prepares, None, {**SETTINGS, "parameters": parameters}):
+            pass
+    assert seen == [(7, None, True), (2, None, True), (7, 1.5, False)]
+
+
 @pytest.mark.parametrize(("runs", "says"), [(False, "not answered"), (True, "not closed")])
 def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
     class Broken(Scripted):
@@ -634,6 +667,8 @@ def test_why_it_failed_says_more_than_why_it_cannot_be_closed(runs, says):
             raise ValueError("not closed")
 
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend):
             return as_made(Broken([[1]]))
@@ -666,6 +701,8 @@ def test_a_solver_that_leaves_the_process_in_another_folder_is_one_line(moves, e
             leave("close")
 
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend):
             leave("prepare")
@@ -687,6 +724,8 @@ def test_a_solver_may_go_elsewhere_and_come_back(tmp_path):
                 return Path.cwd()
 
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend):
             return as_made(Moving([[1]]))
@@ -698,6 +737,8 @@ def test_a_solver_may_go_elsewhere_and_come_back(tmp_path):
 @pytest.mark.parametrize("solver", [None, Scripted, Scripted([[1]]), 3], ids=["None", "class", "unchecked", "3"])
 def test_what_is_no_solver_is_one_line(solver):
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend):
             return solver
@@ -722,6 +763,8 @@ class Slotted:
 )
 def test_a_solver_that_takes_no_attributes_is_one_line(solver, name):
     class Prepares:
+        VARIANTS = DECLARED
+
         @staticmethod
         def prepare(instance, variant, backend):
             return guarded(solver, int)
@@ -819,6 +862,8 @@ def test_a_solver_that_takes_something_else_is_one_line_that_names_it(solver, gi
 
 class Preparing:
     """A problem whose solvers compile or import while they are prepared, in the preparations of these numbers."""
+
+    VARIANTS = DECLARED
 
     def __init__(self, monkeypatch, compiles=(), imports=()):
         self.compiles, self.imports, self.made, self.compiled = compiles, imports, [], 0
@@ -1120,6 +1165,16 @@ def test_a_solver_that_keeps_its_answers_is_refused(seconds, refused):
         sampled(Scripted(seconds), queries, ranks=Ranks(size=2), **settings)
     else:
         sampled(Scripted(seconds), queries, **settings)
+
+
+@pytest.mark.parametrize("runs", [(), (1,), (1, 2)])
+def test_a_first_answer_that_compiles_tells_nothing_of_answers_that_are_kept(compiling, runs):
+    """It does not count, and the next one to the same query may be kept already."""
+    first = [2e-6 if runs else 0.1, 0.2, 0.3]
+    asked = {"warmup": 0, "min_rounds": 3, "max_rounds": 3}
+    with pytest.raises(Failure, match=r"^scipy takes 0\.[12] s or more when a query is new, .* it remembers answers"):
+        sampled(compiling(first, *[[1e-6] * 3] * 2, runs=runs), [0, 1, 2], **asked)
+    sampled(compiling(first, *[[1e-6, 0.2, 1e-6]] * 2, runs=runs), [0, 1, 2], **asked)
 
 
 def test_what_fails_on_the_gpu_after_a_run_is_one_line(monkeypatch):
