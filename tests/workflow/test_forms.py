@@ -16,7 +16,7 @@ import pytest
 from samples import Held
 
 from saitan import apsp
-from saitan.errors import Invalid, Misdeclared
+from saitan.errors import Invalid
 from saitan.generators import GENERATORS
 from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
@@ -78,8 +78,8 @@ def leave(instance, variant, backend, path, **parameters):
         ("leave", Failure, "^sweep leaves the process in another folder, .*chdir"),
         (
             "take_none",
-            Misdeclared,
-            r"take_none takes \(instance, variant, backend, path\): \(instance, variant, backend, path, core\) is",
+            Failure,
+            r"^sweep kept as coded: test_forms\.take_none takes .*: \(instance, variant, backend, path, core\) is right",
         ),
     ],
 )

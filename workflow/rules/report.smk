@@ -108,7 +108,7 @@ rule report:
         # Another file may be older than the page. Of a function of the inputs, Snakemake keeps no record.
         shown=text_digest(filter(os.path.exists, [*quoted, *templates])),
         code=steps_code(),
-        vega=VEGA,
+        vega=lambda _: VEGA,
         index=INDEX,
     shell:
         "python -m saitan.workflow.report --plan {input.plan:q} --vega {params.vega:q} --peers {input.quoted[0]:q}"
