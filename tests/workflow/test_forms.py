@@ -79,7 +79,7 @@ def leave(instance, variant, backend, path, **parameters):
         (
             "take_none",
             Failure,
-            r"^sweep kept as coded: test_forms\.take_none takes .*: \(instance, variant, backend, path, core\) is right",
+            r"^sweep kept as coded: test_forms\.take_none takes .*: \(instance, variant, backend, path, core\) is r",
         ),
     ],
 )
