@@ -52,6 +52,7 @@ from saitan.calls import (
     weighted_graph,
 )
 from saitan.graph_input import shortened
+from saitan.named import check_takes
 from saitan.problem import Run, Sink, Solver, Unavailable, Variant, backend_for, check_parameters, known_variant
 from saitan.ranks import current
 from saitan.solver import prepared, typed
@@ -160,9 +161,15 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         return typed(prepared(solver, instance.range_of, instance, **given), distances=types)
     from saitan.apsp.streaming import Reductions, Slabs
 
+    _check_class(solver, instance, given)
     streaming = {"slabs": Slabs, "reductions": Reductions}[instance.answer]
     streamed = prepared(streaming, instance.range_of, instance, backend, partial(solver, **given))
     return typed(streamed, distances=types, eccentricity=types)
+
+
+def _check_class(solver: Any, instance: Any, given: Mapping[str, Any]) -> None:
+    """Raise Misdeclared for a class that does not take what the solver of a slab is made with."""
+    check_takes(f"({', '.join(['instance', *given])})", solver, instance, **given)
 
 
 def _known(graph: Graph | None) -> dict[str, str]:
@@ -284,7 +291,9 @@ def compress(
         able = {name: other for name, other in VARIANTS.items() if backend in other.backends()}
         able = [name for name, other in able.items() if not other.unfit(backend, {"answer": "slabs"}, _known(graph))]
         raise Unavailable(f"{variant} {reason} (these can: {', '.join(able)})")
-    make = partial(chosen.load(backend, variant), **check_parameters(variant, parameters, chosen.parameters))
+    solver, given = chosen.load(backend, variant), check_parameters(variant, parameters, chosen.parameters)
+    _check_class(solver, graph, given)
+    make = partial(solver, **given)
     return write_coded(graph, path, make, variant, backend, check)
 
 

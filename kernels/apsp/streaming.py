@@ -21,6 +21,8 @@ import numpy as np
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.blocks import Blockwise, Sink, check_output, chosen, on_host
+from saitan.graph_input import shown
+from saitan.named import check_takes
 from saitan.problem import Block, Checked, Invalid, Misdeclared, Run, Unavailable
 from saitan.ranks import Ranks, current
 from saitan.sssp import unreachable
@@ -34,7 +36,7 @@ SLABS_A_RANK = 4
 # Counters that are sums over slabs; of the others the last slab's stands for all.
 SUMS = ("phases", "relaxations")
 # What a solver has, beside that of Solver, whose answer leaves in slabs.
-_OF_A_SLAB = ("produce", "slab", "dtype", "longest", "certificate")
+_OF_A_SLAB = ("produce", "slab", "dtype", "longest", "certificate", "transfer", "close")
 
 # Of some rows: eccentricities, numbers reached, totals.
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -84,6 +86,7 @@ class Slabs:
             right = 'instance={"answer": ("matrix",)} of its Variant leaves such points out'
             made = type(self.solver).__name__
             raise Misdeclared(f"a solver of class {made} has no {lacking[0]}, as slabs and reductions want: {right}")
+        check_takes("produce(query)", self.solver.produce, [0, self.rows])
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._fits, self._settled = self.solver.longest < _most(self.solver.dtype), set[tuple[int, int]]()
 
@@ -107,6 +110,9 @@ class Slabs:
         for number in self._ranks.tickets(len(parts)):
             low, part = parts[number]
             run = self.solver.produce(part)
+            if not isinstance(run, Run):
+                made = type(self.solver).__name__
+                raise Misdeclared(f"produce of a solver of class {made} gives {shown(run)}: a Run is right")
             if self.solver.dtype != dtype:
                 raise Invalid(f"the slab at row {low:,} has distances of {self.solver.dtype}, those before {dtype}")
             self._check_slab(low, part[1], dtype)
@@ -248,8 +254,8 @@ class Reductions(Slabs, Blockwise):
         return CERTIFIED
 
     def _certify(self, low: int, run: Run, taken: float, part: Columns) -> None:
-        self.solver.validate()
         slab, n = self.solver.slab(), self.instance.n
+        self.solver.certificate.check(self._query[0] + low, slab)
         row = len(slab) // 2
         found = named(n, *(column[row : row + 1] for column in part))
         for name, [value] in named(n, *reduced_rows(on_host(slab[row : row + 1]))).items():

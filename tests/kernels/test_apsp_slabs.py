@@ -13,7 +13,9 @@ from test_sssp import graphs
 
 from saitan import apsp
 from saitan.apsp import streaming
+from saitan.apsp.cpu import Batched
 from saitan.apsp.cpu_fast import NearFar
+from saitan.apsp.validate import CERTIFIED
 from saitan.blocks import Digest, Rows
 from saitan.graph import Graph
 from saitan.problem import Block, Invalid, Misdeclared, Unavailable
@@ -34,21 +36,61 @@ def short_slabs(monkeypatch):
 
 
 @pytest.mark.parametrize("answer", ["slabs", "reductions"])
-@pytest.mark.parametrize("lacking", ["produce", "slab", "dtype", "longest", "certificate"])
+@pytest.mark.parametrize("lacking", ["produce", "slab", "dtype", "longest", "certificate", "transfer", "close"])
 def test_a_solver_that_has_no_slabs_is_one_line(answer, lacking, monkeypatch):
     """An own variant that is a Solver and no more answers matrices."""
 
     class Mine:
-        transfer = 0.0
-
         def __init__(self, instance):
-            vars(self).update(dict.fromkeys(["produce", "slab", "dtype", "longest", "certificate"]))
+            vars(self).update(dict.fromkeys(streaming._OF_A_SLAB))
             delattr(self, lacking)
 
     monkeypatch.setattr("saitan.apsp.cpu.Iterated", Mine)
     says = rf'^a solver of class Mine has no {lacking}, .*: instance={{"answer": \("matrix",\)}} of its Variant leaves '
     with pytest.raises(Misdeclared, match=says):
         prepared(random_graph(30, 120, 0, 50, np.uint32, 2), answer, "iterated")
+
+
+def produces_none(self, query):
+    Batched.produce(self, query)
+
+
+@pytest.mark.parametrize(
+    ("methods", "says"),
+    [
+        (
+            {"__init__": lambda self, instance, *, task=16: None},
+            r"Mine takes \(instance, .*: \(instance, tasks\) is",
+        ),
+        ({"produce": lambda self, first, count: None}, r"lambda> takes \(first, count\): produce\(query\) is right"),
+        ({"produce": produces_none}, r"^produce of a solver of class Mine gives None: a Run is right$"),
+    ],
+)
+@pytest.mark.parametrize("answer", ["slabs", "reductions"])
+def test_a_class_that_is_not_as_slabs_want_it_is_one_line(answer, methods, says, monkeypatch):
+    monkeypatch.setattr("saitan.apsp.cpu.Batched", type("Mine", (Batched,), methods))
+    with pytest.raises(Misdeclared, match=says):
+        prepared(random_graph(30, 120, 0, 50, np.uint32, 2), answer, "batched").run(
+            [0, 30], *([print] if answer == "slabs" else [])
+        )
+
+
+@pytest.mark.parametrize("answer", ["True", "nothing", "right"])
+def test_wrong_rows_are_seen_whatever_an_own_check_says(answer, monkeypatch):
+    class Careless(Batched):
+        def produce(self, query):
+            run = super().produce(query)
+            self.distances[3, 5] += 9
+            return run
+
+        def validate(self):
+            return {"True": True, "nothing": None, "right": CERTIFIED}[answer]
+
+    monkeypatch.setattr("saitan.apsp.cpu.Batched", Careless)
+    solver = prepared(random_graph(30, 120, 1, 50, np.uint32, 2), "reductions", "batched")
+    solver.run([0, 30])
+    with pytest.raises(Invalid, match="from source 3"):
+        solver.validate()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
