@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
@@ -39,17 +39,18 @@ def named(path: str, where: str) -> Any:
     return getattr(found, name)
 
 
-def check_takes(right: str, call: Callable, /, *arguments: Any, **parameters: Any) -> None:
+def check_takes(call: Callable, takes: Collection[str], keywords: Collection[str] = (), name: str = "") -> None:
     """Raise Misdeclared for a function, class or method that cannot be called so.
 
-    right: how it is called, as its message has it: "run(query)"
+    takes, keywords: names of the arguments, and of those given by keyword; name: what it is called, as a message has it
     """
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):  # some compiled code does not tell
         return
     try:
-        signature.bind(*arguments, **parameters)
+        signature.bind(*takes, **dict.fromkeys(keywords))
     except TypeError as error:
-        name = f"{getattr(call, '__module__', '')}.{getattr(call, '__qualname__', type(call).__name__)}"
-        raise Misdeclared(f"{name} takes {shortened(str(signature))}: {right} is right ({error})") from error
+        where = f"{getattr(call, '__module__', '')}.{getattr(call, '__qualname__', type(call).__name__)}"
+        right = f"{name}({', '.join([*takes, *keywords])})"
+        raise Misdeclared(f"{where} takes {shortened(str(signature))}: {right} is right ({error})") from error

@@ -107,8 +107,8 @@ class Parameter:
     choices   the values there are; () for any
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
-    instead_of            another parameter, which is not given beside this one
-    within                another parameter, which is given beside this one and at least as great
+    instead_of            another parameter, which is not given beside this one; its own default is None
+    within                another parameter, which is given beside this one and at least as great; the same
     alike     where other values make another answer: those with which it is that of solvers without the parameter;
               None where it is the same with all
     together  the values with which several ranks can answer; None for any
@@ -227,10 +227,9 @@ class Form:
     instance: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
-        function, takes = named(self.writes, "a form has writes"), (instance, variant, backend, path)
-        right = f"({', '.join(['instance', 'variant', 'backend', 'path', *parameters])})"
-        check_takes(right, function, *takes, **parameters)
-        function(*takes, **parameters)
+        function = named(self.writes, "a form has writes")
+        check_takes(function, ["instance", "variant", "backend", "path"], parameters)
+        function(instance, variant, backend, path, **parameters)
 
     def open(self, path: Path) -> Any:
         return named(self.reads, "a form has reads")(path)
@@ -423,20 +422,13 @@ def completed(given: Mapping[str, Any], known: Mapping[str, Parameter], data: st
 
     data: as there
     """
-    values = with_defaults(given, known)
-
-    def fits(name: str, parameter: Parameter) -> bool:
-        if data and parameter.data not in ("", data):
-            return False
-        if values[name] is None:
-            return True
-        others = [parameter.instead_of, *(other for other, one in known.items() if one.instead_of == name)]
-        if any(given.get(other) is not None for other in others):
-            return False
-        most = values[parameter.within] if parameter.within else values[name]
-        return most is not None and values[name] <= most
-
-    return {name: values[name] for name, parameter in known.items() if fits(name, parameter)} | dict(given)
+    replaced = {known[name].instead_of for name, value in given.items() if name in known and value is not None}
+    defaults = {
+        name: parameter.default
+        for name, parameter in known.items()
+        if name not in replaced and (not data or parameter.data in ("", data))
+    }
+    return defaults | dict(given)
 
 
 def kernels_of(name: str, variant: Variant) -> list[str]:

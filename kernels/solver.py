@@ -134,7 +134,7 @@ def prepared(solver: type, check: Callable[[Any], Any], /, *arguments: Any, **pa
     check: gives a query as `run` takes it, or raises ValueError. There is no answer before a run, after one that failed
     or a count, which may have run over it, and once the solver is closed: others may have its memory by then.
     """
-    check_takes(f"({', '.join(['instance', *parameters])})", solver, *arguments, **parameters)
+    check_takes(solver, ["instance", *map(shown, arguments[1:])] if arguments else [], parameters)
     # A class may make a solver of another one, so this one's is not known before.
     made = solver(*arguments, **parameters)
     _check_methods(made)
@@ -155,7 +155,7 @@ def _check_methods(made: Any) -> None:
             raise Misdeclared(f"a solver of class {type(made).__name__} has no method {name}: {right}")
     for name, takes in {**methods, "count": ("query",)}.items():
         if hasattr(made, name):
-            check_takes(f"{name}({', '.join(takes)})", getattr(made, name), *takes)
+            check_takes(getattr(made, name), takes, name=name)
 
 
 def typed(made: Solver, **types: Iterable[np.typing.DTypeLike]) -> Solver:

@@ -158,8 +158,7 @@ def _check_functions(package: ModuleType) -> None:
     }
     for function, takes in _FUNCTIONS.items():
         for parameters in given.get(function, [{}]):
-            right = f"{function}({', '.join([*takes, *parameters])})"
-            check_takes(right, getattr(package, function), *takes, **parameters)
+            check_takes(getattr(package, function), takes, parameters, function)
 
 
 def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:
@@ -304,6 +303,9 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
         for key in ("instead_of", "within"):
             if (other := getattr(declared, key)) and other not in parameters:
                 yield f"{here} has {key}={_quoted(other)}: {_another(parameters)}"
+            if other and declared.default is not None:
+                right = "None is right, as it is given beside or in the place of another parameter"
+                yield f"{here} has {key}={_quoted(other)} and default={_quoted(declared.default)}: {right}"
 
 
 def _beside(where: str, variant: Variant, package: ModuleType) -> Iterator[str]:

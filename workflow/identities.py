@@ -238,16 +238,15 @@ def _packages(name: str, variant: str, backend: str, *made_by: str) -> list[str]
     """The installed packages that compute: on the CPU Numba and what the variant's module imports, its peer, and what
     else any of the code imports or is of.
 
-    name: the problem's; made_by: the variant's module, and that of a form that writes the answer
+    name: the problem's; made_by: the variant's module first, and that of a form that writes the answer
     """
     variants = problem(name).VARIANTS
     declared = variants[variant]
     peers = {variant.peer[0].partition(".")[0] for variant in variants.values() if variant.peer}
-    module = getattr(declared, backend).split(":")[0]
     named = {declared.peer[0]} if declared.peer else set()
     if backend == "cpu":
         # A module may hold the peers of several variants.
-        named |= {"numba", *_imported(module)} - peers
+        named |= {"numba", *_imported(made_by[0])} - peers
     return sorted({*versions(named), *_beyond(*made_by, f"saitan.{name}")})
 
 

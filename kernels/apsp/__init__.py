@@ -161,15 +161,11 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         return typed(prepared(solver, instance.range_of, instance, **given), distances=types)
     from saitan.apsp.streaming import Reductions, Slabs
 
-    _check_class(solver, instance, given)
+    # What makes a solver of a slab; `prepared` sees what makes those of all.
+    check_takes(solver, ["instance"], given)
     streaming = {"slabs": Slabs, "reductions": Reductions}[instance.answer]
-    streamed = prepared(streaming, instance.range_of, instance, backend, partial(solver, **given))
+    streamed = prepared(streaming, instance.range_of, instance, backend=backend, make=partial(solver, **given))
     return typed(streamed, distances=types, eccentricity=types)
-
-
-def _check_class(solver: Any, instance: Any, given: Mapping[str, Any]) -> None:
-    """Raise Misdeclared for a class that does not take what the solver of a slab is made with."""
-    check_takes(f"({', '.join(['instance', *given])})", solver, instance, **given)
 
 
 def _known(graph: Graph | None) -> dict[str, str]:
@@ -292,7 +288,7 @@ def compress(
         able = [name for name, other in able.items() if not other.unfit(backend, {"answer": "slabs"}, _known(graph))]
         raise Unavailable(f"{variant} {reason} (these can: {', '.join(able)})")
     solver, given = chosen.load(backend, variant), check_parameters(variant, parameters, chosen.parameters)
-    _check_class(solver, graph, given)
+    check_takes(solver, ["instance"], given)
     make = partial(solver, **given)
     return write_coded(graph, path, make, variant, backend, check)
 

@@ -54,7 +54,7 @@ def write_coded(
     with ExitStack() as held:
         look = held.enter_context(untouched(instance, variant))
         rows = min(graph.n, max(group, slab_rows(instance, backend) // group * group))
-        made = prepared(Slabs, instance.range_of, instance, backend, make, rows)
+        made = prepared(Slabs, instance.range_of, instance, backend=backend, make=make, rows=rows)
         solver = held.enter_context(closing(typed(made, distances=answer_types(instance.dtype))))
         coder = _coder(order, width, backend)
         held.callback(coder.free)

@@ -86,7 +86,7 @@ class Slabs:
             right = 'instance={"answer": ("matrix",)} of its Variant leaves such points out'
             made = type(self.solver).__name__
             raise Misdeclared(f"a solver of class {made} has no {lacking[0]}, as slabs and reductions want: {right}")
-        check_takes("produce(query)", self.solver.produce, [0, self.rows])
+        check_takes(self.solver.produce, ["query"], name="produce")
         self.transfer, self.done, self._ranks = self.solver.transfer, frozenset[int](), current()
         self._fits, self._settled = self.solver.longest < _most(self.solver.dtype), set[tuple[int, int]]()
 

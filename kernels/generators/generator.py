@@ -77,7 +77,7 @@ class Generator:
         self.check(parameters)
         self._check_memory(parameters)
         function = named(self.path, f"generator {self.name} has path")
-        check_takes(f"({', '.join(parameters)})", function, **parameters)
+        check_takes(function, [], parameters)
         try:
             graph = function(**parameters)
         except ValueError as error:

@@ -115,6 +115,14 @@ def parameter(*given, **named):
         (parameter(str, None, "x", choices=("a", 3)), ': parameters["a"]: its choice must be a text, not 3'),
         (parameter(int, None, "x", within="c"), ': parameters["a"] has within="c": one of a is right'),
         (parameter(int, None, "x", instead_of="c"), ': parameters["a"] has instead_of="c": one of a is right'),
+        (
+            {"parameters": {"c": Parameter(int, 1, "x"), "a": Parameter(int, 2, "x", within="c")}},
+            ': parameters["a"] has within="c" and default=2: None is right, as it is given beside',
+        ),
+        (
+            {"parameters": {"c": Parameter(int, 1, "x"), "a": Parameter(bool, False, "x", instead_of="c")}},
+            ': parameters["a"] has instead_of="c" and default=False: None is right, as it is given beside',
+        ),
         ({"traces": ("updated",)}, " has traces=('updated',): Mapping[str, tuple[str, ...]] is right"),
         ({"summary": 3}, " has summary=3: str is right"),
         ({"peer": (5, 6)}, " has peer=(5, 6): a module and the extra that installs it are right"),
