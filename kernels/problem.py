@@ -12,8 +12,9 @@ A problem is a package `saitan.<name>` that is cheap to import (no Numba, no PyC
     HEADLINE    "time" or the name of a metric that all solvers count: what they are ranked by
     VARIANTS    dict name -> Variant
     FORMS       dict name -> Form: files of its own in which an output may be kept ({} if absent)
-    check_instance(data, /, **parameters) -> dict         all of INSTANCE, those given or their defaults, for data
-                                                          that is "given" or "generated"; absent if any go together
+    check_instance(data, /, **parameters) -> dict         all of INSTANCE, those given or their defaults (which the
+                                                          workflow gives too), for data that is "given" or
+                                                          "generated"; absent if any go together
     instance(inputs, **parameters) -> instance            inputs: name -> Graph or array; what a solver is prepared on
     queries(instance, count, seed) -> list of JSON values  the questions asked of it; the same for all variants
     reference(instance, query) -> Reference | None         (part of) the answer by another solver than ours
@@ -210,9 +211,9 @@ class Form:
 
     says      one line: what the file is
     outputs   names of the outputs that it holds
-    writes    "module:function", called with (instance, variant, backend, path, **parameters), all parameters that the
-              variant has: writes the whole answer, checked; the file gets its name when it is complete. Raises
-              ValueError for an instance that is off
+    writes    "module:function", called with (instance, variant, backend, path, query, **parameters), all parameters
+              that the variant has: writes the whole answer to the query, checked; the file gets its name when it is
+              complete. Raises ValueError for an instance that is off
     reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
               ValueError or Invalid for a file that is none or damaged
     inputs    names of INPUTS that an instance must be made of
@@ -226,10 +227,10 @@ class Form:
     inputs: tuple[str, ...] = ()
     instance: Mapping[str, Any] = field(default_factory=dict)
 
-    def write(self, instance: Any, variant: str, backend: str, path: Path, **parameters: Any) -> None:
+    def write(self, instance: Any, variant: str, backend: str, path: Path, query: Any, /, **parameters: Any) -> None:
         function = named(self.writes, "a form has writes")
-        check_takes(function, ["instance", "variant", "backend", "path"], parameters)
-        function(instance, variant, backend, path, **parameters)
+        check_takes(function, ["instance", "variant", "backend", "path", "query"], parameters)
+        function(instance, variant, backend, path, query, **parameters)
 
     def open(self, path: Path) -> Any:
         return named(self.reads, "a form has reads")(path)

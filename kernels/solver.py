@@ -258,6 +258,8 @@ def _running(call: Callable) -> Callable:
         self._lacks = ""  # a run may read its own answer
         try:
             run = call(self, query, *(_of_formed(take, self._types) for take in sink))
+            if not isinstance(run, Run):
+                raise Invalid(f"run gives {shown(run)}: a Run is right")
             answered = getattr(self, self._query_name, None) if self._query_name else None
             if isinstance(answered, Integral) and answered != query:
                 raise Invalid(f"after a run of {query} the solver's {self._query_name} is {answered}: {query} is right")

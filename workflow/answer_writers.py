@@ -7,7 +7,7 @@ import operator
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from saitan.files import beside
 from saitan.graph_input import shown
 from saitan.packed import pack, packs
 from saitan.problem import Form
-from saitan.workflow.answers import about_answer, fingerprint, slab_name
+from saitan.workflow.answers import about_answer, fingerprint, rows_held, slab_name
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, write
 from saitan.workflow.step import Failure, one_line
 
@@ -144,9 +144,19 @@ def _without_rows(path: Path, metadata: dict[str, Any]) -> None:
 
 
 def write_form(
-    folder: Path, output: str, name: str, form: Form, about: dict[str, Any], write: Callable[[Path], None]
+    folder: Path,
+    output: str,
+    name: str,
+    form: Form,
+    about: dict[str, Any],
+    write: Callable[[Path], None],
+    compare: Callable[[Callable[[slice], np.ndarray]], None] | None = None,
 ) -> None:
-    """Keep an output in a form, whose file write(path) writes. name: the form's; about: has settings as `answer`."""
+    """Keep an output in a form, whose file write(path) writes.
+
+    name: the form's; about: has settings as `answer`; compare: raises Invalid for what is wrong in the file's rows, of
+    which it is given what reads them
+    """
     path, seconds = folder / f"{output}.{name}", []
     folder.mkdir(parents=True, exist_ok=True)
     # That of an earlier answer would pass for this one where nothing is written.
@@ -155,6 +165,18 @@ def write_form(
         write(path)
     if not path.is_file():
         raise Failure(f"keep: {form.writes} wrote no file")
+    try:
+        shape, dtype = _shape_of(form, path, compare)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    facts = {"shape": shape, "dtype": dtype, "written": name, "seconds": sum(seconds)}
+    facts |= {"problem": about["answer"]["problem"], "held": fingerprint(path)}
+    _without_rows(folder / f"{output}.parquet", {**about, **facts})
+
+
+def _shape_of(form: Form, path: Path, compare: Callable | None) -> tuple[list[int], str]:
+    """Shape and type of what a form's file holds, after its rows were compared."""
     try:
         held = form.open(path)
     except (Invalid, ValueError) as error:
@@ -165,12 +187,12 @@ def write_form(
         shape, dtype = [operator.index(length) for length in held.shape], np.dtype(held.dtype).name
     except TypeError:
         told = f"the shape {shown(held.shape)} and the type {shown(held.dtype)}"
-        raise Failure(f"keep: {form.reads} has {told}: a tuple of lengths and a dtype of NumPy are right") from None
-    finally:
         held.close()
-    facts = {"shape": shape, "dtype": dtype, "written": name, "seconds": sum(seconds)}
-    facts |= {"problem": about["answer"]["problem"], "held": fingerprint(path)}
-    _without_rows(folder / f"{output}.parquet", {**about, **facts})
+        raise Failure(f"keep: {form.reads} has {told}: a tuple of lengths and a dtype of NumPy are right") from None
+    with closing(held):
+        if compare:
+            compare(lambda rows: rows_held(form, held, rows, shape, dtype))
+    return shape, dtype
 
 
 def write_unavailable(folder: Path, outputs: list[str], about: dict[str, Any], reason: str) -> None:

@@ -16,7 +16,9 @@ why.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ import pyarrow as pa
 from saitan.blocks import misshapen
 from saitan.errors import Invalid, Unavailable
 from saitan.packed import unpack
-from saitan.problem import problem
+from saitan.problem import Form, problem
 from saitan.workflow.parquet_files import described, opened, reading
 from saitan.workflow.step import Failure
 
@@ -145,17 +147,20 @@ def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     form, shape = problem(about["problem"]).FORMS[about["written"]], about["shape"]
     try:
         held = form.open(file)
-        try:
-            read = held[rows]
-        finally:
-            held.close()
+        with contextlib.closing(held):
+            return rows_held(form, held, rows, shape, about["dtype"])
     except (Invalid, ValueError) as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
+
+
+def rows_held(form: Form, held: Any, rows: slice, shape: Sequence[int], dtype: str) -> np.ndarray:
+    """Rows of a form's open file, of which shape and type are known. Raises Failure for others."""
+    read = held[rows]
     # A file that is mapped into memory gives another class.
     read = read.view(np.ndarray) if isinstance(read, np.memmap) else read
     count = len(range(*rows.indices(shape[0])))
-    if line := misshapen("rows", read, (count, *shape[1:]), about["dtype"]):
-        raise Failure(f"{form.reads} gives other rows than {path} tells: {line}")
+    if line := misshapen("rows", read, (count, *shape[1:]), dtype):
+        raise Failure(f"{form.reads} gives other rows than it tells: {line}")
     return read
 
 

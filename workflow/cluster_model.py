@@ -214,7 +214,9 @@ def _checked(parameter: Parameter) -> Callable[[str], Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Paper H's search on more processes than there are.")
+    parser = argparse.ArgumentParser(
+        prog="python -m saitan.workflow.cluster_model", description="Paper H's search on more processes than there are."
+    )
     commands = parser.add_subparsers(required=True)
     point = commands.add_parser("measure", help="one point, started by the launcher on its ranks")
     count = _checked(Parameter(int, None, "", least=1))

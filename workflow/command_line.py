@@ -19,11 +19,12 @@ from saitan.workflow.yaml_files import check_run
 
 
 def check_named(arguments: Sequence[str]) -> None:
-    """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it.
+    """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it, and for
+    several files, of which Snakemake would mix the experiments, or take the last alone.
 
     arguments: the process's own. Called by the profiles, which are read before.
     """
-    named = False
+    named, files = False, []
     for argument in arguments:
         option, _, value = argument.partition("=")
         if argument.startswith("-"):
@@ -31,6 +32,10 @@ def check_named(arguments: Sequence[str]) -> None:
             argument = value
         if named and argument:
             _check_file(argument, "targets come before --configfile, which takes all that follows it")
+            files.append(argument)
+    if len({*files}) > 1:
+        right = "one file is right, and what differs from it by --config"
+        sys.exit(f"config: {' and '.join(files)} would be one run, which none of them describes: {right}")
 
 
 def check_default(path: Path) -> None:

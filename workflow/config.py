@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
-from saitan.problem import Misdeclared, Parameter, Trace, with_defaults
+from saitan.problem import Misdeclared, Parameter, Trace, completed, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
 from saitan.workflow.points import combinations
 from saitan.workflow.step import told
@@ -385,7 +385,9 @@ def _check_together(key: str, experiment: Experiment, package: Any) -> None:
     data = "given" if experiment.graphs or experiment.arrays else "generated"
     for chosen in itertools.product(*experiment.instance.values()) if check else ():
         try:
-            check(data, **dict(zip(experiment.instance, chosen, strict=True)))
+            given = dict(zip(experiment.instance, chosen, strict=True))
+            # As the job calls it.
+            check(data, **completed(given, package.INSTANCE, data))
         except ValueError as error:
             raise ConfigError(f"{key}: {error}") from None
         except KeyboardInterrupt:

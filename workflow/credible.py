@@ -64,8 +64,6 @@ def wrong_run(run: Run, checked: Checked, query: Any, passed: float) -> str | No
 
     passed: seconds that the run took
     """
-    if not isinstance(run, Run):
-        return f"its run of query {query} is {shown(run)}: a Run is right"
     for owner, name, kind, right in _FORMS:
         if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
             return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"

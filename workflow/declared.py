@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from keyword import iskeyword
 from pathlib import Path
@@ -159,6 +162,33 @@ def _check_functions(package: ModuleType) -> None:
     for function, takes in _FUNCTIONS.items():
         for parameters in given.get(function, [{}]):
             check_takes(getattr(package, function), takes, parameters, function)
+    if _returns_nothing(package.reference):
+        right = "`return None` is right where there is none"
+        raise Misdeclared(f"{package.__name__}.reference returns nothing of what it makes: {right}")
+
+
+def _returns_nothing(function: Callable) -> bool:
+    """Whether a function does something, and no line of it returns: nothing would be compared with its answer."""
+    try:
+        [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, TypeError, ValueError, SyntaxError):  # compiled, called otherwise, or amid a line
+        return False
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    does = [one for one in node.body if not isinstance(one, ast.Pass | ast.Raise) and not _is_constant(one)]
+    return bool(does) and not any(isinstance(one, ast.Return | ast.Yield | ast.YieldFrom) for one in _own_nodes(node))
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Those below a node, without those of functions and classes within."""
+    for one in ast.iter_child_nodes(node):
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            yield one
+            yield from _own_nodes(one)
 
 
 def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +25,7 @@ from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, refuse_slab
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import Answering, as_checked, prepared, staying
+from saitan.workflow.sampling import Answering, as_checked, check_same, prepared, staying
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
@@ -57,10 +58,10 @@ def _keep(
     package: ModuleType, instance: Any, query: Any, ranks: Ranks, arguments: argparse.Namespace, about: dict[str, Any]
 ) -> None:
     settings = about["answer"]
-    if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
-        _keep_in_form(package, instance, settings, form, arguments, about)
-        return
     reference = read_reference(arguments.reference)
+    if form := getattr(package, "FORMS", {}).get(arguments.keep_as):
+        _keep_in_form(package, instance, reference, form, arguments, about)
+        return
     if ranks.size > 1:
         try:
             _keep_together(package, instance, reference, query, ranks, arguments, about)
@@ -93,9 +94,12 @@ def _write_whole(solver: Any, answering: Answering, sink: AnswerWriter) -> None:
 
 
 def _keep_in_form(
-    package: ModuleType, instance: Any, settings: dict[str, Any], form: Form, arguments: argparse.Namespace, about: dict
+    package: ModuleType, instance: Any, reference: Any, form: Form, arguments: argparse.Namespace, about: dict[str, Any]
 ) -> None:
-    """The problem writes a file of its own, and checks what is in it."""
+    """The problem writes a file of its own, and checks what is in it. Of a reference without other outputs its rows
+    are read and compared.
+    """
+    settings = about["answer"]
     load_numba(settings["backend"])
     given = completed(settings["parameters"], package.VARIANTS[settings["variant"]].parameters)
     [output] = arguments.outputs
@@ -104,11 +108,21 @@ def _keep_in_form(
         variant = settings["variant"]
         try:
             with staying(variant), untouched(instance, variant, Failure):
-                form.write(instance, variant, settings["backend"], path, **given)
+                form.write(instance, variant, settings["backend"], path, about["query"], **given)
         except ValueError as error:
             raise Failure(f"{variant} kept as {arguments.keep_as}: {error}") from None
 
-    write_form(arguments.folder, output, arguments.keep_as, form, about, write)
+    def compare(rows_of: Callable[[slice], np.ndarray]) -> None:
+        if reference.rows is None:
+            rows = rows_of(slice(None))
+        else:
+            rows = np.concatenate([rows_of(slice(row, row + 1)) for row in map(int, reference.rows)])
+        check_same(package, reference, {output: rows})
+
+    comparable = reference is not None and {*reference.arrays}.intersection(package.OUTPUTS) == {output}
+    nothing = comparable and reference.rows is not None and not len(reference.rows)
+    compared = compare if comparable and not nothing else None
+    write_form(arguments.folder, output, arguments.keep_as, form, about, write, compared)
 
 
 def _keep_together(

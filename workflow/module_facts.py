@@ -90,7 +90,8 @@ def _facts_of(content: bytes, path: Path) -> Facts:
     try:
         tree = ast.parse(content, filename=str(path))
     except SyntaxError as error:
-        raise SystemExit(f"error: {path}: line {error.lineno}: {error.msg}") from None
+        line = f"line {error.lineno}: " if error.lineno else ""
+        raise SystemExit(f"error: {path}: {line}{error.msg}") from None
     for node in ast.walk(tree):
         # Without docstrings.
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _documented(node):

@@ -246,11 +246,23 @@ class Answering:
         # Of several ranks the leading one has the answer's blocks.
         if not self._ranks.leads:
             return
-        difference = self._package.differs(self._reference, rows.answer())
-        if not isinstance(difference, str | None):
-            raise Failure(f"differs gives {shown(difference)}: how the answers differ is right, or None")
-        if difference is not None:
-            raise Invalid(f"differs from the reference solver ({self._reference.by}): {difference}")
+        check_same(self._package, self._reference, rows.answer())
+
+
+def check_same(package: ModuleType, reference: Reference, answer: dict[str, np.ndarray]) -> None:
+    """Raise Invalid where rows of an answer differ from the reference's, Failure where `differs` cannot tell."""
+    difference = package.differs(reference, answer)
+    if not isinstance(difference, str | None):
+        raise Failure(f"differs gives {shown(difference)}: how the answers differ is right, or None")
+    if difference is not None:
+        raise Invalid(f"differs from the reference solver ({reference.by}): {difference}")
+    taken = False
+    with suppress(Exception):
+        # As one does that forgets a `return`, and takes any answer.
+        taken = bool(reference.arrays) and package.differs(reference, {}) is None
+    if taken:
+        right = "what it lacks is right"
+        raise Failure(f"differs takes an answer without arrays for one that has {', '.join(reference.arrays)}: {right}")
 
 
 def as_checked(checked: Any, query: Any) -> Checked:

@@ -147,7 +147,9 @@ def stop_with_the_terminal() -> None:
             # Without a shell, which would tell all of a job, the system tells this process alone.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             os.killpg(0, signal.SIGHUP)
-        signal.default_int_handler(number, frame)
+        # Of asyncio, while Snakemake runs something in it.
+        answer = signal.getsignal(signal.SIGINT)
+        (answer if callable(answer) else signal.default_int_handler)(number, frame)
 
     signal.signal(signal.SIGHUP, hung_up)
 
@@ -204,15 +206,11 @@ class _Stops(logging.Handler):
     """Notes whether the user ended the run: by Ctrl-C, or by SIGTERM, after which running jobs may finish.
 
     Compiled code does not hear of Ctrl-C: jobs that go on after it for GRACE seconds, or when it comes again, are
-    killed.
+    killed. Until it comes Python's own handler stays: beside another one asyncio, in which Snakemake looks at files
+    before each job, leaves tasks behind that raise KeyboardInterrupt once more.
     """
 
     stopped = interrupted = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._interrupt)
 
     def emit(self, record: logging.LogRecord) -> None:
         said = record.getMessage()
@@ -222,12 +220,9 @@ class _Stops(logging.Handler):
             late = threading.Timer(GRACE, kill_steps)
             late.daemon = True
             late.start()
-
-    def _interrupt(self, number: int, frame: Any) -> None:
-        if self.interrupted:
-            kill_steps()
-        else:
-            signal.default_int_handler(number, frame)
+            ours = threading.current_thread() is threading.main_thread()
+            if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, lambda *_: kill_steps())
 
 
 @contextlib.contextmanager

@@ -83,8 +83,8 @@ def write_coded(
     }
 
 
-def keep(instance: Instance, variant: str, backend: str, path: Path, **parameters: Any) -> None:
-    """Of saitan.problem's Form: an instance's matrix in a coded file, every entry checked."""
+def keep(instance: Instance, variant: str, backend: str, path: Path, query: Any, **parameters: Any) -> None:
+    """Of saitan.problem's Form: an instance's matrix in a coded file, every entry checked. The query is of all rows."""
     if instance.graph is None:
         raise ValueError("a coded matrix is that of a graph: name graphs, no arrays")
     if instance.sources != instance.n:

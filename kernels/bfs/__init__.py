@@ -161,7 +161,7 @@ def _usable_root(graph: Graph, root: Any) -> int:
     number = checked_vertex("root", root, graph.n)
     row = graph.targets[graph.offsets[number] : graph.offsets[number + 1]]
     if not (row != number).any():
-        raise ValueError(f"root {number} of graph {graph.name} reaches nothing: no arc leaves it")
+        raise ValueError(f"root {number} of graph {graph.name} reaches nothing: no arc goes from it to another vertex")
     return number
 
 

@@ -233,7 +233,7 @@ class ClusterSolver(Blockwise):
         )
         if not self.world.total(np.array([others]))[0]:
             name = self.source.name
-            raise ValueError(f"root {root} of graph {name} reaches nothing: no arc leaves it")
+            raise ValueError(f"root {root} of graph {name} reaches nothing: no arc goes from it to another vertex")
 
     def validate(self) -> Checked:
         """Graph500's rules, each rank over its blocks and slices. Raises Invalid, on every rank the same."""

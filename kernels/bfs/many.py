@@ -60,7 +60,7 @@ def check_roots(vertices: Numbering, roots: np.ndarray) -> np.ndarray:
     alone = np.ones(len(given), np.bool_)
     alone[places >= 0] = vertices.degrees[places[places >= 0]] == 0
     if alone.any():
-        raise ValueError(f"root {given[alone][0]} reaches nothing: no arc leaves it")
+        raise ValueError(f"root {given[alone][0]} reaches nothing: no arc goes from it to another vertex")
     return given
 
 

@@ -59,7 +59,9 @@ class Generator:
         for parameter in (*self.required, "seed"):
             if parameter not in parameters:
                 raise ValueError(f"generator {self.name}: parameter {parameter!r} is missing")
-        self._asked("fits", parameters)
+        if (fits := self._asked("fits", parameters)) is not None:
+            right = "None is right, and a ValueError for what does not fit"
+            raise ValueError(f"generator {self.name}: its fits gives {shown(fits)}: {right}")
 
     def _asked(self, what: str, parameters: Mapping[str, Any]) -> Any:
         """What `fits` or `size` says of parameters. Raises ValueError where it does, or cannot be called with them."""

@@ -77,7 +77,7 @@ def check_instance(data: str, /, **parameters: Any) -> dict[str, Any]:
     """All parameters of the matrices of an experiment. Raises ValueError, as problem.py says."""
     chosen = check_parameters("tropical", parameters, INSTANCE, data)
     infinity(chosen["dtype"], chosen["semiring"])
-    if "tile" in parameters and chosen["by"] != "tile":
+    if chosen["tile"] is not None and chosen["by"] != "tile":
         raise ValueError(f"tile goes with by tile, not {chosen['by']}")
     return chosen
 

@@ -18,6 +18,8 @@ from saitan.tropical.semiring import INFINITE, SumOverflow, infinity, mirrored
 
 # Rows that have a random generator of their own: threads share the work, and their number changes nothing.
 STRIP = 256
+# The edge of tiles that are infinite or zero as a whole, where it is not given.
+TILE = 128
 # The largest random entry; the sum of two stays far from infinity.
 LARGEST = {"float32": 1000, "int32": 2**24, "uint16": 2**13}
 
@@ -141,7 +143,7 @@ def make(
     infinite: float,
     zero: float,
     by: str,
-    tile: int,
+    tile: int | None,
     dtype: str,
     semiring: str,
     seed: int,
@@ -165,7 +167,8 @@ def make(
     check_matrices(2, n, kind)
     seeds = np.random.SeedSequence(seed).spawn(2)
     return Instance(
-        *(mirrored(random_matrix(own, n, infinite, zero, by, tile, kind), semiring) for own in seeds), semiring
+        *(mirrored(random_matrix(own, n, infinite, zero, by, tile or TILE, kind), semiring) for own in seeds),
+        semiring,
     )
 
 

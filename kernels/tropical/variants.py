@@ -74,7 +74,7 @@ INSTANCE = {
     "infinite": Parameter(float, 0.0, "share of infinite entries", data="generated", least=0, most=1),
     "zero": Parameter(float, 0.0, "share of zero entries among the rest", data="generated", least=0, most=1),
     "by": Parameter(str, "tile", "what is infinite or zero as a whole", ("tile", "element"), "generated"),
-    "tile": Parameter(int, 128, "edge of those tiles", data="generated", least=1),
+    "tile": Parameter(int, None, "edge of those tiles, 128 by default", data="generated", least=1),
     "dtype": Parameter(str, "float32", "of the entries", ("float32", "int32", "uint16")),
     "semiring": Parameter(
         str,

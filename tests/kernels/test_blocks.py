@@ -1,9 +1,12 @@
 """Blocks of an answer: they come in any order, and their memory may be used again."""
 
+import re
+
 import numpy as np
 import pytest
 
 from saitan.blocks import Block, Blockwise, Rows, are_rows, chosen, joined
+from saitan.graph_input import shown
 from saitan.problem import Checked, Invalid
 from saitan.solver import Run, prepared
 
@@ -107,6 +110,28 @@ def test_what_is_no_block_of_a_solver_is_one_line(block, says):
         with pytest.raises(Invalid, match=says):
             call()
     assert taken == []
+
+
+@pytest.mark.parametrize("run", [None, (one for one in "ab"), (1.0, 1.0)], ids=["none", "generator", "pair"])
+def test_a_run_that_is_none_is_one_line(run):
+    class Gives(Blockwise):
+        def run(self, query):
+            return run
+
+        def validate(self):
+            return Checked("nothing", whole=False)
+
+        def blocks(self, rows=None):
+            return []
+
+        def close(self):
+            pass
+
+    solver = prepared(Gives, lambda query: query)
+    with pytest.raises(Invalid, match=rf"^run gives {re.escape(shown(run))}: a Run is right$"):
+        solver.run(0)
+    with pytest.raises(ValueError, match=r"^the last run of this solver failed: there is no answer$"):
+        solver.validate()
 
 
 def test_a_solver_without_blocks_of_its_answer_is_one_line():

@@ -130,6 +130,7 @@ def test_values_out_of_range_are_named(name, changes, message):
     ("changes", "says"),
     [
         ({"fits": lambda n: None}, "its fits ends in TypeError: .* unexpected keyword argument 'vertices'$"),
+        ({"fits": lambda **given: given["vertices"] > 2}, "its fits gives True: None is right, and a ValueError for"),
         ({"size": lambda n: (n, n)}, "its size ends in TypeError: .* unexpected keyword argument 'vertices'$"),
         ({"size": lambda **given: 5}, "its size is 5: numbers of vertices and arcs are right$"),
         ({"size": lambda **given: (5,)}, r"its size is \(5,\): numbers of vertices and arcs are right$"),

@@ -1,6 +1,7 @@
 import ast
 import contextlib
 import inspect
+import itertools
 import subprocess
 import sys
 import tomllib
@@ -288,6 +289,22 @@ def test_defaults_that_complete_what_is_given_change_nothing(name):
             with contextlib.suppress(ValueError):
                 meant = check_parameters("x", given, known, data)
                 assert check_parameters("x", completed(given, known, data), known, data) == meant
+
+
+@pytest.mark.parametrize("name", [name for name in problem.names() if hasattr(problem.problem(name), "check_instance")])
+def test_parameters_of_an_instance_go_together_with_the_defaults_beside_them(name):
+    package, taken = problem.problem(name), 0
+    for data in ("given", "generated"):
+        fits = [one for one, known in package.INSTANCE.items() if known.data in ("", data)]
+        pairs = [{one: value} for one in fits for value in _some(package.INSTANCE[one])]
+        for given in [{}, *(a | b for a, b in itertools.product(pairs, pairs))]:
+            try:
+                meant = package.check_instance(data, **given)
+            except ValueError:
+                continue
+            assert package.check_instance(data, **completed(given, package.INSTANCE, data)) == meant
+            taken += 1
+    assert taken > len(package.INSTANCE)
 
 
 @pytest.mark.parametrize("name", problem.names())

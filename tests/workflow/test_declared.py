@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -374,6 +375,41 @@ def test_what_is_no_class_is_told_where_it_is_loaded():
     says = r'^mine has cpu="saitan\.problem:BACKENDS", which is \(.*\): a class is right$'
     with pytest.raises(Misdeclared, match=says):
         Variant("s", cpu="saitan.problem:BACKENDS").load("cpu", "mine")
+
+
+def computes(instance, query):
+    """The rows."""
+
+    def rows():
+        return instance[query]
+
+    rows()
+
+
+def leaves(instance, query):
+    if instance:
+        instance.clear()
+    return
+
+
+def refuses(instance, query):
+    raise ValueError
+
+
+def says_why(instance, query):
+    """Nothing, as there is no other solver."""
+
+
+def yields(instance, query):
+    yield from instance
+
+
+def test_a_reference_without_return_is_named():
+    says = r"^saitan\.tropical\.reference returns nothing of what it makes: `return None` is right where there is none$"
+    with pytest.raises(Misdeclared, match=says):
+        check_package("toy", toy(GOOD, reference=computes))
+    for function in (leaves, refuses, says_why, yields, lambda instance, query: None, partial(computes)):
+        check_package("toy", toy(GOOD, reference=function))
 
 
 RING = GENERATORS["ring"]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from samples import Held
 from saitan import apsp
 from saitan.errors import Invalid
 from saitan.generators import GENERATORS
+from saitan.solver import Reference
 from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
 from saitan.workflow.config import ConfigError, load
@@ -35,10 +37,11 @@ CODED = {
     "keep": ["distances"],
     "keep_as": "coded",
 }
+ABOUT = {"answer": {"problem": "apsp", "variant": "sweep", "backend": "cuda", "parameters": {}}, "query": [0, 8]}
 PLACE = "results/answers/apsp/cpu/tiny-grid/sweep/answer~slabs/8-1/coded"
 
 
-def refuse(instance, variant, backend, path, **parameters):
+def refuse(instance, variant, backend, path, query, **parameters):
     raise ValueError("too wide for rows")
 
 
@@ -49,11 +52,9 @@ def test_what_a_form_refuses_is_no_answer_even_over_an_older_file(tmp_path):
         tmp_path / "distances.coded",
         backend="cpu",
     )
-    settings = {"variant": "sweep", "backend": "cuda", "parameters": {}}
     arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=tmp_path)
-    about = {"answer": {"problem": "apsp"}, "query": [0, 8]}
     with pytest.raises(Failure, match="sweep kept as coded: too wide for rows"):
-        _keep_in_form(apsp, None, settings, form, arguments, about)
+        _keep_in_form(apsp, None, None, form, arguments, ABOUT)
     assert not (tmp_path / "distances.parquet").exists()
 
 
@@ -61,12 +62,12 @@ def take_none(instance, variant, backend, path):
     path.write_text("x")
 
 
-def spoil(instance, variant, backend, path, **parameters):
+def spoil(instance, variant, backend, path, query, **parameters):
     path.write_text("x")
     instance[0] += 1
 
 
-def leave(instance, variant, backend, path, **parameters):
+def leave(instance, variant, backend, path, query, **parameters):
     path.write_text("x")
     os.chdir("/")
 
@@ -79,18 +80,67 @@ def leave(instance, variant, backend, path, **parameters):
         (
             "take_none",
             Failure,
-            r"^sweep kept as coded: test_forms\.take_none takes .*: \(instance, variant, backend, path, core\) is r",
+            r"^sweep kept as coded: test_forms\.take_none takes .*: \(instance, variant, backend, path, query, core\)",
         ),
     ],
 )
 def test_what_a_form_does_beside_writing_is_seen(tmp_path, monkeypatch, writes, error, says):
     monkeypatch.chdir(tmp_path)
     form = replace(apsp.FORMS["coded"], writes=f"{__name__}:{writes}")
-    settings = {"variant": "sweep", "backend": "cuda", "parameters": {}}
     arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=Path("kept"))
     with pytest.raises(error, match=says):
-        _keep_in_form(apsp, np.zeros(3), settings, form, arguments, {"answer": {"problem": "apsp"}, "query": [0, 8]})
+        _keep_in_form(apsp, np.zeros(3), None, form, arguments, ABOUT)
     assert Path.cwd() == tmp_path and not Path("kept/distances.parquet").exists()
+
+
+class Text:
+    """The reader of a form: numbers, a row a line."""
+
+    def __init__(self, path):
+        self._held = np.loadtxt(path, np.uint32, ndmin=2)
+        self.shape, self.dtype = self._held.shape, self._held.dtype
+
+    def __getitem__(self, rows):
+        return self._held[rows]
+
+    def close(self):
+        pass
+
+
+SQUARES = np.arange(20, dtype=np.uint32).reshape(5, 4) ** 2
+
+
+def squares(instance, variant, backend, path, query, **parameters):
+    np.savetxt(path, SQUARES + query, "%d")
+
+
+SAME = {"distances": SQUARES.astype(float) + 7, "relative": np.zeros(1)}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "rows", "wrong"),
+    [
+        (SAME, None, ""),
+        ({**SAME, "distances": SAME["distances"][[1, 4]]}, np.array([1, 4]), ""),
+        ({**SAME, "distances": SAME["distances"][[1, 3]]}, np.array([1, 4]), "differs from the reference solver"),
+        ({**SAME, "distances": SAME["distances"] - 7}, None, "differs from the reference solver"),
+        ({**SAME, "distances": SAME["distances"][:0]}, np.array([], int), ""),
+        ({"reach": np.zeros(5), "relative": np.zeros(1)}, None, ""),
+    ],
+    ids=["all", "some", "others", "another query's", "none", "another output's"],
+)
+def test_what_a_form_holds_is_compared_with_the_reference(tmp_path, monkeypatch, arrays, rows, wrong):
+    form = replace(apsp.FORMS["coded"], writes=f"{__name__}:squares", reads=f"{__name__}:Text")
+    monkeypatch.setitem(apsp.FORMS, "coded", form)
+    arguments = SimpleNamespace(outputs=["distances"], keep_as="coded", folder=tmp_path)
+    reference, about = Reference("somebody", arrays, rows), {**ABOUT, "query": 7}
+    with pytest.raises(Invalid, match=f"^{wrong}") if wrong else nullcontext():
+        _keep_in_form(apsp, None, reference, form, arguments, about)
+    assert [file.name for file in sorted(tmp_path.iterdir())] == (
+        [] if wrong else ["distances.coded", "distances.parquet"]
+    )
+    if not wrong:
+        assert np.array_equal(read_answer(tmp_path / "distances.parquet"), SQUARES + 7)
 
 
 def reader(wrong):
@@ -124,7 +174,7 @@ def test_a_reader_gives_the_rows_that_it_told_of(tmp_path, monkeypatch, wrong, s
     if says is None:
         assert read_answer(tmp_path / "d.parquet", slice(1, 9)).tolist() == np.arange(3, 15).reshape(4, 3).tolist()
     else:
-        with pytest.raises(Failure, match=rf"^{__name__}:Reader gives other rows than .*d\.parquet tells: {says}$"):
+        with pytest.raises(Failure, match=rf"^{__name__}:Reader gives other rows than it tells: {says}$"):
             read_answer(tmp_path / "d.parquet", slice(1, None))
 
 

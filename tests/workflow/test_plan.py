@@ -397,6 +397,17 @@ def test_a_package_that_ends_the_process_is_one_line(monkeypatch, error):
     assert re.fullmatch(f"error: {told}", caught.value.code)
 
 
+def test_parameters_of_an_instance_are_looked_at_with_the_defaults_that_a_job_gives_beside_them(monkeypatch):
+    def check(data, /, **parameters):
+        if "tile" in parameters and parameters["by"] != "tile":
+            raise ValueError("tile goes with by tile")
+
+    monkeypatch.setattr(problem.problem("tropical"), "check_instance", check)
+    experiment = {"title": "x", "problem": "tropical", "variants": ["fast"], "instance": {"n": 8, "by": "element"}}
+    with pytest.raises(SystemExit, match=r"^config: experiments\.tiny\.instance: tile goes with by tile$"):
+        from_file({"experiments": {"tiny": experiment}})
+
+
 def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
     monkeypatch.setattr(declared, "defined", lambda module: ["*", "np"])
     assert from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}).points
@@ -730,7 +741,22 @@ def test_a_number_of_ranks_that_a_variant_does_not_run_on_is_said():
     assert skipped.what == "cluster on cpu in tiny (ring, ranks 3)" and skipped.reason.endswith("ranks, not 3")
 
 
-@pytest.mark.parametrize("option", [["--configfile", "x"], ["--configfiles", "a", "x"], ["--configfile=x"]])
+@pytest.mark.parametrize(
+    "option",
+    [["--configfiles", "b", "a"], ["--configfile", "b", "--configfile=a"], ["-n", "--configfile", "b", "b", "a"]],
+)
+def test_two_files_are_no_run(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        Path(name).write_text("a: 1\n")
+    with pytest.raises(
+        SystemExit, match=r"^config: b .*and a would be one run, which none of them describes: one file"
+    ):
+        check_named(option)
+    check_named(["--configfile", "a", "--configfile=a"])
+
+
+@pytest.mark.parametrize("option", [["--configfile", "x"], ["--configfiles", "x"], ["--configfile=x"]])
 def test_files_that_are_named_are_looked_at_before_snakemake_does(option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a").write_text("a: 1\n")

@@ -1,3 +1,4 @@
+import asyncio
 import logging
 import os
 import re
@@ -294,6 +295,42 @@ def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monke
     assert capsys.readouterr().err.count("the end") == 2
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_amid_many_tasks_comes_once(number, monkeypatch):
+    """Snakemake gathers the sizes of all files before each job, and goes on with the same loop after an interrupt."""
+    monkeypatch.setattr(os, "isatty", lambda stream: False)
+    monkeypatch.setattr(os, "getsid", lambda process: 0)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    killed = []
+    monkeypatch.setattr(terminal, "kill_steps", lambda: killed.append(True))
+
+    async def size(of):
+        await asyncio.sleep(0)
+        if of == 3:
+            signal.raise_signal(number)
+        await asyncio.sleep(0)
+
+    async def sizes():
+        await asyncio.gather(*map(size, range(8)))
+
+    async def nothing():
+        await asyncio.sleep(0.01)
+
+    try:
+        terminal.stop_with_the_terminal()
+        ending = Ending(plan())
+        with asyncio.Runner() as runner:
+            with pytest.raises(KeyboardInterrupt):
+                runner.run(sizes())
+            ending._listener.emit(logging.makeLogRecord({"msg": "Terminating processes on user request"}))
+            runner.run(nothing())
+            assert not killed
+            runner.run(sizes())
+            assert killed == [True]
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_other_threads_leave_signals_as_they_are():
