@@ -81,7 +81,8 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except (Failure, GraphError, Invalid, Misdeclared, Unavailable, NvccError) as error:
         _give_up(arguments.log, _as_text(error))
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
+        # One that own code raises itself names no file.
+        place = f" ({error.filename})" if error.filename else "" if error.errno else _place_of(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             _give_up(arguments.log, f"the disk is full{place}: free some space and run the same command again")
         _give_up(arguments.log, f"{error.strerror or _as_text(error)}{place}")

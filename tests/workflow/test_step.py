@@ -108,16 +108,24 @@ def test_a_defect_prints_its_traceback_first(step):
     assert re.fullmatch(r"error: internal error: AttributeError: .* \(\S*kernels/blocks\.py, line \d+\)", printed[-1])
 
 
-def test_a_defect_of_ones_own_code_elsewhere_is_told_with_its_line(step, tmp_path, monkeypatch):
-    (tmp_path / "defect_own.py").write_text("import json\n\n\ndef wrong(_):\n    json.loads(1)\n")
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("json.loads(1)", "internal error: TypeError: the JSON object must be "),
+        ("raise OSError('no licence')", "no licence ("),
+    ],
+    ids=["defect", "raised"],
+)
+def test_a_defect_of_ones_own_code_elsewhere_is_told_with_its_line(code, told, step, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "defect_own", raising=False)
+    (tmp_path / "defect_own.py").write_text(f"import json\n\n\ndef wrong(_):\n    {code}\n")
     monkeypatch.syspath_prepend(tmp_path)
     planned = tmp_path / "code.json"
     planned.write_text(json.dumps({str(tmp_path / "defect_own.py"): "1", PACKAGES: "mine=1"}))
     monkeypatch.setenv(PLANNED, str(planned))
     monkeypatch.setattr("saitan.workflow.planned_code.hold_to_plan", lambda: None)
     _, printed, _ = step(lambda arguments: importlib.import_module("defect_own").wrong(arguments))
-    assert printed[-1].startswith("error: internal error: TypeError: the JSON object must be ")
-    assert printed[-1].endswith("defect_own.py, line 5)")
+    assert printed[-1].startswith(f"error: {told}") and printed[-1].endswith("defect_own.py, line 5)")
 
 
 class Wordless(Exception):
