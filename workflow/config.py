@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from saitan import problem as problems
+from saitan.graph_input import shown
 from saitan.problem import Misdeclared, Parameter, Trace, completed, with_defaults
 from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
 from saitan.workflow.points import combinations
@@ -295,7 +296,8 @@ def _check_form(key: str, experiment: Experiment, package: Any) -> None:
             raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is kept of the whole answer: {right}")
     for name in forms[experiment.keep_as].inputs:
         if not getattr(experiment, f"{package.INPUTS[name].kind}s"):
-            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{name}s`")
+            kind = package.INPUTS[name].kind
+            raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is that of a {name}: name `{kind}s`")
     if together:
         raise ConfigError(f"{key}.keep_as: {experiment.keep_as} is written by one rank: leave `ranks` out")
 
@@ -387,13 +389,17 @@ def _check_together(key: str, experiment: Experiment, package: Any) -> None:
         try:
             given = dict(zip(experiment.instance, chosen, strict=True))
             # As the job calls it.
-            check(data, **completed(given, package.INSTANCE, data))
+            known = check(data, **completed(given, package.INSTANCE, data))
         except ValueError as error:
             raise ConfigError(f"{key}: {error}") from None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             raise Misdeclared(f"saitan.{experiment.problem}.check_instance: {told(error)}") from error
+        if not isinstance(known, Mapping) or (lacking := [name for name in package.INSTANCE if name not in known]):
+            gives = f"gives no {lacking[0]}" if isinstance(known, Mapping) else f"gives {shown(known)}"
+            right = "all of INSTANCE with their values are right"
+            raise Misdeclared(f"saitan.{experiment.problem}.check_instance {gives}: {right}")
 
 
 def _once(key: str, values: Sequence[Scalar]) -> None:

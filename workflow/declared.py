@@ -134,6 +134,11 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
             )
         yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "INSTANCE", instance)
         yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "every experiment", _COLUMN)
+    for here, declared in _entries(owner, package, "INPUTS"):
+        for one in declared.dtypes:
+            # They are compared with an array's by name.
+            if one not in np.sctypeDict or np.dtype(one).name != one:
+                yield f'{here} has dtypes of "{one}": names of types of NumPy\'s are right, as `dtype.name` has them'
     for here, declared in _entries(owner, package, "OUTPUTS"):
         if declared.dtype not in ("", *np.sctypeDict):
             yield f'{here} has dtype="{declared.dtype}": the name of a type of NumPy\'s is right'
@@ -327,12 +332,18 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
         # Not true where one of them is not a number.
         if not least <= most > above:
             yield f"{here} has bounds that no value is within: its most must be at least its least and above its above"
-        for kind, values in (("default", (declared.default,)), ("choice", declared.choices)):
+        for kind, values in (
+            ("default", (declared.default,)),
+            ("choice", declared.choices),
+            ("alike", declared.alike or ()),
+            ("together", declared.together or ()),
+        ):
             reasons = (declared.wrong(value) for value in values if value is not None)
             yield from (f"{here}: its {kind} {reason}" for reason in reasons if reason)
         for key in ("instead_of", "within"):
-            if (other := getattr(declared, key)) and other not in parameters:
-                yield f"{here} has {key}={_quoted(other)}: {_another(parameters)}"
+            others = [one for one in parameters if one != name]
+            if (other := getattr(declared, key)) and other not in others:
+                yield f"{here} has {key}={_quoted(other)}: {_another(others)}"
             if other and declared.default is not None:
                 right = "None is right, as it is given beside or in the place of another parameter"
                 yield f"{here} has {key}={_quoted(other)} and default={_quoted(declared.default)}: {right}"

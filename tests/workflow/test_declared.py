@@ -114,8 +114,20 @@ def parameter(*given, **named):
         (parameter(int, 3, "x", most=2), ': parameters["a"]: its default must be at most 2, not 3'),
         (parameter(str, "q", "x", choices=("a",)), ": parameters[\"a\"]: its default must be one of a, not 'q'"),
         (parameter(str, None, "x", choices=("a", 3)), ': parameters["a"]: its choice must be a text, not 3'),
-        (parameter(int, None, "x", within="c"), ': parameters["a"] has within="c": one of a is right'),
-        (parameter(int, None, "x", instead_of="c"), ': parameters["a"] has instead_of="c": one of a is right'),
+        *(
+            (
+                {"parameters": {"a": Parameter(int, None, "x", **{key: other}), "b": Parameter(int, 1, "x")}},
+                f': parameters["a"] has {key}="{other}": one of b is right',
+            )
+            for key in ("within", "instead_of")
+            for other in "ac"
+        ),
+        (parameter(int, None, "x", within="a"), ': parameters["a"] has within="a": there is none'),
+        (parameter(int, None, "x", alike=("one",)), ": parameters[\"a\"]: its alike must be a whole number, not 'one'"),
+        (
+            parameter(str, "u", "x", choices=("u", "v"), together=("w",)),
+            ": parameters[\"a\"]: its together must be one of u, v, not 'w'",
+        ),
         (
             {"parameters": {"c": Parameter(int, 1, "x"), "a": Parameter(int, 2, "x", within="c")}},
             ': parameters["a"] has within="c" and default=2: None is right, as it is given beside',
@@ -230,6 +242,13 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
             ': METRICS["tops"] has better="up": one of more, less is right',
         ),
         ({"METRICS": {"tops": replace(METRIC, unit=5)}}, ': METRICS["tops"] has unit=5: str is right'),
+        *(
+            (
+                {"INPUTS": {"graph": Input("array", "x", dtypes=("int64", one))}},
+                f': INPUTS["graph"] has dtypes of "{one}":',
+            )
+            for one in ("int63", "float", "<i4")
+        ),
         ({"OUTPUTS": {"c": Output("x", dtype="int63")}}, ': OUTPUTS["c"] has dtype="int63": the name of a type of'),
         ({"FORMS": {"f": replace(FORM, outputs="c")}}, ': FORMS["f"] has outputs="c": tuple[str, ...] is right'),
         (

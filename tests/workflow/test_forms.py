@@ -357,3 +357,9 @@ def test_a_killed_writer_leaves_no_answer(arguments, tmp_path):
 def test_forms_that_do_not_fit_are_refused_by_name(changes, said):
     with pytest.raises(ConfigError, match=said):
         load({"experiments": {"kept": CODED | changes}}, ["tiny-grid"])
+
+
+def test_a_form_of_an_array_says_what_names_one(monkeypatch):
+    monkeypatch.setitem(apsp.FORMS, "coded", replace(apsp.FORMS["coded"], inputs=("matrix",)))
+    with pytest.raises(ConfigError, match=r"\.keep_as: coded is that of a matrix: name `arrays`$"):
+        load({"experiments": {"kept": CODED}}, ["tiny-grid"])

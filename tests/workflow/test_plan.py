@@ -408,6 +408,17 @@ def test_parameters_of_an_instance_are_looked_at_with_the_defaults_that_a_job_gi
         from_file({"experiments": {"tiny": experiment}})
 
 
+@pytest.mark.parametrize(
+    ("known", "says"), [(None, "gives None"), ({"n": 8, "by": "tile"}, "gives no infinite"), (["n"], r"gives \['n'\]")]
+)
+def test_what_a_check_of_an_instance_leaves_out_is_named(monkeypatch, known, says):
+    monkeypatch.setattr(problem.problem("tropical"), "check_instance", lambda data, /, **parameters: known)
+    experiment = {"title": "x", "problem": "tropical", "variants": ["fast"], "instance": {"n": 8}}
+    says = rf"^error: saitan\.tropical\.check_instance {says}: all of INSTANCE with their values are right$"
+    with pytest.raises(SystemExit, match=says):
+        from_file({"experiments": {"tiny": experiment}})
+
+
 def test_what_a_module_gets_by_a_star_is_not_known(monkeypatch, tmp_path):
     monkeypatch.setattr(declared, "defined", lambda module: ["*", "np"])
     assert from_file({"experiments": {"tiny": {**EXPERIMENT, "graphs": ["grid-128"]}}}).points
