@@ -215,7 +215,8 @@ class Form:
               that the variant has: writes the whole answer to the query, checked; the file gets its name when it is
               complete. Raises ValueError for an instance that is off
     reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
-              ValueError or Invalid for a file that is none or damaged
+              ValueError or Invalid for a file that is none or damaged. Rows of a reference that has no other outputs
+              are read by it and compared
     inputs    names of INPUTS that an instance must be made of
     instance  parameter of the instance -> its value where the answer is whole, which a form holds
     """
