@@ -220,7 +220,10 @@ def _method(solver: type, name: str) -> Callable:
 def _checked(solver: Any, query: Any) -> Any:
     if solver._lacks == _CLOSED:
         raise ValueError(_CLOSED)
-    return solver._check_query(query)
+    checked = solver._check_query(query)
+    if checked is None and query is not None:
+        raise Misdeclared(f"the check of query {shown(query)} gives None: the query as `run` takes it is right")
+    return checked
 
 
 def _check_answered(solver: Any) -> None:

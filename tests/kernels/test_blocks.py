@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from saitan.blocks import Block, Blockwise, Rows, are_rows, chosen, joined
+from saitan.errors import Misdeclared
 from saitan.graph_input import shown
 from saitan.problem import Checked, Invalid
 from saitan.solver import Run, prepared
@@ -132,6 +133,26 @@ def test_a_run_that_is_none_is_one_line(run):
         solver.run(0)
     with pytest.raises(ValueError, match=r"^the last run of this solver failed: there is no answer$"):
         solver.validate()
+
+
+def test_a_check_that_gives_no_query_is_one_line():
+    class Gives(Blockwise):
+        def run(self, query):
+            return Run(1, 1)
+
+        def validate(self):
+            return Checked("nothing", whole=False)
+
+        def blocks(self, rows=None):
+            return []
+
+        def close(self):
+            pass
+
+    solver = prepared(Gives, lambda query: None)
+    with pytest.raises(Misdeclared, match=r"^the check of query 8 gives None: the query as `run` takes it is right$"):
+        solver.run(8)
+    solver.run(None)
 
 
 def test_a_solver_without_blocks_of_its_answer_is_one_line():
