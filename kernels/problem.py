@@ -108,8 +108,9 @@ class Parameter:
     choices   the values there are; () for any
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
-    instead_of            another parameter, which is not given beside this one; its own default is None
-    within                another parameter, which is given beside this one and at least as great; the same
+    instead_of            another parameter, which is not given beside this one
+    within                another parameter, which is given beside this one and at least as great; a parameter with one
+                          of these two has None as its default
     alike     where other values make another answer: those with which it is that of solvers without the parameter;
               None where it is the same with all
     together  the values with which several ranks can answer; None for any

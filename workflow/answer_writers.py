@@ -183,15 +183,14 @@ def _shape_of(form: Form, path: Path, compare: Callable | None) -> tuple[list[in
         raise Failure(f"keep: {form.reads} cannot read what {form.writes} wrote: {one_line(error)}") from error
     if lacking := [one for one in ("shape", "dtype", "__getitem__", "close") if not hasattr(held, one)]:
         raise Failure(f"keep: {form.reads} has no {lacking[0]}: shape, dtype, rows by [rows] and close are right")
-    try:
-        shape, dtype = [operator.index(length) for length in held.shape], np.dtype(held.dtype).name
-    except TypeError:
-        told = f"the shape {shown(held.shape)} and the type {shown(held.dtype)}"
-        held.close()
-        raise Failure(f"keep: {form.reads} has {told}: a tuple of lengths and a dtype of NumPy are right") from None
     with closing(held):
+        try:
+            shape, dtype = [operator.index(length) for length in held.shape], np.dtype(held.dtype).name
+        except TypeError:
+            told = f"the shape {shown(held.shape)} and the type {shown(held.dtype)}"
+            raise Failure(f"keep: {form.reads} has {told}: a tuple of lengths and a dtype of NumPy are right") from None
         if compare:
-            compare(lambda rows: rows_held(form, held, rows, shape, dtype))
+            compare(lambda rows: rows_held(form, held, rows, shape, dtype, path))
     return shape, dtype
 
 

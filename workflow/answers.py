@@ -148,19 +148,19 @@ def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     try:
         held = form.open(file)
         with contextlib.closing(held):
-            return rows_held(form, held, rows, shape, about["dtype"])
+            return rows_held(form, held, rows, shape, about["dtype"], path)
     except (Invalid, ValueError) as error:
         raise Failure(f"{error}; remove {path} and run the same command again") from None
 
 
-def rows_held(form: Form, held: Any, rows: slice, shape: Sequence[int], dtype: str) -> np.ndarray:
-    """Rows of a form's open file, of which shape and type are known. Raises Failure for others."""
+def rows_held(form: Form, held: Any, rows: slice, shape: Sequence[int], dtype: str, path: Path) -> np.ndarray:
+    """Rows of a form's open file. Raises Failure for others than the shape and the type say, which path tells."""
     read = held[rows]
     # A file that is mapped into memory gives another class.
     read = read.view(np.ndarray) if isinstance(read, np.memmap) else read
     count = len(range(*rows.indices(shape[0])))
     if line := misshapen("rows", read, (count, *shape[1:]), dtype):
-        raise Failure(f"{form.reads} gives other rows than it tells: {line}")
+        raise Failure(f"{form.reads} gives other rows than {path} tells: {line}")
     return read
 
 

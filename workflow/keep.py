@@ -25,7 +25,7 @@ from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, refuse_slab
 from saitan.workflow.instances import add_inputs, load_instance, read_queries, read_reference
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
-from saitan.workflow.sampling import Answering, as_checked, check_same, prepared, staying
+from saitan.workflow.sampling import Answering, as_checked, check_same, prepared, staying, with_rows
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
@@ -119,10 +119,8 @@ def _keep_in_form(
             rows = np.concatenate([rows_of(slice(row, row + 1)) for row in map(int, reference.rows)])
         check_same(package, reference, {output: rows})
 
-    comparable = reference is not None and {*reference.arrays}.intersection(package.OUTPUTS) == {output}
-    nothing = comparable and reference.rows is not None and not len(reference.rows)
-    compared = compare if comparable and not nothing else None
-    write_form(arguments.folder, output, arguments.keep_as, form, about, write, compared)
+    comparable = with_rows(reference) and {*reference.arrays}.intersection(package.OUTPUTS) == {output}
+    write_form(arguments.folder, output, arguments.keep_as, form, about, write, compare if comparable else None)
 
 
 def _keep_together(

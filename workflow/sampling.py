@@ -142,8 +142,7 @@ class Answering:
         outputs: Collection[str] = (),
         backend: str | None = None,
     ) -> None:
-        nothing = reference is not None and reference.rows is not None and not len(reference.rows)
-        self._package, self._solver, self._reference = package, solver, None if nothing else reference
+        self._package, self._solver, self._reference = package, solver, with_rows(reference)
         self._ranks, self._outputs, self._backend = ranks or current(), outputs, backend
         self.pending: list[float] = []
         self._streamed = bool(getattr(solver, "streamed", False))
@@ -247,6 +246,12 @@ class Answering:
         if not self._ranks.leads:
             return
         check_same(self._package, self._reference, rows.answer())
+
+
+def with_rows(reference: Reference | None) -> Reference | None:
+    """A reference; None where it has no row that could be compared."""
+    nothing = reference is not None and reference.rows is not None and not len(reference.rows)
+    return None if nothing else reference
 
 
 def check_same(package: ModuleType, reference: Reference, answer: dict[str, np.ndarray]) -> None:

@@ -147,7 +147,7 @@ def stop_with_the_terminal() -> None:
             # Without a shell, which would tell all of a job, the system tells this process alone.
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             os.killpg(0, signal.SIGHUP)
-        # Of asyncio, while Snakemake runs something in it.
+        # Asyncio has its own while Snakemake runs something in it.
         answer = signal.getsignal(signal.SIGINT)
         (answer if callable(answer) else signal.default_int_handler)(number, frame)
 

@@ -161,7 +161,7 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
         return typed(prepared(solver, instance.range_of, instance, **given), distances=types)
     from saitan.apsp.streaming import Reductions, Slabs
 
-    # What makes a solver of a slab; `prepared` sees what makes those of all.
+    # It makes the solver of a slab; `prepared` looks at the class below, which makes that of the whole answer.
     check_takes(solver, ["instance"], given)
     streaming = {"slabs": Slabs, "reductions": Reductions}[instance.answer]
     streamed = prepared(streaming, instance.range_of, instance, backend=backend, make=partial(solver, **given))

@@ -64,6 +64,28 @@ def test_a_row_that_there_is_not_is_named():
     assert are_rows(np.array([0, 7], np.uint64)) and are_rows(np.array([]))
 
 
+class Gives(Blockwise):
+    """A solver that gives a run and blocks which may be none."""
+
+    def __init__(self, run, blocks):
+        self._run, self._blocks = run, blocks
+
+    def run(self, query, *sink):
+        for take in sink:
+            for block in self._blocks:
+                take(block)
+        return self._run
+
+    def validate(self):
+        return Checked("nothing", whole=False)
+
+    def blocks(self, rows=None):
+        return self._blocks
+
+    def close(self):
+        pass
+
+
 @pytest.mark.parametrize(
     ("block", "says"),
     [
@@ -88,22 +110,7 @@ def test_a_row_that_there_is_not_is_named():
     ],
 )
 def test_what_is_no_block_of_a_solver_is_one_line(block, says):
-    class Gives(Blockwise):
-        def run(self, query, *sink):
-            for take in sink:
-                take(block)
-            return Run(1, 1)
-
-        def validate(self):
-            return Checked("nothing", whole=False)
-
-        def blocks(self, rows=None):
-            return [block]
-
-        def close(self):
-            pass
-
-    solver, taken = prepared(Gives, lambda query: query), []
+    solver, taken = prepared(Gives, lambda query: query, Run(1, 1), [block]), []
     with pytest.raises(Invalid, match=says):
         solver.run(0, taken.append)
     solver.run(0)
@@ -115,20 +122,7 @@ def test_what_is_no_block_of_a_solver_is_one_line(block, says):
 
 @pytest.mark.parametrize("run", [None, (one for one in "ab"), (1.0, 1.0)], ids=["none", "generator", "pair"])
 def test_a_run_that_is_none_is_one_line(run):
-    class Gives(Blockwise):
-        def run(self, query):
-            return run
-
-        def validate(self):
-            return Checked("nothing", whole=False)
-
-        def blocks(self, rows=None):
-            return []
-
-        def close(self):
-            pass
-
-    solver = prepared(Gives, lambda query: query)
+    solver = prepared(Gives, lambda query: query, run, [])
     with pytest.raises(Invalid, match=rf"^run gives {re.escape(shown(run))}: a Run is right$"):
         solver.run(0)
     with pytest.raises(ValueError, match=r"^the last run of this solver failed: there is no answer$"):
@@ -136,40 +130,14 @@ def test_a_run_that_is_none_is_one_line(run):
 
 
 def test_a_check_that_gives_no_query_is_one_line():
-    class Gives(Blockwise):
-        def run(self, query):
-            return Run(1, 1)
-
-        def validate(self):
-            return Checked("nothing", whole=False)
-
-        def blocks(self, rows=None):
-            return []
-
-        def close(self):
-            pass
-
-    solver = prepared(Gives, lambda query: None)
+    solver = prepared(Gives, lambda query: None, Run(1, 1), [])
     with pytest.raises(Misdeclared, match=r"^the check of query 8 gives None: the query as `run` takes it is right$"):
         solver.run(8)
     solver.run(None)
 
 
 def test_a_solver_without_blocks_of_its_answer_is_one_line():
-    class Gives(Blockwise):
-        def run(self, query):
-            return Run(1, 1)
-
-        def validate(self):
-            return Checked("nothing", whole=False)
-
-        def blocks(self, rows=None):
-            pass
-
-        def close(self):
-            pass
-
-    solver = prepared(Gives, lambda query: query)
+    solver = prepared(Gives, lambda query: query, Run(1, 1), None)
     solver.run(0)
     with pytest.raises(Invalid, match=r"^blocks gives None: an iterator of Blocks is right$"):
         solver.answer()
