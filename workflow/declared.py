@@ -60,6 +60,7 @@ _NAMES = {
 _COLUMN = ("ranks",)
 # Arguments of the functions that parameters are given to, and of classes.
 _ARGUMENTS = (*_FUNCTIONS["instance"], *_FUNCTIONS["prepare"], "self")
+_RIGHT_KINDS = "bool, int, float or str"
 # What stands beside parameters where a point is shown.
 _SHOWN = (*TABLE, *COLUMNS["summary"])
 _GRAPH = ("undirected", "integer", "weights")
@@ -223,7 +224,7 @@ def _in_generators(where: str, generators: Mapping[str, Generator]) -> Iterator[
         for key in ("required", "optional"):
             for parameter, kind in getattr(generator, key).items():
                 if kind not in KINDS:
-                    yield f'{here}: {key}["{parameter}"] is {shown(kind)}: bool, int, float or str is right'
+                    yield f'{here}: {key}["{parameter}"] is {shown(kind)}: {_RIGHT_KINDS} is right'
 
 
 def _in_name(where: str, name: Any, key: str) -> Iterator[str]:
@@ -245,6 +246,8 @@ def _types(kind: type) -> dict[str, tuple[TypeAdapter, str]]:
             literal = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Literal), None)
             choice = get_args(literal)
             words = f"one of {', '.join(map(str, choice))}" if choice else kind.__annotations__[name]
+            if hint is type:
+                words = _RIGHT_KINDS
             found[name] = TypeAdapter(hint, config=ConfigDict(strict=True)), words
     return found
 
@@ -322,7 +325,7 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
         if name in _ARGUMENTS:
             yield f"{here}: what takes parameters has an argument of this name beside them: another name is right"
         if declared.type not in KINDS:
-            yield f"{here} is of type {shown(declared.type)}: bool, int, float or str is right"
+            yield f"{here} is of type {shown(declared.type)}: {_RIGHT_KINDS} is right"
             return
         if declared.type not in (int, float) and (declared.least, declared.above, declared.most) != (None,) * 3:
             yield f"{here} is {KINDS[declared.type]}, and has a bound: only numbers have bounds"

@@ -36,6 +36,8 @@ def _drawn(settings: dict[str, Any], arguments: argparse.Namespace) -> tuple[lis
     queries = package.queries(instance, settings["queries"], settings["seed"])
     if not (isinstance(queries, list) and queries and _is_json(queries)):
         right = "a list of at least one JSON value is right"
+        if isinstance(queries, list) and any(isinstance(query, np.generic) for query in queries):
+            right += ": int or float makes one of a number of NumPy's"
         raise Failure(f"queries of {settings['problem']} are {shown(queries)}: {right}")
     reference = package.reference(instance, queries[0])
     if reference is not None and (wrong := _wrong(reference)):

@@ -109,6 +109,7 @@ def parameter(*given, **named):
         ({"parameters": ["a"]}, ": parameters is ['a']: a mapping of names to Parameters is right"),
         ({"parameters": {"a": 3}}, ': parameters["a"] is 3: a Parameter is right'),
         (parameter(list, [], "x"), ': parameters["a"] is of type '),
+        (parameter("float", 3.0, "x"), ': parameters["a"] has type="float": bool, int, float or str is right'),
         (parameter(int, "3", "x"), ": parameters[\"a\"]: its default must be a whole number, not '3'"),
         (parameter(int, True, "x"), ': parameters["a"]: its default must be a whole number, not True'),
         (parameter(int, 3, "x", most=2), ': parameters["a"]: its default must be at most 2, not 3'),

@@ -810,7 +810,11 @@ ONES = np.ones(2)
             ("queries", wrong, "queries of sssp are .*: a list of at least one JSON value is right")
             for wrong in (None, [], (1, 2))
         ),
-        ("queries", [np.int64(1)], r"queries of sssp are \[.*1.*\]: a list of at least one JSON value is right"),
+        (
+            "queries",
+            [np.int64(1)],
+            r"queries of sssp are \[.*1.*\]: a list of .* is right: int or float makes one of a .*",
+        ),
         ("queries", np.arange(2), "queries of sssp are .*: a list of at least one JSON value is right"),
         ("reference", (1, 2), r"reference of sssp is \(1, 2\): a Reference, or None, is right"),
         ("reference", Reference("by", [1]), r"reference of sssp has arrays \[1\]: a dict of names and arrays is right"),
