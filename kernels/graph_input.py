@@ -126,7 +126,7 @@ def arc_weights(values: Any, m: int) -> np.ndarray:
     _refuse(
         array,
         lambda w: w.astype(np.float32) != w,
-        "float32 does not hold it exactly; weights.astype(numpy.float32) rounds",
+        "float32 does not hold it exactly; weights.astype(numpy.float32) rounds, of a list numpy.float32(weights)",
         values,
     )
     return _float32(array)

@@ -28,7 +28,8 @@ class Run:
     total      seconds of the whole call, answer delivered to the host included; no more than went by meanwhile
     counters   name -> number, named in the problem's METRICS; of several ranks those of the leading one count, whose
                rates are therefore made of the seconds of the slowest (`Ranks.slowest`)
-    phases     name -> array, one entry a phase: what the host knows without asking the device (may be empty)
+    phases     name -> array, one entry a phase: "seconds", and the TRACES that the variant says it gives; what the host
+               knows without asking the device (may be empty)
     work       kind of a ceiling (config/ceilings.yaml) -> amount that the variant must do at least, such as bytes read
     disturbed  why this time says little (the clock moved, the gate opened by itself); "" where nothing is known
     """

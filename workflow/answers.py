@@ -2,7 +2,8 @@
 
 One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. A compressed
 answer has one row of the file for each block instead: `first`, the number of its first row, `rows`, and `stream`, its
-values (kernels/compression/FORMAT.md). The schema's metadata holds under "saitan", as JSON, the array's `shape` and
+values (kernels/compression/FORMAT.md). The file's key-value metadata
+(`FileMetaData.metadata` of PyArrow) hold under "saitan", as JSON, the array's `shape` and
 `dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and writing took, and what the
 writer was told about it, its `identity` (identities.py) among that. answer_writers.py writes these files.
 

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,22 +21,34 @@ from saitan.workflow.yaml_files import check_run
 
 def check_named(arguments: Sequence[str]) -> None:
     """Before Snakemake reads what --configfile names: end the process with one line for what is wrong in it, and for
-    several files, of which Snakemake would mix the experiments, or take the last alone.
+    several files, of which Snakemake would mix the experiments, or take the last alone; and for what stands behind
+    --config and sets nothing.
 
     arguments: the process's own. Called by the profiles, which are read before.
     """
-    named, files = False, []
+    given, files = "", []
     for argument in arguments:
         option, _, value = argument.partition("=")
         if argument.startswith("-"):
-            named = option in ("--configfile", "--configfiles")
-            argument = value
-        if named and argument:
+            given, argument = option, value
+        if given in ("--config", "-C") and argument:
+            _check_setting(argument)
+        if given in ("--configfile", "--configfiles") and argument:
             _check_file(argument, "targets come before --configfile, which takes all that follows it")
             files.append(argument)
     if len({*files}) > 1:
         right = "one file is right, and what differs from it by --config"
         sys.exit(f"config: {' and '.join(files)} would be one run, which none of them describes: {right}")
+
+
+def _check_setting(setting: str) -> None:
+    key, equals, _ = setting.partition("=")
+    if not equals or not key:
+        right = "a file goes behind --configfile, a target before --config"
+        sys.exit(f"--config: {setting} is not of the form key=value: {right}")
+    if not re.fullmatch(r"[a-zA-Z_][\w-]*", key):
+        right = "a key within another one goes in braces, such as measure='{budget_s: 1}'"
+        sys.exit(f"--config: {key} is no key: {right}")
 
 
 def check_default(path: Path) -> None:

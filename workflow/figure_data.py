@@ -12,7 +12,7 @@ import pandas as pd
 
 from saitan.workflow.axes import words
 from saitan.workflow.config_model import Figure
-from saitan.workflow.numbers import as_text
+from saitan.workflow.numbers import NONE, as_text
 from saitan.workflow.published import PAPER
 
 OURS, DOUBTFUL = "saitan", "not settled or disturbed"
@@ -140,19 +140,24 @@ def _placed(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
-    """With the facets as text in the order they are shown, numbers by size; without the column where one value is."""
-    values = list(dict.fromkeys(data.loc[data["source"] == OURS, "facet"].dropna()))
-    if len(values) < 2:
+    """With the facets as text in the order they are shown, numbers by size; without the column where one value is.
+
+    Rows of ours that have no value are a facet of their own, the last.
+    """
+    ours, lacking = data["source"] == OURS, data["facet"].isna()
+    values = list(dict.fromkeys(data.loc[ours & ~lacking, "facet"]))
+    places = [*values, None] if (ours & lacking).any() else values
+    if len(places) < 2:
         return data.drop(columns="facet")
     numeric = all(is_number(value) for value in values)
     told = numeric or all(isinstance(value, (bool, np.bool_)) for value in values)
-    open_rows = data["facet"].isna()
-    repeated = [data[open_rows].assign(facet=value) for value in values]
-    data = pd.concat([data[~open_rows & data["facet"].isin(values)], *repeated], ignore_index=True)
+    repeated = [data[~ours & lacking].assign(facet=value) for value in places]
+    data = pd.concat([data[data["facet"].isin(values)], data[ours & lacking], *repeated], ignore_index=True)
     if numeric:
         data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
     text = (lambda value: as_text(float(value))) if numeric else chart_value
-    data["facet"] = data["facet"].map((lambda value: f"{words(figure.facet)} {text(value)}") if told else str)
+    names = {value: f"{words(figure.facet)} {text(value)}" if told else str(value) for value in values}
+    data["facet"] = data["facet"].map(names).fillna(f"{words(figure.facet)} {NONE}")
     return data
 
 

@@ -112,7 +112,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
             first = [row for row in sampled.rows if row["round"] == 0]
             named = {"seconds", *traced, *package.VARIANTS[settings["variant"]].traces.get(settings["backend"], ())}
             if lacking := [name for name in sorted(named) if any(PHASE + name not in row for row in first)]:
-                right = "every query has all that it traces, and the seconds"
+                right = "every query has all that it traces, and the seconds, in the phases of its Run"
                 raise Failure(f"{settings['variant']} does not trace {lacking[0]!r} of every query: {right}")
         if settings["traced"] and not any(ranks.each("seconds" in traced)):
             # Of several engines the graph chose one that does not.

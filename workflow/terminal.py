@@ -31,6 +31,7 @@ _ROUTINE = (
     *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:"),
     *("Execute ", "Select jobs"),
 )
+_STOPPED = "stopped before the first job"
 # Seconds that jobs have to end in after Ctrl-C.
 GRACE = 5
 # Rules whose jobs are worth a line of their own.
@@ -110,6 +111,7 @@ def show(plan: Plan, workflow: Any) -> None:
     if not workflow.is_main_process:
         return
     plan.say_skipped()
+    logger.addFilter(_as_stop)
     if Quietness.RULES in (workflow.output_settings.quiet or ()):
         for handler in logger.handlers:
             # Whether it is a dry run, which has nothing but them to show, is known later.
@@ -166,9 +168,22 @@ def end_by_sigterm() -> None:
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:
     """The process's excepthook: Ctrl-C before the first job, which Snakemake does not catch, is one line."""
     if issubclass(kind, KeyboardInterrupt):
-        print("stopped before the first job", file=sys.stderr)
+        print(_STOPPED, file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
+
+
+def _as_stop(record: logging.LogRecord) -> bool:
+    """Have Ctrl-C that came while Snakemake asked for a job's resources told as the one line above; True.
+
+    Snakemake takes it there for a mistake of the rule, as it takes all that is raised.
+    """
+    if (
+        getattr(record, "exception", None) == "InputFunctionException"
+        and "\n  KeyboardInterrupt" in record.getMessage()
+    ):
+        record.msg, record.args = _STOPPED, ()
+    return True
 
 
 def _restore_index() -> None:

@@ -437,6 +437,28 @@ def test_points_that_x_and_colour_do_not_tell_apart_have_a_line_each():
     assert not list(of_kind(plain, "detail")) and "series" not in json.dumps(plain)
 
 
+@pytest.mark.parametrize(
+    ("facet", "names"),
+    [
+        ("tile", ["Tile 1", "Tile 2", "Tile –"]),
+        ("tasks", ["Tasks 1", "Tasks 2", "Tasks –"]),
+        ("reuse", ["Reuse true", "Reuse –"]),
+        ("mode", ["a", "Mode –"]),
+    ],
+)
+def test_points_without_the_parameter_of_a_facet_have_their_own(facet, names):
+    table = SWEEP.assign(reuse=[True] * 2 + [None] * 10, mode=[None] * 6 + ["a"] * 6)
+    printed = table.iloc[:1].assign(source="paper", tile=None, tasks=None, reuse=None, mode=None)
+    table = pd.concat([printed, table])
+    data = figure_data.tidy(figure(x="vertices", color="variant", facet=facet), table)
+    assert list(dict.fromkeys(data["facet"])) == names
+    ours = data[data["source"] == "saitan"]
+    expected = table.iloc[1:].groupby(facet, dropna=False).size()
+    assert ours.groupby("facet").size().to_dict() == dict(zip(names, expected, strict=True))
+    # What is printed without one holds for all.
+    assert data[data["source"] == "paper"]["facet"].tolist() == names
+
+
 @pytest.mark.parametrize("mark", ["line", "bar"])
 def test_values_that_differ_little_are_two(mark):
     near = [1.0000001, 1.0000002, 0.30000001]

@@ -613,6 +613,25 @@ def test_ctrl_c_before_the_first_job_is_one_line(project):
     assert done.returncode != 0 and done.stderr.splitlines()[1:] == ["stopped before the first job"]
 
 
+@pytest.mark.parametrize("function", ["cores_of", "gpus_of"])
+def test_ctrl_c_while_a_job_s_resources_are_asked_for_is_one_line(project, function):
+    stopped = """import signal
+from saitan.workflow.plan import Plan
+
+def interrupted(self, point):
+    signal.raise_signal(signal.SIGINT)
+
+Plan.FUNCTION = interrupted
+include: "Snakefile"
+"""
+    (project.folder / "stopped.smk").write_text(stopped.replace("FUNCTION", function))
+    project.configure({"tiny": ONE_POINT})
+    for dry in ([], ["-n"]):
+        done = project.snakemake("all", *dry, "-s", "stopped.smk")
+        lines = [line for line in done.stderr.splitlines() if not line.startswith(("Using ", "skipped: ", "Building "))]
+        assert done.returncode != 0 and lines == ["stopped before the first job"]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

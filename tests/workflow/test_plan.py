@@ -783,6 +783,25 @@ def test_files_that_are_named_are_looked_at_before_snakemake_does(option, tmp_pa
     check_named(["all", "--config", "x=no.yaml", "--cores", "2"])
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("my.yaml", "my.yaml is not of the form key=value: a file goes behind --configfile, a target before --config"),
+        ("backend:cpu", "backend:cpu is not of the form key=value: "),
+        ("=cpu", "=cpu is not of the form key=value: "),
+        ("measure.budget_s=1", "measure.budget_s is no key: a key within another one goes in braces, such as measure="),
+        ("2=3", "2 is no key: "),
+    ],
+)
+def test_what_sets_nothing_behind_config_is_one_line(setting, says):
+    for arguments in ([f"--config={setting}"], ["all", "-C", "backend=cpu", setting], ["--config", setting, "-n"]):
+        with pytest.raises(SystemExit) as ended:
+            check_named(arguments)
+        assert ended.value.code.startswith(f"--config: {says}") and "\n" not in ended.value.code
+    right = ["backend=cpu", "mirror=", "measure={budget_s: 1}", "launcher=srun --mpi=pmix", "name=a.b=c"]
+    check_named(["all", "--config", *right, "--cores", setting, "--", setting])
+
+
 LINE = {"mark": "line", "x": "phase", "y": ["seconds", "updated"]}
 
 
