@@ -121,6 +121,10 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     where = [str(part) for part in (where if content is None else _written(where, content, first["type"]))]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
+        if content is None and "experiments" in schema.get("properties", {}):
+            for place, path in _PLACES.items():
+                if where[-1] in _known_keys(schema, path):
+                    return f"{key}: unknown key {where[-1]!r}: it goes {place}"
         known = [name for name in _known_keys(schema, where[:-1]) if name != where[-1]]
         return f"{key}: unknown key{suggest(where[-1], known)}"
     # What is no JSON is shown as a whole file.
@@ -128,6 +132,15 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
     place = f"{key}: " if key else ""
     return f"{place}{message[0].lower()}{message[1:]}{shown}"
+
+
+# Where keys of a run's file go, and where its schema has them.
+_PLACES = {
+    "into an experiment": ["experiments", "any"],
+    "into `measure`": ["measure"],
+    "into `figure` of an experiment": ["experiments", "any", "figure"],
+    "to the top of the file": [],
+}
 
 
 def _written(where: list[str | int], content: Any, kind: str) -> list[str | int]:

@@ -114,6 +114,22 @@ def test_of_many_names_a_line_lists_some():
             )
             for kind in ("graphs", "arrays")
         ),
+        *(
+            ({"experiments": {"a": EXPERIMENT}, key: 1}, f"{key}: unknown key '{key}': it goes {place}")
+            for key, place in (
+                ("variants", "into an experiment"),
+                ("max_rounds", "into `measure`"),
+                ("y_log", "into `figure` of an experiment"),
+            )
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT | {"warmup": 1}}},
+            "experiments.a.warmup: unknown key 'warmup': it goes into `measure`",
+        ),
+        (
+            {"experiments": {"a": EXPERIMENT | {"mirror": "x"}}},
+            "experiments.a.mirror: unknown key 'mirror': it goes to the top of the file",
+        ),
         ({"experiments": {"a": EXPERIMENT}, "backed": "cpu"}, "backed: unknown key 'backed'; did you mean 'backend'?"),
         (
             {"experiments": {"a": EXPERIMENT}, "zzz": 1},
