@@ -60,7 +60,8 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
         data["series"] = [_named(row) for row in table[apart].to_dict("records")]
     if apart and figure.mark == "bar":
         colors = data["color"] if "color" in data else pd.Series("", data.index)
-        data["place"] = colors.astype(str).where(colors.notna()) + " " + data["series"]
+        # What is printed without a colour stands in the middle.
+        data["place"] = (_texts(colors) + " " + data["series"]).where((table["source"] == OURS) | colors.notna())
     data["source"] = table["source"]
     ours = data["source"] == OURS
     data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
@@ -154,7 +155,8 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     repeated = [data[~ours & lacking].assign(facet=value) for value in places]
     data = pd.concat([data[data["facet"].isin(values)], data[ours & lacking], *repeated], ignore_index=True)
     if numeric:
-        data = data.sort_values("facet", key=lambda facet: facet.astype(float), kind="stable")
+        order = {value: place for place, value in enumerate(sorted(values, key=float))}
+        data = data.sort_values("facet", key=lambda facet: facet.map(order), kind="stable")
     text = (lambda value: as_text(float(value))) if numeric else chart_value
     names = {value: f"{words(figure.facet)} {text(value)}" if told else str(value) for value in values}
     data["facet"] = data["facet"].map(names).fillna(f"{words(figure.facet)} {NONE}")
@@ -171,8 +173,13 @@ def _marked(data: pd.DataFrame) -> pd.Series:
 
 def series_of(data: pd.DataFrame) -> list[pd.Series]:
     """What tidy rows are grouped by into series."""
-    named = [data[name].astype(str) for name in ("color", "facet", "series") if name in data]
+    named = [_texts(data[name]) for name in ("color", "facet", "series") if name in data]
     return named or [pd.Series("", data.index)]
+
+
+def _texts(values: pd.Series) -> pd.Series:
+    """Values as text, "" for one that is missing."""
+    return values.map(str, na_action="ignore").astype(object).where(values.notna(), "")
 
 
 def records(data: pd.DataFrame) -> list[dict[str, Any]]:

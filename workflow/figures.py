@@ -229,8 +229,9 @@ class _Encoder:
             return alt.XOffset("color:N", sort=self._colors())
         places = self.data.dropna(subset="place").drop_duplicates("place")
         if self.figure.color:
-            order = self._colors().index
-            places = places.sort_values("color", key=lambda color: color.map(chart_value).map(order), kind="stable")
+            order = {value: rank for rank, value in enumerate(self._colors())}
+            ranks = places["color"].map(lambda value: order[chart_value(value)], na_action="ignore")
+            places = places.iloc[ranks.astype(float).argsort(kind="stable")]
         return alt.XOffset("place:N", sort=list(places["place"]))
 
     @staticmethod

@@ -16,7 +16,7 @@ import numpy as np
 
 from saitan.files import beside
 from saitan.problem import Reference, Unavailable, completed, problem
-from saitan.workflow.step import Failure
+from saitan.workflow.step import Failure, refusal
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ def load_instance(settings: dict[str, Any], arguments: argparse.Namespace) -> tu
     except ValueError as error:
         data = arguments.array or arguments.graph
         of = settings["problem"] if data is None else f"{settings['problem']}, of {data}"
-        raise Failure(f"instance {settings['instance']} of {of}: {error}") from None
+        raise Failure(f"instance {settings['instance']} of {of}: {refusal(error)}") from None
 
 
 def read_array(path: Path) -> np.ndarray:

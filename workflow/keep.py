@@ -26,7 +26,7 @@ from saitan.workflow.instances import add_inputs, load_instance, read_queries, r
 from saitan.workflow.numba_code import load_numba
 from saitan.workflow.provenance import provenance
 from saitan.workflow.sampling import Answering, as_checked, check_same, prepared, staying, with_rows
-from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
+from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, refusal, run_step, say
 
 # Rows that leave a solver at a time, where all of the answer is there: about this many bytes.
 SLAB = 64 << 20
@@ -110,7 +110,7 @@ def _keep_in_form(
             with staying(variant), untouched(instance, variant, Failure):
                 form.write(instance, variant, settings["backend"], path, about["query"], **given)
         except ValueError as error:
-            raise Failure(f"{variant} kept as {arguments.keep_as}: {error}") from None
+            raise Failure(f"{variant} kept as {arguments.keep_as}: {refusal(error)}") from None
 
     def compare(rows_of: Callable[[slice], np.ndarray]) -> None:
         if reference.rows is None:

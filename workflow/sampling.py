@@ -25,7 +25,7 @@ from saitan.solver import is_prepared
 from saitan.workflow.credible import remembered, unfinished, wrong_phases, wrong_run
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
-from saitan.workflow.step import Failure, progress, told
+from saitan.workflow.step import Failure, progress, refusal, told
 
 # With which the median lies within the spread of six rounds or more.
 CONFIDENCE = 0.95
@@ -70,7 +70,8 @@ def _preparations(package: ModuleType, instance: Any, settings: dict[str, Any], 
         try:
             solver = package.prepare(instance, settings["variant"], settings["backend"], **given)
         except ValueError as error:
-            raise Failure(f"{settings['variant']} with {settings['parameters']}: {error}") from None
+            with_them = f" with {settings['parameters']}" if settings["parameters"] else ""
+            raise Failure(f"{settings['variant']}{with_them}: {refusal(error)}") from None
         if not is_prepared(solver):
             right = "a Solver that saitan.solver.prepared makes is right"
             raise Failure(f"prepare gives {shown(solver)} for {settings['variant']}: {right}")

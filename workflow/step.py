@@ -121,18 +121,40 @@ def told(error: BaseException) -> str:
     return f"{words if words == name else f'{name}: {words}'}{_place_of(error)}"
 
 
-def _place_of(error: BaseException) -> str:
-    """The innermost line of saitan's code, or of the user's own elsewhere, that an error passed, or the line that is no
-    Python: " (file, line N)".
+def refusal(error: Exception, raised: BaseException | None = None) -> str:
+    """What an error says by which code, the user's own perhaps, refuses what it is given. Where no `raise` of that code
+    made it, but something else that the code did, the place too.
+
+    raised: the error that this one was made of
+    """
+    raised = raised or error
+    last = traceback.extract_tb(raised.__traceback__)[-1]
+    meant = str(raised) and (last.line or "").startswith("raise") and _is_ours(Path(last.filename), _roots())
+    # The first call is that of what catches it.
+    return _as_text(error) + ("" if meant else _place_of(raised, calls=1))
+
+
+def _roots() -> list[Path]:
+    """The folders of saitan's code and of the user's own elsewhere."""
+    from saitan.workflow.planned_code import elsewhere
+
+    own = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]
+    return [*own, *map(Path, elsewhere())]
+
+
+def _is_ours(path: Path, roots: list[Path]) -> bool:
+    return any(path.resolve().is_relative_to(root) for root in roots)
+
+
+def _place_of(error: BaseException, calls: int = 0) -> str:
+    """The innermost line of saitan's code, or of the user's own elsewhere, that an error passed, but for its first
+    calls, or the line that is no Python: " (file, line N)".
     """
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).exists():
         return f" ({from_here(Path(error.filename))}, line {error.lineno})"
-    from saitan.workflow.planned_code import elsewhere
-
-    roots = [Path(place) for package in (saitan, saitan.workflow) for place in package.__path__]
-    roots += map(Path, elsewhere())
-    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    ours = [(path, line) for path, line in frames if any(path.resolve().is_relative_to(root) for root in roots)]
+    roots = _roots()
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)[calls:]]
+    ours = [(path, line) for path, line in frames if _is_ours(path, roots)]
     if not ours or ours[-1][0] == Path(__file__):
         return ""
     path, line = ours[-1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_output, chosen
 from saitan.compression import cpu_ladder, ladder
 from saitan.compression.cpu_errors import compare
 from saitan.compression.data import Instance
@@ -70,6 +70,8 @@ class RoundTrip(Blockwise):
         return compare(self.source, self.values, self.kept, self.bound, self.instance.components)
 
     def validate(self) -> Checked:
+        # The ratio counts its entries.
+        check_output("stream", self.stream, (None,), np.uint8)
         if np.may_share_memory(self.values, self.source):
             raise Invalid("the values lie where the array does, and not where a stream was decompressed to")
         mantissa = np.finfo(self.source.dtype).nmant if self.source.dtype.kind == "f" else 0

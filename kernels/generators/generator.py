@@ -68,7 +68,7 @@ class Generator:
         try:
             return getattr(self, what)(**parameters)
         except ValueError as error:
-            raise ValueError(f"generator {self.name}: {error}") from None
+            raise ValueError(f"generator {self.name}: {error}") from error
         except Exception as error:
             raise ValueError(f"generator {self.name}: its {what} ends in {type(error).__name__}: {error}") from error
 

@@ -295,6 +295,28 @@ def test_values_that_no_stream_was_decompressed_to_are_seen(where):
     solver.validate()
 
 
+@pytest.mark.parametrize("kind", [np.uint64, np.int8, object, bytes, memoryview])
+def test_a_stream_is_bytes(kind):
+    """Whose number is that of its entries: of words the ratio would be eight times as good."""
+    pytest.importorskip("zstandard")
+    solver = compression.prepare(make(np.ones(64)), "zstd", "cpu")
+    compress = solver.compress
+
+    def in_words():
+        compress()
+        packed = solver.stream.tobytes()
+        whole = np.frombuffer(packed + bytes(-len(packed) % 8), np.uint8)
+        made = {bytes: packed, memoryview: memoryview(packed), object: whole.astype(object)}
+        solver.stream = made[kind] if kind in made else whole.view(kind)
+
+    solver.run(0)
+    solver.validate()
+    solver.compress, solver.decompress = in_words, lambda: setattr(solver, "values", solver.source.copy())
+    solver.run(0)
+    with pytest.raises(Invalid, match=r"^stream (are|have) .* is right$"):
+        solver.validate()
+
+
 def test_errors_are_those_of_numpy():
     rng = np.random.default_rng(5)
     z = rng.normal(size=50_000) + 1j * rng.normal(size=50_000)

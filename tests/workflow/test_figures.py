@@ -459,6 +459,35 @@ def test_points_without_the_parameter_of_a_facet_have_their_own(facet, names):
     assert data[data["source"] == "paper"]["facet"].tolist() == names
 
 
+@pytest.mark.parametrize("mark", ["line", "step", "bar", "point"])
+@pytest.mark.parametrize("role", ["color", "facet", "x"])
+@pytest.mark.parametrize("kind", ["float64", "Int64", "Float64", "object", "string"])
+def test_every_point_of_a_parameter_that_some_have_is_drawn(kind, role, mark):
+    """In columns as tables are read: whole numbers with missing ones are of a type of their own."""
+    table = pd.DataFrame(
+        {
+            "graph": "one",
+            "variant": ["a", "a", "b", "c"],
+            "level": pd.Series([10, 2, None, None], dtype=object).astype(kind),
+            "seconds": [1.0, 2.0, 3.0, 4.0],
+            "source": "saitan",
+            "settled": False,
+        }
+    )
+    chosen = {"x": "graph", role: "level"} | ({"color": "variant"} if role == "x" else {})
+    asked = figure(mark=mark, keys=["variant", "level"], **chosen)
+    drawn = specification(asked, table, interactive=True)
+    rows = [row for row in drawn["datasets"]["measured"] if row["source"] == "saitan"]
+    assert sorted(row["y0"] for row in rows) == [1, 2, 3, 4]
+    # Nothing stands at the place of another one.
+    apart = ("x", "facet", "place") if mark == "bar" and role != "x" else ("x", "color", "facet", "y0")
+    assert len({tuple(row.get(name) for name in apart) for row in rows}) == 4
+    if role == "facet":
+        assert [*dict.fromkeys(row["facet"] for row in rows)][-1] == "Level –"
+    if mark == "line":
+        assert all(row["mark"] == figure_data.DOUBTFUL for row in rows)
+
+
 @pytest.mark.parametrize("mark", ["line", "bar"])
 def test_values_that_differ_little_are_two(mark):
     near = [1.0000001, 1.0000002, 0.30000001]
@@ -516,6 +545,24 @@ def test_of_a_long_series_in_doubt_the_last_bears_the_circle_and_of_a_short_one_
     ]
     marked = figure_data._marked(pd.DataFrame(rows)).tolist()
     assert marked == [False] * FEW_MARKERS + [True] + [True] * FEW_MARKERS + [False] * (FEW_MARKERS + 1)
+
+
+def test_a_long_curve_without_a_colour_bears_one_circle():
+    n = FEW_MARKERS + 20
+    table = pd.DataFrame(
+        {
+            "variant": ["adaptive"] * n + ["conventional"] * n,
+            "level": pd.Series([30] * n + [None] * n, dtype="Int64"),
+            "phase": [*range(n)] * 2,
+            "seconds": np.linspace(1, 2, 2 * n),
+            "source": "saitan",
+            "settled": False,
+        }
+    )
+    data = figure_data.tidy(figure(color="level", keys=["variant", "level"]), table, ["variant", "level"])
+    circles = data[data["mark"] == figure_data.DOUBTFUL]
+    assert circles["x"].tolist() == [n - 1, n - 1] and circles["series"].nunique() == 2
+    assert not any(name.endswith("_alone") for name in data)
 
 
 @pytest.mark.parametrize(("least", "foot"), [(1.07e-3, 1e-4), (2.1e-3, 1e-3), (9e-3, 1e-3)])

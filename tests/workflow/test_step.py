@@ -31,6 +31,7 @@ from saitan.workflow.step import (
     add_ranks,
     leave_after,
     progress,
+    refusal,
     run_step,
     say,
 )
@@ -126,6 +127,35 @@ def test_a_defect_of_ones_own_code_elsewhere_is_told_with_its_line(code, told, s
     monkeypatch.setattr("saitan.workflow.planned_code.hold_to_plan", lambda: None)
     _, printed, _ = step(lambda arguments: importlib.import_module("defect_own").wrong(arguments))
     assert printed[-1].startswith(f"error: {told}") and printed[-1].endswith("defect_own.py, line 5)")
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "slip"),
+    [
+        ("raise ValueError('n must be even')", "n must be even", False),
+        ("raise ValueError(\n        'n must be even'\n    )", "n must be even", False),
+        ("raise ValueError('')", "", True),
+        ("np.ones(3) + np.ones(4)", "operands could not be broadcast together", True),
+        ("int('12a')", "invalid literal for int() with base 10: '12a'", True),
+        ("[int(one) for one in 'a']", "invalid literal for int() with base 10: 'a'", True),
+        # NumPy's own code raises it.
+        ("np.linalg.inv(np.ones(3))", "1-dimensional array given", True),
+    ],
+)
+@pytest.mark.parametrize("made_of", [False, True])
+def test_a_slip_of_own_code_is_told_with_its_line_and_a_refusal_is_not(
+    made_of, code, says, slip, tmp_path, monkeypatch
+):
+    file = tmp_path / f"slip_{tmp_path.name}.py"
+    file.write_text(f"import json\n\nimport numpy as np\n\ndef wrong():\n    {code}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("saitan.workflow.planned_code.elsewhere", lambda: [str(file)])
+    with pytest.raises(ValueError) as caught:
+        importlib.import_module(file.stem).wrong()
+    error = caught.value
+    told = refusal(ValueError(f"generator own: {error}"), error) if made_of else refusal(error)
+    assert told.startswith(("generator own: " if made_of else "") + says)
+    assert told.endswith(f" ({file}, line 6)") if slip else told.endswith(says)
 
 
 class Wordless(Exception):

@@ -15,7 +15,7 @@ from saitan.workflow.graphs.convert import add_output, finish
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.memory import keep_within_memory
 from saitan.workflow.numba_code import load_numba
-from saitan.workflow.step import Failure, run_step
+from saitan.workflow.step import Failure, refusal, run_step
 
 
 def generate(entry: Generated, name: str) -> Graph:
@@ -25,7 +25,7 @@ def generate(entry: Generated, name: str) -> Graph:
         _check(graph)
         return finish(graph, entry, name)
     except (ValueError, Unavailable) as error:
-        raise Failure(f"{name}: {error}") from error
+        raise Failure(f"{name}: {refusal(error, error.__cause__)}") from error
 
 
 def _check(graph: Graph) -> None:
@@ -37,7 +37,7 @@ def _check(graph: Graph) -> None:
         try:
             json.dumps({key: value})
         except (TypeError, ValueError) as error:
-            raise ValueError(f"generator {graph.name}: {key!r} of its metadata is no JSON: {error}") from error
+            raise ValueError(f"generator {graph.name}: {key!r} of its metadata is no JSON: {error}") from None
 
 
 def main(arguments: argparse.Namespace) -> None:
