@@ -86,6 +86,8 @@ def axis_of(
         ticks = {"labelExpr": f"!datum.label ? '' : datum.value == 0 ? '0' : format(datum.value, '{form}')"}
     edge = {} if bars or largest > WIDEST else {"padding": EDGE, "nice": False}
     if not log:
+        if (present % 1 == 0).all():
+            ticks["tickMinStep"] = 1
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
     elif (present > 0).all() and least > max(1.0, largest) / WIDEST and largest < WIDEST:
         # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
@@ -125,6 +127,12 @@ def _powers(lowest: float, least: float, largest: float) -> list[float]:
     low, high = math.floor(math.log10(least)), min(308, math.ceil(math.log10(largest)))
     powers = [10.0**power for power in range(low, high + 1, max(1, (high - low) // 6))]
     return [0.0, *powers] if lowest >= 0 else [*(-power for power in reversed(powers)), 0.0, *powers]
+
+
+def titled(name: str, unit: str) -> str:
+    """A column's title where none is given: its name in words, and the unit where ticks do not say it."""
+    (_, written), *more = steps_of(unit, decimal=True)
+    return words(name) + (f" ({written})" if written and not more else "")
 
 
 def words(name: str) -> str:

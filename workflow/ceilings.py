@@ -33,4 +33,4 @@ class Ceilings(RootModel[dict[str, dict[str, Ceiling]]]):
 
 def read_ceilings(path: Path) -> Ceilings:
     """The file's content. Raises Failure naming line and key of what is wrong."""
-    return read_checked(path, TypeAdapter(Ceilings))
+    return read_checked(path, TypeAdapter(Ceilings), {})

@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import Field
 
 from saitan.files import beside
-from saitan.workflow.axes import Axis, axis_of, words
+from saitan.workflow.axes import Axis, axis_of, titled, words
 from saitan.workflow.config_model import Figure
 from saitan.workflow.figure_data import (
     DOUBTFUL,
@@ -88,11 +88,12 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     columns = 2 if len(facets) == 4 else min(len(facets), 3) or 1
     size = {"width": WIDTH // columns - 40 * (columns > 1), "height": 320 if len(figure.y) == 1 else 200}
     bars = figure.mark == "bar"
-    x_title, x_unit, last = figure.x_title or words(figure.x), figure.units.get(figure.x, ""), len(figure.y) - 1
+    x_unit, last = figure.units.get(figure.x, ""), len(figure.y) - 1
+    x_title = figure.x_title or titled(figure.x, x_unit)
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
-        title = titles[number] if number < len(titles) else words(name)
+        title = titles[number] if number < len(titles) else titled(name, figure.units.get(name, ""))
         field, unit = f"y{number}", figure.units.get(name, "")
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)

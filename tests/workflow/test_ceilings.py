@@ -42,3 +42,6 @@ def test_the_measured_ceilings_can_be_read_and_a_mistake_is_named(tmp_path):
         (tmp_path / "c.yaml").write_text(f"GPU:\n  bytes: {{says: x,\n    rate: {rate}}}\n")
         with pytest.raises(Failure, match=rf"c\.yaml: line 3: GPU\.bytes\.rate: input should be {says}"):
             read_ceilings(tmp_path / "c.yaml")
+    # Of no GPU.
+    (tmp_path / "c.yaml").write_text("# nothing yet\n")
+    assert read_ceilings(tmp_path / "c.yaml").of("NVIDIA H200") == {}

@@ -538,6 +538,24 @@ def test_bars_of_one_colour_stand_beside_each_other():
     assert next(of_kind(plain, "xOffset"))["sort"] == [" Tile 2", " Tile 1"]
 
 
+@pytest.mark.parametrize(
+    ("unit", "title"), [("TOP/s", "Y (TOP/s)"), ("s", "Y"), ("TEPS", "Y"), ("", "Y"), ("us", "Y (µs)")]
+)
+def test_a_unit_that_ticks_do_not_say_is_in_the_title(unit, title):
+    table = pd.DataFrame({"x": [1, 2], "y": [0.1, 0.25], "source": "saitan", "settled": True})
+    for asked, says in (({}, title), ({"y_title": ["Rate"]}, "Rate")):
+        drawn = specification(figure(x="x", y=["y"], units={"y": unit}, **asked), table, interactive=False)
+        assert next(of_kind(drawn, "y"))["title"] == says
+
+
+@pytest.mark.parametrize(("values", "whole"), [([1, 2], True), ([4.0, 5.0], True), ([1, 2.5], False)])
+def test_ticks_of_whole_numbers_are_whole(values, whole):
+    table = pd.DataFrame({"x": values, "y": values, "source": "saitan", "settled": True})
+    drawn = specification(figure(x="x", y=["y"]), table, interactive=False)
+    steps = [next(of_kind(drawn, axis))["axis"].get("tickMinStep") for axis in "xy"]
+    assert steps == [1 if whole else None] * 2
+
+
 def test_of_a_long_series_in_doubt_the_last_bears_the_circle_and_of_a_short_one_all():
     lengths = {"long": FEW_MARKERS + 1, "short": FEW_MARKERS, "sure": FEW_MARKERS + 1}
     rows = [
