@@ -70,10 +70,15 @@ def chosen(name: str, array: np.ndarray, rows: np.ndarray | None) -> Iterator[Bl
     """
     if rows is None:
         yield Block(name, 0, array)
-    elif len(rows) and rows[-1] >= len(array):
-        raise ValueError(f"{name} has {len(array):,} rows: there is none of number {rows[-1]:,}")
     else:
+        check_rows(name, len(array), rows)
         yield from chosen_rows(name, rows, array[rows])
+
+
+def check_rows(name: str, count: int, rows: np.ndarray) -> None:
+    """Raise ValueError where an output of so many rows has not all of the given ones, ascending."""
+    if len(rows) and rows[-1] >= count:
+        raise ValueError(f"{name} has {count:,} rows: there is none of number {rows[-1]:,}")
 
 
 def chosen_rows(name: str, rows: np.ndarray, values: np.ndarray) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from saitan.files import beside
 from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
-from saitan.workflow.config import explain
+from saitan.workflow.config import COLUMNS, explain
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import METADATA, identity_in, write
 from saitan.workflow.planned_code import check_planned
@@ -44,6 +44,8 @@ def tabulate(plan: TablePlan) -> None:
     points = printed_points(plan.experiment, published, plan.models, figure, vertices, defaults)
     figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
     known = traces_of(experiment.problem) if experiment.traced else metrics_of(experiment.problem)
+    # A column of the view's own may have a metric's name: ratio is one of both.
+    known = {name: one for name, one in known.items() if name not in COLUMNS[experiment.view]}
     units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
     counts = [name for name, one in known.items() if not is_timed(one.unit)]
     with beside(plan.csv) as path:

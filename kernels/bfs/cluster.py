@@ -21,7 +21,7 @@ from saitan.bfs.cluster_validate import check
 from saitan.bfs.partition import Partition
 from saitan.bfs.search import Found, Rule, search
 from saitan.blocks import Block as Answer
-from saitan.blocks import Blockwise
+from saitan.blocks import Blockwise, check_rows
 from saitan.exchange import Exchange, Spent
 from saitan.graph import Graph
 from saitan.problem import Checked, Run
@@ -242,6 +242,8 @@ class ClusterSolver(Blockwise):
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Answer]:
         """The last answer slice by slice, on every rank; every rank must take all blocks."""
         for name in ("levels", "parents"):
+            if rows is not None:
+                check_rows(name, self.source.n, rows)
             for number in range(self.partition.parts):
                 for place, owner in enumerate(self.partition.members(number)):
                     first = number * self.partition.part + place * self.partition.slice

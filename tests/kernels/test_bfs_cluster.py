@@ -34,6 +34,19 @@ def test_ranks_equal_one_process(number, graphs, parameters):
     on_ranks(number, SCRIPT, str(graphs), "cpu", json.dumps(parameters), "cluster")
 
 
+def test_a_row_that_there_is_not_is_named():
+    graph = GENERATORS["grid"](width=9, height=8, weight_low=1, weight_high=9, seed=1)
+    solver = bfs.prepare(graph, "cluster", "cpu")
+    solver.run(0)
+    assert [(block.name, block.first) for block in solver.blocks(np.array([3, 71]))] == [
+        *(("levels", row) for row in (3, 71)),
+        *(("parents", row) for row in (3, 71)),
+    ]
+    with pytest.raises(ValueError, match=r"^levels has 72 rows: there is none of number 72$"):
+        list(solver.blocks(np.array([3, 72])))
+    solver.close()
+
+
 def test_what_a_device_found_joins_what_the_cores_did():
     draw = np.random.default_rng(4)
     for words in (1, 3, CHUNK, 2 * CHUNK + 5):

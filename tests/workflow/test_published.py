@@ -263,6 +263,26 @@ def test_the_same_size_is_within_two_percent(factor):
     assert table["over_paper"].isna().iloc[0] == (not 980 <= size <= 1020)
 
 
+@pytest.mark.parametrize(("view", "counted"), [("summary", True), ("rivals", False)])
+def test_a_column_of_a_view_is_no_metric_of_its_name(view, counted, tmp_path, monkeypatch):
+    """A ratio to a rival is one of times, and in doubt as they are; that of compression is none."""
+    figure = pd.DataFrame({"variant": ["fast"], "ratio": [2.0], "settled": False})
+    monkeypatch.setitem(VIEWS, view, lambda experiment, inputs: (pd.DataFrame([row("ours")]), figure))
+    (tmp_path / "published.yaml").write_text("{graphs: {}, experiments: {}}")
+    (tmp_path / "ceilings.yaml").write_text("{}")
+    files = {name: tmp_path / name for name in ("table", "csv", "figure")}
+    plan = TablePlan(
+        experiment="fig",
+        settings=Experiment(title="T", view=view, problem="compression", variants=["fast"], baseline="fast"),
+        identity="now",
+        published=tmp_path / "published.yaml",
+        ceilings=tmp_path / "ceilings.yaml",
+        **files,
+    )
+    tabulate(plan)
+    assert ("ratio" in described(files["figure"])["counts"]) is counted
+
+
 def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr("saitan.workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
     figure = pd.DataFrame({"graph": ["ours"], "x": [5.0], "query": 7})

@@ -101,5 +101,16 @@
   }, { rootMargin: "-10% 0px -80% 0px" });
   for (const id of links.keys()) seen.observe(document.getElementById(id));
 
-  addEventListener("beforeprint", () => { for (const fold of document.querySelectorAll("main .experiment details")) fold.open = true; });
+  // Of a table that is wider than the page, paper would show the first columns alone.
+  const PAPER = 680;
+  addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("main .experiment details")) fold.open = true;
+    for (const table of document.querySelectorAll(".scroll > table")) {
+      table.style.width = "min-content";
+      const least = table.offsetWidth;
+      table.style.width = "";
+      if (least > PAPER) table.style.zoom = PAPER / least;
+    }
+  });
+  addEventListener("afterprint", () => { for (const table of document.querySelectorAll(".scroll > table")) table.style.zoom = ""; });
 })();
