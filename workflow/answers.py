@@ -2,10 +2,10 @@
 
 One column, `values`: of a one-dimensional array its numbers, of any other a list of one row's numbers. A compressed
 answer has one row of the file for each block instead: `first`, the number of its first row, `rows`, and `stream`, its
-values (kernels/compression/FORMAT.md). The file's key-value metadata
-(`FileMetaData.metadata` of PyArrow) hold under "saitan", as JSON, the array's `shape` and
-`dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and writing took, and what the
-writer was told about it, its `identity` (identities.py) among that. answer_writers.py writes these files.
+values (kernels/compression/FORMAT.md). The file's metadata (PyArrow's `FileMetaData.metadata`) hold under "saitan", as
+JSON, the array's `shape` and `dtype`, `written` ("numbers" or "streams"), the `seconds` that fetching, compressing and
+writing took, and what the writer was told about it, its `identity` (identities.py) among that. answer_writers.py writes
+these files.
 
 An answer of several ranks lies in slabs, which each rank writes as it makes them: <output>.slabs/<first row>.parquet,
 in ten digits, for readers of a folder take files by name. The answer's own file then has no rows; its metadata lists

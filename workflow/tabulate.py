@@ -44,7 +44,7 @@ def tabulate(plan: TablePlan) -> None:
     points = printed_points(plan.experiment, published, plan.models, figure, vertices, defaults)
     figure = pd.concat([figure.assign(source="saitan"), points], ignore_index=True)
     known = traces_of(experiment.problem) if experiment.traced else metrics_of(experiment.problem)
-    # A column of the view's own may have a metric's name: ratio is one of both.
+    # A column of the view's own may have a metric's name: `ratio` of rivals has that of one of compression's.
     known = {name: one for name, one in known.items() if name not in COLUMNS[experiment.view]}
     units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
     counts = [name for name, one in known.items() if not is_timed(one.unit)]
