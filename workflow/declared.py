@@ -245,9 +245,8 @@ def _types(kind: type) -> dict[str, tuple[TypeAdapter, str]]:
             # Of what may be None too.
             literal = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Literal), None)
             choice = get_args(literal)
-            words = f"one of {', '.join(map(str, choice))}" if choice else kind.__annotations__[name]
-            if hint is type:
-                words = _RIGHT_KINDS
+            right = _RIGHT_KINDS if hint is type else kind.__annotations__[name]
+            words = f"one of {', '.join(map(str, choice))}" if choice else right
             found[name] = TypeAdapter(hint, config=ConfigDict(strict=True)), words
     return found
 

@@ -58,12 +58,12 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
     if apart := _apart(figure, table, keys):
         data["series"] = [_named(row) for row in table[apart].to_dict("records")]
+    data["source"] = table["source"]
+    ours = data["source"] == OURS
     if apart and figure.mark == "bar":
         colors = data["color"] if "color" in data else pd.Series("", data.index)
         # What is printed without a colour stands in the middle.
-        data["place"] = (_texts(colors) + " " + data["series"]).where((table["source"] == OURS) | colors.notna())
-    data["source"] = table["source"]
-    ours = data["source"] == OURS
+        data["place"] = (_texts(colors) + " " + data["series"]).where(ours | colors.notna())
     data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
     for i, name in enumerate(figure.y):
         for end in ("q1", "q3"):
@@ -150,16 +150,18 @@ def _facetted(figure: Figure, data: pd.DataFrame) -> pd.DataFrame:
     places = [*values, None] if (ours & lacking).any() else values
     if len(places) < 2:
         return data.drop(columns="facet")
-    numeric = all(is_number(value) for value in values)
+    if numeric := all(is_number(value) for value in values):
+        values.sort(key=float)
     told = numeric or all(isinstance(value, (bool, np.bool_)) for value in values)
     repeated = [data[~ours & lacking].assign(facet=value) for value in places]
     data = pd.concat([data[data["facet"].isin(values)], data[ours & lacking], *repeated], ignore_index=True)
     if numeric:
-        order = {value: place for place, value in enumerate(sorted(values, key=float))}
+        order = {value: place for place, value in enumerate(values)}
         data = data.sort_values("facet", key=lambda facet: facet.map(order), kind="stable")
     text = (lambda value: as_text(float(value))) if numeric else chart_value
-    names = {value: f"{words(figure.facet)} {text(value)}" if told else str(value) for value in values}
-    data["facet"] = data["facet"].map(names).fillna(f"{words(figure.facet)} {NONE}")
+    name = words(figure.facet)
+    names = {value: f"{name} {text(value)}" if told else str(value) for value in values}
+    data["facet"] = data["facet"].map(names).fillna(f"{name} {NONE}")
     return data
 
 

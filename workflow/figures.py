@@ -93,8 +93,8 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     picked = alt.selection_point(name="picked", fields=["color"], bind="legend")
     values, panels = alt.NamedData(_DATA), []
     for number, name in enumerate(figure.y):
-        title = titles[number] if number < len(titles) else titled(name, figure.units.get(name, ""))
         field, unit = f"y{number}", figure.units.get(name, "")
+        title = titles[number] if number < len(titles) else titled(name, unit)
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
         # As Vega-Lite names it.

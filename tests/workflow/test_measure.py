@@ -813,7 +813,8 @@ ONES = np.ones(2)
         (
             "queries",
             [np.int64(1)],
-            r"queries of sssp are \[.*1.*\]: a list of .* is right: int or float makes one of a .*",
+            r"queries of sssp are \[.*1.*\]: a list of at least one JSON value is right: int or float makes one of a"
+            " number of NumPy's",
         ),
         ("queries", np.arange(2), "queries of sssp are .*: a list of at least one JSON value is right"),
         ("reference", (1, 2), r"reference of sssp is \(1, 2\): a Reference, or None, is right"),

@@ -102,15 +102,15 @@
   for (const id of links.keys()) seen.observe(document.getElementById(id));
 
   // Of a table that is wider than the page, paper would show the first columns alone.
-  const PAPER = 680;
+  const PAPER = 680, tables = document.querySelectorAll(".scroll > table");
   addEventListener("beforeprint", () => {
     for (const fold of document.querySelectorAll("main .experiment details")) fold.open = true;
-    for (const table of document.querySelectorAll(".scroll > table")) {
+    for (const table of tables) {
       table.style.width = "min-content";
       const least = table.offsetWidth;
       table.style.width = "";
       if (least > PAPER) table.style.zoom = PAPER / least;
     }
   });
-  addEventListener("afterprint", () => { for (const table of document.querySelectorAll(".scroll > table")) table.style.zoom = ""; });
+  addEventListener("afterprint", () => { for (const table of tables) table.style.zoom = ""; });
 })();
