@@ -77,6 +77,11 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
             data.loc[far, f"y{i}"] = np.nan
         data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
     data = _placed(data)
+    if "color" in data:
+        bare = (data["source"] == OURS) & data["color"].isna()
+        if (bare != (data["source"] == OURS)).any():
+            # What some of ours lack has a colour too, the legend's last.
+            data["color"] = data["color"].astype(object).mask(bare, NONE)
     for key in ("color", "facet"):
         if wanted.get(key) == "backend":
             data[key] = data[key].replace({"cpu": "CPU", "cuda": "GPU"})
@@ -136,7 +141,8 @@ def _placed(data: pd.DataFrame) -> pd.DataFrame:
     """Without printed rows that have no x, save where ours of their colour have none either."""
     ours = data["source"] == OURS
     levels = data[ours & data["x"].isna()]
-    leveled = data["color"].isin(levels["color"]) if "color" in data else not levels.empty
+    # As text, as nothing has more than one form, and those are not equal.
+    leveled = _texts(data["color"]).isin(_texts(levels["color"])) if "color" in data else not levels.empty
     return data[ours | data["x"].notna() | leveled]
 
 

@@ -33,6 +33,7 @@ from saitan.workflow.figure_data import (
     shapes,
     tidy,
 )
+from saitan.workflow.numbers import NONE
 from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.quantities import is_timed
 from saitan.workflow.step import run_step
@@ -40,6 +41,8 @@ from saitan.workflow.vega import COLORS, check_room, theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
+# Pixels.
+LABELS = 44
 # A number as colour with more values than this is a gradient.
 FEW_COLORS = 8
 
@@ -97,6 +100,9 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         title = titles[number] if number < len(titles) else titled(name, unit)
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
+        if facets and not figure.y_log:
+            # Room for labels, by which the facets of a column stand under each other.
+            y.axis.minExtent = LABELS
         # As Vega-Lite names it.
         width = f"concat_{number}_child_width" if facets and last else "child_width" if facets else "width"
         x = axis_of("x", data["x"], x_title, figure.x_log, bars, x_unit, width=width)
@@ -242,14 +248,17 @@ class _Encoder:
         return "ascending" if numeric else None
 
     def _colors(self) -> list[Any]:
-        """The values of the colour in the order of the data; numbers, written as text too, by size."""
+        """The values of the colour in the order of the data, numbers, written as text too, by size; NONE is last."""
         values = [chart_value(value) for value in dict.fromkeys(self.data["color"]) if not pd.isna(value)]
-        return sorted(values, key=float) if all(is_number(value) for value in values) else values
+        there = [value for value in values if value != NONE]
+        if all(is_number(value) for value in there):
+            there.sort(key=float)
+        return there + [NONE] * (NONE in values)
 
     def _color(self) -> Any:
         title, values = words(self.figure.color), self._colors()
-        if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-            kind = "O" if len(values) <= FEW_COLORS else "Q"
+        if all(isinstance(value, (int, float)) or value == NONE for value in values):
+            kind = "Q" if len(values) > FEW_COLORS and NONE not in values else "O"
             # Without its domain the scale has a colour for what has no number.
             scale = alt.Scale(scheme="viridis", **({"domain": values} if kind == "O" else {}))
             encoded = alt.Color(f"color:{kind}", title=title, scale=scale)
@@ -257,7 +266,8 @@ class _Encoder:
             # The theme's colours would begin again; of a circle of hues the last is the first.
             many = {"scheme": alt.SchemeParams("sinebow", count=len(values) + 1)} if len(values) > COLORS else {}
             encoded = alt.Color("color:N", title=title, scale=alt.Scale(domain=values, **many))
-        # The other colour is for printed numbers that name no series, and for the diamond in the legend.
+        # The other colour is for printed numbers that name no series, for the diamond in the legend, and for ours where
+        # none of them has a colour.
         return alt.condition("isValid(datum.color)", encoded, alt.value("#8a8f98"))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from saitan.graph_input import shown
 from saitan.memory import check_room
 from saitan.named import check_takes, named
@@ -76,6 +78,10 @@ class Generator:
         """The graph. Raises ValueError for parameters that do not fit, or a function that is not there, Unavailable
         where memory does not hold it.
         """
+        # NumPy's numbers are as good as Python's, which metadata hold.
+        parameters = {
+            key: value.item() if isinstance(value, np.generic) else value for key, value in parameters.items()
+        }
         self.check(parameters)
         self._check_memory(parameters)
         function = named(self.path, f"generator {self.name} has path")

@@ -60,6 +60,16 @@ def is_symmetric(graph):
     return np.array_equal(np.sort(arcs), np.sort(turned))
 
 
+def test_numpy_s_numbers_are_as_good_as_python_s():
+    given = {name: np.int64(value) for name, value in SMALL["ring"].items()}
+    ring = GENERATORS["ring"]
+    graph, same = ring(**given, seed=np.uint8(1)), ring(**SMALL["ring"], seed=1)
+    assert_array_equal(graph.weights, same.weights)
+    assert graph.metadata == same.metadata and type(graph.metadata["seed"]) is int
+    with pytest.raises(ValueError, match=r"^generator ring: vertices must be a whole number, not 9\.0$"):
+        ring(vertices=np.float64(9), seed=1)
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_the_seed_decides(name):
     first, again = (GENERATORS[name](**SMALL[name], seed=5) for _ in range(2))

@@ -18,7 +18,7 @@ from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
 from saitan.workflow.figure_data import DOUBTFUL, FEW_MARKERS
 from saitan.workflow.figures import Drawn, draw, specification
-from saitan.workflow.numbers import typeset
+from saitan.workflow.numbers import NONE, typeset
 from saitan.workflow.step import Failure
 from saitan.workflow.vega import identity_of, theme
 
@@ -302,6 +302,25 @@ def test_a_printed_number_without_x_stands_where_ours_of_its_colour_is_a_level()
     assert len(drawn(figure(), levels)) == 2 and drawn(figure(), phases()).empty
 
 
+@pytest.mark.parametrize("kind", ["Int64", "float64", "object"])
+def test_nothing_is_a_colour_that_printed_numbers_share_with_levels(kind):
+    """Where the column is made of objects, nothing has more than one form, and those are not equal."""
+    table = pd.DataFrame(
+        {
+            "tile": pd.Series([8, 8, None, None], dtype=object).astype(kind),
+            "phase": [1, 2, None, None],
+            "seconds": [1.0, 2.0, 3.0, 4.0],
+            "source": ["saitan"] * 3 + ["paper"],
+        }
+    )
+    if kind == "object":
+        table["tile"] = [8, 8, None, np.nan]
+    data = figure_data.tidy(figure(color="tile"), table)
+    assert data["y0"].tolist() == [1, 2, 3, 4]
+    # What is printed without a colour has none in the legend.
+    assert data["color"].tolist()[:3] == [8, 8, NONE] and pd.isna(data["color"].iloc[3])
+
+
 def test_a_mark_on_the_frame_is_drawn_whole():
     told = phases(settled=False, disturbed="")
     told.loc[told["variant"] == "selection", "phase"] = np.nan
@@ -375,9 +394,10 @@ def test_every_mark_of_a_series_has_its_colour(mark, interactive, values):
     svg = ET.fromstring(vl_convert.vegalite_to_svg(drawn, vl_version=vega.vega_lite_version()))
     told = {"bar": "fill", "point": "fill", "line mark": "stroke"}
     colours = {one.get(told[kind]) for one in svg.iter() if (kind := one.get("aria-roledescription")) in told}
-    assert colours and None not in colours and len(colours - {"#8a8f98"}) == sum(value is not None for value in values)
-    assert ("#8a8f98" in colours) == (None in values)
+    # What has no value has a colour too, which the legend has.
+    assert len(colours) == len(values) and not colours & {None, "#8a8f98"}
     told = [one.text for one in svg.iter() if one.text]
+    assert (NONE in told) == (None in values)
     assert not any(nothing in text for text in told for nothing in ("undefined", "null", "NaN")), told
 
 
