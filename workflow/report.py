@@ -45,9 +45,24 @@ TEMPLATES = Path(__file__).parent / "report_template"
 LONG_TABLE, LONG_LIST = 60, 4
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """A point of the view `rivals`: how many times as good it is as the best of the others; doubt: in short."""
+
+    best: Best
+    ratio: str
+    doubt: str
+
+    def __str__(self) -> str:
+        of, doubt = "times as good as the best of the others", f" ({self.doubt})" if self.doubt else ""
+        return f"{self.best.where} on {self.best.backend}: {self.best.variant} {self.ratio} {of}{doubt}".strip()
+
+
 @dataclass
 class Section:
-    """An experiment as the template draws it; unmatched: numbers are printed, and none stands beside ours."""
+    """An experiment as the template draws it; unmatched: numbers are printed, and none stands beside ours; bests, or of
+    the view `rivals` ahead: what is shown at a glance.
+    """
 
     name: str
     title: str
@@ -63,9 +78,14 @@ class Section:
     specification: str | None
     hint: str
     bests: list[Best]
+    ahead: list[Ahead]
     rankings: list[Ranking]
     failed: list[Lacking]
     missing: list[str]
+
+    @property
+    def glance(self) -> bool:
+        return bool(self.bests or self.ahead)
 
 
 def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
@@ -99,8 +119,8 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
     if not found:
         compared = int(table["paper"].notna().sum())
         return f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's"
-    if ratios := _ratios(table, found):
-        return f"{experiment.name}: {_first(ratios)}"
+    if ahead := _ahead(table, found):
+        return f"{experiment.name}: {_first([str(one) for one in ahead])}"
     found = [best for best in found if best.contenders > 1] or found
     contested, decided = found[0].contenders > 1, any(best.sure for best in found)
     word = "median" if not contested else "best" if decided else "undecided"
@@ -111,12 +131,10 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
     return f"{experiment.name}: {word}, {_first([line.strip() for line in said])}"
 
 
-def _ratios(table: pd.DataFrame, found: list[Best]) -> list[str]:
-    """Of the view `rivals`: how each point compares with the best of the others."""
+def _ahead(table: pd.DataFrame, found: list[Best]) -> list[Ahead]:
     told = {index_of(row, table): row for row in table[table["quantity"] == BEST].to_dict("records")}
     return [
-        f"{best.where} on {best.backend}: {best.variant} {digits(row['ours'], 3)} times as good as the best"
-        f" of the others{f' ({doubt})' if (doubt := called(row['settled'], row['disturbed'])) else ''}".strip()
+        Ahead(best, digits(row["ours"], 3), called(row["settled"], row["disturbed"]))
         for best in found
         if (row := told.get(best.index))
     ]
@@ -225,6 +243,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         specification if svg else None,
         _hint(specification or ""),
         [best for best in found if best.contenders > 1],
+        [] if table is None else _ahead(table, found),
         [] if table is None else _rankings(experiment, table, quoted),
         [one for one in run.lacking_points if one.what.split("/", 1)[0] == experiment.name],
         missing,

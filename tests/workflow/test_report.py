@@ -247,12 +247,15 @@ def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_
     write_table(rows, tmp_path / "a.parquet")
     of = "times as good as the best of the others"
     assert lines_of(plan)[0] == f"fig_a: slow on cpu: fast 0.00270 {of}; map on cpu: fast 1.50 {of} (not settled)"
+    glance = text_of(shown(plan)).split("At a glance")[1]
+    assert "CPU slow fast 0.00270 × the best of the others CPU map fast 1.50 × the best of the others †" in glance
     write_table(
         [row | {"settled": True, "disturbed": "other load"} for row in rows[-2:-1]] + rows[:-2], tmp_path / "a.parquet"
     )
     assert lines_of(plan)[0].endswith(f"{of} (disturbed)")
     write_table([row for row in rows if row["graph"] == "alone"], tmp_path / "a.parquet")
     assert lines_of(plan)[0] == "fig_a: median, alone on cpu: fast 200 ms"
+    assert "At a glance" not in shown(plan)
 
 
 def test_a_broken_plan_is_one_line_that_names_the_key(plan, tmp_path):
