@@ -234,7 +234,8 @@ class _Output:
         if first != self._rows or array.shape[1:] != self._width or array.dtype != self._dtype:
             block = f"{array.dtype} {array.shape} at row {first:,}"
             raise Failure(
-                f"keep: a block of {block} does not follow {self._rows:,} rows of {self._dtype} {self._width}"
+                f"keep: a block of {block} does not follow {self._rows:,} rows of {self._dtype} {self._width}:"
+                " blocks in the order of the rows, all of one type and width, are right"
             )
         with _clocked(self._seconds):
             self._writer.write_table(pa.table(self._block(first, array), schema=self._schema))

@@ -67,6 +67,8 @@ def wrong_run(run: Run, checked: Checked, query: Any, passed: float) -> str | No
     for owner, name, kind, right in _FORMS:
         if not isinstance(value := getattr(run if owner is Run else checked, name), kind):
             return f"{name} of its {owner.__name__} of query {query} is {shown(value)}: {right} is right"
+    if not checked.says.strip():
+        return f"says of its Checked of query {query} is empty: what was checked is right"
     if wrong := wrong_phases(run.phases, {}, passed):
         return wrong
     for what, seconds in (("kernel", run.kernel), ("total", run.total)):
@@ -93,7 +95,8 @@ def wrong_phases(phases: Any, before: Mapping[str, list], passed: float) -> str 
         return f"its phases are {shown(phases)}: a mapping of names to arrays is right"
     for name, values in phases.items():
         if not isinstance(values, np.ndarray) or values.ndim != 1:
-            return f"its phases of {name} are {shown(values)}: an array of one dimension is right"
+            given = f"an array of shape {values.shape}" if isinstance(values, np.ndarray) else shown(values)
+            return f"its phases of {name} are {given}: an array of one dimension is right"
         if values.dtype.kind not in "biufU" and not all(isinstance(value, str) for value in values):
             return f"its phases of {name} are of type {values.dtype}: numbers or texts are right"
         for seconds in values if name == "seconds" and values.dtype.kind in "iuf" else ():
@@ -120,7 +123,7 @@ def _in_64_bits(value: Any) -> bool:
     """Whether it is a number that a table holds, the nearest of 53 bits at the least; NaN is none."""
     if isinstance(value, float | np.floating):
         return not math.isnan(value)
-    return isinstance(value, int | np.integer) and -(2**63) <= value < 2**63
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _said(value: Any) -> str:

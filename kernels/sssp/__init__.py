@@ -166,8 +166,12 @@ def _error(terms: int, roundoff: float) -> float:
 
 
 def unreachable(dtype: np.typing.DTypeLike):
-    """The distance of a vertex that is not reached: the integer's maximum, or infinity."""
+    """The distance of a vertex that is not reached: the integer's maximum, or infinity. Raises ValueError for a type
+    that is neither.
+    """
     dtype = np.dtype(dtype)
+    if dtype.kind not in "iuf":
+        raise ValueError(f"distances are whole numbers or floats, not {dtype}")
     return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
 
 

@@ -90,6 +90,13 @@ def test_a_weight_equal_to_the_unreachable_mark_is_reached(variant):
     assert result.distances.tolist() == [0, 2**32 - 1, 2**64 - 1]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "U3", object])
+def test_what_is_no_distance_has_no_mark(dtype):
+    assert sssp.unreachable("uint32") == 2**32 - 1 and sssp.unreachable(np.float32) == np.inf
+    with pytest.raises(ValueError, match=r"^distances are whole numbers or floats, not "):
+        sssp.unreachable(dtype)
+
+
 def test_phases_do_not_depend_on_the_way_they_run():
     rng = np.random.default_rng(5)
     graph = Graph.from_arcs(

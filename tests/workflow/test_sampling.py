@@ -962,7 +962,7 @@ def test_a_preparation_that_always_compiles_is_one_line(monkeypatch):
         ),
         *(
             (Run(1.0, 1.0, {"phases": count}), f"scipy says that its counter phases is {count}: {COUNT}")
-            for count in (2**63, -(2**63) - 1, Fraction(1, 3))
+            for count in (2**63, -(2**63) - 1, Fraction(1, 3), True)
         ),
         (Run(10**400, 10**400), f"scipy says that query 5 took {HUGE} s (kernel): a finite number above 0 is right"),
         (Run(1.0, 1.0, work={"bytes": 10**400}), f"scipy says that its work of bytes is {HUGE}: {AMOUNT} is right"),
@@ -1004,8 +1004,9 @@ def test_what_cannot_be_a_time_or_a_count_is_one_line(run, says):
         (
             Run(1.0, 1.0, phases={"updated": np.ones((1, 1))}),
             Checked("x"),
-            f"its phases of updated are array([[1.]]): {ARRAY}",
+            f"its phases of updated are an array of shape (1, 1): {ARRAY}",
         ),
+        (Run(1.0, 1.0), Checked(" "), "says of its Checked of query 5 is empty: what was checked"),
         (
             Run(1.0, 1.0, phases={"seconds": np.ones(3), "updated": np.ones(3), "listed": np.ones(2)}),
             Checked("x"),
