@@ -16,7 +16,7 @@ if workflow.is_main_process:
     check_environment(root)
 
 from saitan.workflow import slurm, terminal
-from saitan.workflow.command_line import check_default, check_triggers, cores_meant
+from saitan.workflow.command_line import check_default, check_triggers, cores_meant, jobs_here
 from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
@@ -47,6 +47,7 @@ plan = plan_from(
     root=root,
     configfiles=workflow.configfiles,
     cores=cores_meant(workflow.resource_settings.cores, sys.argv[1:]),
+    here="cores" in config and jobs_here(sys.argv[1:]),
 )
 code |= digests_of(
     plan.source(f"config/{name}.yaml") for name in ("published", "ceilings", "peers")

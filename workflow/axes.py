@@ -86,9 +86,15 @@ def axis_of(
         ticks = {"labelExpr": f"!datum.label ? '' : datum.value == 0 ? '0' : format(datum.value, '{form}')"}
     edge = {} if bars or largest > WIDEST else {"padding": EDGE, "nice": False}
     if not log:
+        scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
         if (present % 1 == 0).all():
             ticks["tickMinStep"] = 1
-        scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
+            low, high = (
+                (present.min(), present.max()) if field == "x" else (min(0, present.min()), max(0, present.max()))
+            )
+            if high - low < 6:
+                # Vega would take halves, as the count of ticks goes before their step.
+                ticks["values"] = [float(tick) for tick in range(int(low), int(high) + 1)]
     elif (present > 0).all() and least > max(1.0, largest) / WIDEST and largest < WIDEST:
         # A bar's foot is the axis: far enough below the least value that its bar can be seen. Where an end is given,
         # Vega-Lite rounds the other only if told to.

@@ -77,15 +77,26 @@ def cores_meant(given: int | None, command: Sequence[str]) -> int:
         sys.exit(f"error: --cores {given}: no job would ever run; at least 1, or all, is right")
     if given not in (None, 1):
         return given
-    from snakemake.cli import parse_args
     from snakemake.utils import available_cpu_count
 
-    with contextlib.redirect_stderr(io.StringIO()):  # it names the profile once more
-        _, chosen = parse_args(list(command))
+    chosen = _chosen(command)
     if chosen.executor not in (None, "local"):
         return given or 1
     named = [cores for cores in (chosen.cores, chosen.jobs) if isinstance(cores, int)]
     return named[0] if named else available_cpu_count()
+
+
+def jobs_here(command: Sequence[str]) -> bool:
+    """Whether the jobs of a command line run on this machine, on no more cores than it has."""
+    chosen = _chosen(command)
+    return chosen.executor in (None, "local") and str(chosen.mode) != "remote"
+
+
+def _chosen(command: Sequence[str]) -> argparse.Namespace:
+    from snakemake.cli import parse_args
+
+    with contextlib.redirect_stderr(io.StringIO()):  # it names the profile once more
+        return parse_args(list(command))[1]
 
 
 def _check_file(path: str, advice: str) -> None:

@@ -265,7 +265,7 @@ class Config(Model):
     cores: int | None = Field(
         None,
         ge=1,
-        description="What a timed job may use: those of --cores when absent. Needed where jobs run elsewhere.",
+        description="What a timed job may use: at most those of --cores, but where jobs run elsewhere, which needs it.",
     )
     launcher: Command = Field(
         "mpirun --oversubscribe --bind-to none",

@@ -7,6 +7,8 @@ import re
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from saitan.workflow.quantities import is_rate, is_scaled
 
 _TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
@@ -73,7 +75,9 @@ def as_text(value: Any) -> str:
     """A key or parameter as a table shows it; an en dash for what is missing."""
     if value is None:
         return NONE
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if not isinstance(value, Real):
         return str(value)
     if isinstance(value, Integral) or (abs(value) < 1e15 and value == int(value)):
         return f"{int(value):,}"

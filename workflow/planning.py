@@ -271,11 +271,13 @@ def plan_from(
     root: Path,
     configfiles: Iterable[str] = (),
     cores: int = 1,
+    here: bool = False,
     jobs_machine: Machine | None = None,
 ) -> Plan:
     """The plan of a configuration as Snakemake read it. Ends the process with one line for what is wrong in it.
 
-    root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name.
+    root: the folder of the Snakefile; configfiles: what was read, the last names a run without a name; cores: those of
+    the command line, which are the most where jobs run here.
     """
     try:
         check_declared()
@@ -303,7 +305,9 @@ def plan_from(
         read_ceilings(Path(f"{place}config/ceilings.yaml"))
         peers = Path(f"{place}config/peers.yaml")
         check_quoted(peers, read_quoted(peers))
-        made = make(config, jobs_machine or machine.this(config.cores or cores), entries, arrays, absent, place, known)
+        asked = config.cores or cores
+        planned = jobs_machine or machine.this(min(asked, cores) if here else asked)
+        made = make(config, planned, entries, arrays, absent, place, known)
     except ConfigError as error:
         sys.exit(f"config: {place_of_key(str(error), raw, filter(os.path.exists, configfiles))}{error}")
     except Failure as error:

@@ -43,6 +43,11 @@ Text = worded(_SHOWN, "a text without control characters")
 Title = worded(rf"(?=\s*\S){_SHOWN}", "a title: a text that is not empty, without control characters")
 
 
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+# How YAML 1.1 takes numbers for others than they seem.
+_UNLIKE = {"octal by the zero before it": "[-+]?0[0-7_]+$", "of sixties by the colon": ".*:"}
+
+
 class _UniqueKeys:
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         seen = set()
@@ -60,11 +65,16 @@ class _UniqueKeys:
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)
+            read = super().construct_object(node, deep)
         except ValueError as error:  # 2026-13-01
             raise yaml.constructor.ConstructorError(
                 problem=f"a date or number that cannot be read: {error}", problem_mark=node.start_mark
             ) from None
+        for way, form in _UNLIKE.items() if node.tag in _NUMBERS else ():
+            if re.match(form, node.value):
+                problem = f"{node.value} means {read} in YAML, {way}: write {read}, or quotes around a text"
+                raise yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
+        return read
 
 
 class _Loader(_UniqueKeys, yaml.SafeLoader):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import vl_convert
+from scene import number, scene
 
 from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
@@ -566,6 +567,17 @@ def test_a_unit_that_ticks_do_not_say_is_in_the_title(unit, title):
     for asked, says in (({}, title), ({"y_title": ["Rate"]}, "Rate")):
         drawn = specification(figure(x="x", y=["y"], units={"y": unit}, **asked), table, interactive=False)
         assert next(of_kind(drawn, "y"))["title"] == says
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1, 3], [2, 5], [-1, 2], [1000, 1003], [7]])
+def test_whole_numbers_near_each_other_have_a_tick_each(values):
+    table = pd.DataFrame({"x": values, "y": values, "source": "saitan", "settled": True})
+    (panel,) = scene(specification(figure(x="x", y=["y"]), table, interactive=False)).panels
+    shown = [sorted(number(text) for _, text in panel.labels[axis]) for axis in "xy"]
+    assert shown[0] == [*range(min(values), max(values) + 1)]
+    # The other axis begins at 0.
+    least = min(0, *values, *values)
+    assert shown[1] == [*range(least, max(values) + 1)] or (max(values) > 6 and shown[1][0] == 0)
 
 
 @pytest.mark.parametrize(("values", "whole"), [([1, 2], True), ([4.0, 5.0], True), ([1, 2.5], False)])

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from saitan.workflow.numbers import as_text, digits, readable, steps_of, typeset
@@ -73,6 +74,9 @@ def test_titles_are_typeset():
         (1 / 3, "0.3333333333333333"),
         (0.1, "0.1"),
         (1e-6, "1e-06"),
+        # As in YAML and in charts.
+        (True, "true"),
+        (np.bool_(False), "false"),
     ],
 )
 def test_a_parameter_is_shown_in_full_where_it_is_short_or_whole(value, shown):

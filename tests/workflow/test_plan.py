@@ -16,7 +16,7 @@ from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 import saitan
 from saitan import generators, problem
 from saitan.workflow import declared, modules
-from saitan.workflow.command_line import check_named, check_triggers, cores_meant
+from saitan.workflow.command_line import check_named, check_triggers, cores_meant, jobs_here
 from saitan.workflow.config import ConfigError
 from saitan.workflow.declared import check_package
 from saitan.workflow.machine import NO_NVCC
@@ -909,6 +909,31 @@ def test_a_command_line_without_cores_means_all_of_them(monkeypatch, tmp_path, c
     Path("mine/config.yaml").write_text("cores: 3\n")
     assert cores_meant(given, command.split()) == (60 if meant == "all" else meant)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "command, here",
+    [
+        ("-n", True),
+        ("--cores 1 --configfile c.yaml", True),
+        ("--executor local --cores 2", True),
+        ("--cores 1 --mode subprocess", True),
+        ("--cores 1 --mode remote", False),
+        pytest.param("--executor slurm --jobs 7", False, marks=NEEDS_SLURM),
+    ],
+)
+def test_jobs_that_run_here_have_no_more_cores_than_the_command_line_says(monkeypatch, tmp_path, capsys, command, here):
+    monkeypatch.chdir(tmp_path)
+    Path("c.yaml").write_text("{}")
+    Path("Snakefile").touch()
+    assert jobs_here(command.split()) == here
+    assert capsys.readouterr() == ("", "")
+    raw = {"name": "run", "experiments": {"tiny": {**TROPICAL, "instance": {"n": 32}}}}
+    planned = {
+        asked: plan_from({**raw, **({"cores": asked} if asked else {})}, root=ROOT, cores=2, here=here).machine.cores
+        for asked in (None, 1, 2, 64)
+    }
+    assert planned == {None: 2, 1: 1, 2: 2, 64: 2 if here else 64}
 
 
 def test_no_cores_are_refused():

@@ -24,6 +24,10 @@ from saitan.workflow.yaml_files import check_run, place_of_key, read_checked, re
         (b"a: 1\n---\nb: 2\n", "line 2: expected a single document in the stream, but found another document"),
         (b"a: 1\nb: 2026-13-01", "line 2: a date or number that cannot be read: month must be in 1..12"),
         (b"a:\n  b: [0,\n   " + b"1" * 5000 + b"]", "line 3: a date or number that cannot be read: Exceeds the limit"),
+        (b"a: 1\nb: {c: 010}\n", "line 2: 010 means 8 in YAML, octal by the zero before it: write 8, or quotes around"),
+        (b"a: [5, -07]\n", "line 1: -07 means -7 in YAML, octal by the zero before it: write -7"),
+        (b"1:30: a\n", "line 1: 1:30 means 90 in YAML, of sixties by the colon: write 90, or quotes around a text"),
+        (b"a:\n- 1:30.5\n", "line 2: 1:30.5 means 90.5 in YAML, of sixties by the colon: write 90.5"),
         (b"a: !!python/object:os.system x\n", "line 1: could not determine a constructor for the tag"),
         (b"[" * 5000, "it is nested too deeply to be read"),
         (b"[" * 100000 + b"]" * 100000, "it is nested too deeply to be read"),
@@ -47,6 +51,10 @@ def test_a_mistake_is_one_line_with_its_number(tmp_path, content, message):
         ("\ufeffa: ü\n".encode(), {"a": "ü"}),
         (b"x: &a {p: 1, q: 3}\ny: {<<: *a, p: 2}\n", {"x": {"p": 1, "q": 3}, "y": {"p": 2, "q": 3}}),
         (b"1: a\n'1': b\n", {1: "a", "1": "b"}),
+        (
+            b"[0, -0, 0x10, 0b11, 1_000, 0.5, 012.5, '010', '1:30', 08, 1e3]",
+            [0, 0, 16, 3, 1000, 0.5, 12.5, "010", "1:30", "08", "1e3"],
+        ),
         (b"a: {b: 1}\nc: {b: 1}\n", {"a": {"b": 1}, "c": {"b": 1}}),
     ],
 )
