@@ -41,7 +41,7 @@ from saitan.workflow.vega import COLORS, check_room, theme, vega_lite_version
 
 WIDTH = 720
 _DATA = "measured"
-# Pixels.
+# Pixels that the labels of a facet's y axis have, also where they are short.
 LABELS = 44
 # A number as colour with more values than this is a gradient.
 FEW_COLORS = 8
@@ -101,7 +101,7 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
         if facets and not figure.y_log:
-            # Room for labels, by which the facets of a column stand under each other.
+            # By it the facets of a column stand under each other, and over the labels of their one x axis.
             y.axis.minExtent = LABELS
         # As Vega-Lite names it.
         width = f"concat_{number}_child_width" if facets and last else "child_width" if facets else "width"
