@@ -37,7 +37,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
@@ -157,6 +157,11 @@ class Parameter:
         return None
 
 
+def any_of(values: Iterable[Any]) -> str:
+    """Values of a parameter in words, as YAML has them: "3 or true"."""
+    return " or ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+
+
 @dataclass(frozen=True)
 class Output:
     """An array of an answer: its shape and what it holds, in one line.
@@ -173,7 +178,8 @@ class Output:
         """Why the answer to an instance, of which all parameters are given, lacks it; None where it is there."""
         for name, values in self.instance.items():
             if instance[name] not in values:
-                return f"the answer has it where the instance's {name} is {' or '.join(values)}, not {instance[name]}"
+                given = any_of([instance[name]])
+                return f"the answer has it where the instance's {name} is {any_of(values)}, not {given}"
         return None
 
 
@@ -310,7 +316,7 @@ class Variant:
             return f"needs a {absent[0]}"
         for name, values in self.instance.items():
             if name in instance and instance[name] not in values:
-                return f"takes {name} {' or '.join(map(str, values))} only, not {instance[name]}"
+                return f"takes {name} {any_of(values)} only, not {any_of([instance[name]])}"
         if backend == "cuda" and arch and self.architecture and _generation(arch) < _generation(self.architecture):
             return f"needs a GPU of {self.architecture} or newer, this one is {arch}"
         about = graph or {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     those numbers that a line or step would not show, because none stands before or after them.
 
     keys: columns that say which point a row is of. Where x, colour and facet do not tell all of them apart, `series`
-    says in words what does, and `place` is that of a bar among those at one x.
+    says in words what does, and `place` is that of a bar among those at one x. Where x is none of them, `point` says
+    what else a point is of.
     A printed row that names no facet is repeated in each; one without x stands where ours of its colour is a level, and
     is left out elsewhere. Infinities become missing, and so does a column that the data lack; there is no facet where
     it has one value only.
@@ -58,6 +59,8 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     data = pd.DataFrame({key: table[name] for key, name in wanted.items()})
     if apart := _apart(figure, table, keys):
         data["series"] = [_named(row) for row in table[apart].to_dict("records")]
+    if beside := _beside(figure, table, keys, apart):
+        data["point"] = [_named(row) for row in table[beside].to_dict("records")]
     data["source"] = table["source"]
     ours = data["source"] == OURS
     if apart and figure.mark == "bar":
@@ -127,6 +130,15 @@ def _apart(figure: Figure, table: pd.DataFrame, keys: Sequence[str]) -> list[str
         if name not in {figure.x, *look}
         and ((groups[name].nunique(dropna=False) > 1).any() or _disjoint(ours.loc[bare, name], ours.loc[~bare, name]))
     ]
+
+
+def _beside(figure: Figure, table: pd.DataFrame, keys: Sequence[str], apart: Collection[str]) -> list[str]:
+    """Where x is no key: those that ours differ in and that neither the marks nor their series tell."""
+    told = {figure.x, figure.color, figure.facet, *apart}
+    ours = table[table["source"] == OURS]
+    if not keys or figure.x in keys or ours.duplicated(list(keys)).any():
+        return []
+    return [name for name in keys if name not in told and ours[name].nunique(dropna=False) > 1]
 
 
 def _disjoint(some: pd.Series, others: pd.Series) -> bool:

@@ -142,6 +142,7 @@ class _Encoder:
             "y": alt.Y(y.shorthand, title=y.title, scale=y.scale, axis=y.axis, stack=None),
         }
         self.tooltips: dict[str, Any] = {}
+        self.at_levels: dict[str, Any] = {}
         if figure.color:
             self.base["color"] = self._color()
         if figure.mark == "bar" and (figure.color or "series" in data):
@@ -150,14 +151,14 @@ class _Encoder:
             self.base["opacity"] = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
         if interactive:
             named = [("color", figure.color), ("facet", figure.facet if "facet" in data else None)]
-            self.tooltips["tooltip"] = [
+            of = [
                 *(alt.Tooltip(f"{field}:N", title=words(name)) for field, name in named if name),
                 *([alt.Tooltip("series:N", title="Of")] if "series" in data else []),
-                x.tooltip(),
-                y.tooltip(),
-                alt.Tooltip("source:N", title="Source"),
-                *([alt.Tooltip("state:N", title="Median")] if self.in_doubt else []),
+                *([alt.Tooltip("point:N", title="Point")] if "point" in data else []),
             ]
+            says = [y.tooltip(), alt.Tooltip("source:N", title="Source")]
+            says += [alt.Tooltip("state:N", title="Median")] if self.in_doubt else []
+            self.tooltips["tooltip"], self.at_levels["tooltip"] = [*of, x.tooltip(), *says], [*of, *says]
 
     def layers(self) -> list[alt.Chart]:
         layers = self._of_ours()
@@ -195,7 +196,7 @@ class _Encoder:
     def _levels(self) -> alt.Chart:
         level = alt.Chart().transform_filter(f"datum.source == '{OURS}' && !isValid(datum.x)")
         encoding = {name: channel for name, channel in self.base.items() if name not in ("x", "xOffset")}
-        return level.mark_rule(strokeWidth=2, strokeDash=[8, 3]).encode(**encoding, **self.tooltips)
+        return level.mark_rule(strokeWidth=2, strokeDash=[8, 3]).encode(**encoding, **self.at_levels)
 
     def _quartiles(self) -> alt.Chart:
         low, high = f"{self.y.field}_q1", f"{self.y.field}_q3"
@@ -227,7 +228,8 @@ class _Encoder:
             whole = {"clip": False} if place else {}
             point = chosen.mark_point(filled=False, fill="white", size=110, strokeWidth=2.5, opacity=1, **whole)
             if not place or self.data.loc[self.data["mark"].isin(self.marks), "x"].isna().any():
-                layers.append(point.encode(**(place or self.base), **self.tooltips, shape=shape))
+                told = self.at_levels if place else self.tooltips
+                layers.append(point.encode(**(place or self.base), **told, shape=shape))
         return layers
 
     def _offset(self) -> alt.XOffset:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from saitan.problem import Misdeclared, Variant, problem, with_defaults
+from saitan.problem import Misdeclared, Variant, any_of, problem, with_defaults
 from saitan.workflow import machine
 from saitan.workflow.arrays import Array, load_arrays
 from saitan.workflow.ceilings import read_ceilings
@@ -246,7 +246,7 @@ def _ranks(
         return [None], []
     alone = next(
         (
-            f"answers on several ranks where {name} is {' or '.join(parameter.together)}, not {instance[name]}"
+            f"answers on several ranks where {name} is {any_of(parameter.together)}, not {any_of([instance[name]])}"
             for name, parameter in package.INSTANCE.items()
             if parameter.together is not None and instance[name] not in parameter.together
         ),

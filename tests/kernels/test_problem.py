@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from saitan.problem import (
     completed,
     kernels_of,
 )
+from saitan.workflow.planning import _ranks
 
 ROOT = Path(__file__).parents[2]
 GRID = GENERATORS["grid"](width=6, height=6, weight_low=1, weight_high=9, seed=1)
@@ -42,6 +44,31 @@ def test_problems_are_the_packages_with_variants():
     assert problem.problem("sssp").__name__ == "saitan.sssp"
     with pytest.raises(KeyError, match=r"unknown problem 'ssp' \(there are: .*sssp"):
         problem.problem("ssp")
+
+
+@pytest.mark.parametrize(
+    ("values", "other", "words"),
+    [
+        (("a", "b"), "c", ("a or b", "c")),
+        ((3, 4), 1, ("3 or 4", "1")),
+        ((0.5,), 2.0, ("0.5", "2.0")),
+        ((True,), False, ("true", "false")),
+    ],
+)
+def test_values_of_any_type_that_an_instance_must_have_are_told(values, other, words):
+    """Parameters of an instance are texts, numbers or truth values, wherever they are named."""
+    output = Output("x", instance={"multiplier": values})
+    variant = Variant("x", "saitan.sssp.cpu", "Fast", instance={"multiplier": values}, ranks=(1, 2))
+    package = SimpleNamespace(INSTANCE={"multiplier": Parameter(type(other), other, "x", together=values)})
+    for value in values:
+        assert output.lacking({"multiplier": value}) is variant.unfit("cpu", {"multiplier": value}) is None
+        assert _ranks([2], variant, {"multiplier": value}, package) == ([2], [])
+    right, wrong = words
+    given = {"multiplier": other}
+    assert output.lacking(given) == f"the answer has it where the instance's multiplier is {right}, not {wrong}"
+    assert variant.unfit("cpu", given) == f"takes multiplier {right} only, not {wrong}"
+    alone = f"answers on several ranks where multiplier is {right}, not {wrong}"
+    assert _ranks([2], variant, given, package)[1] == [(2, alone)]
 
 
 def test_a_problem_is_cheap_to_import():

@@ -437,6 +437,16 @@ SWEEP = pd.DataFrame(
     }
 )
 KEYS = ["graph", "variant", "tile", "tasks", "shared"]
+DOSES = pd.DataFrame(
+    {
+        "variant": ["fast", "fast", "slow"],
+        "tile": [1, 2, None],
+        "updated": [10.0, 20.0, 30.0],
+        "seconds": [1.0, 2.0, 3.0],
+        "source": "saitan",
+        "settled": False,
+    }
+)
 
 
 def series(table=SWEEP, **changes):
@@ -456,6 +466,35 @@ def test_points_that_x_and_colour_do_not_tell_apart_have_a_line_each():
         figure(x="vertices", color="variant", keys=KEYS), SWEEP[SWEEP["tile"].eq(1)], interactive=True
     )
     assert not list(of_kind(plain, "detail")) and "series" not in json.dumps(plain)
+
+
+def tooltips(drawn):
+    """Titles of what each layer tells the pointer, and what marks say for readers of screens."""
+    scene = json.dumps(vl_convert.vegalite_to_scenegraph(drawn, vl_version=vega.vega_lite_version()))
+    told = [{one["title"] for one in tooltip} for tooltip in of_kind(drawn, "tooltip")]
+    return told, re.findall(r'"description": "(.*?)"', scene)
+
+
+def test_the_pointer_says_what_point_a_measured_number_on_x_is_of():
+    told, _ = tooltips(
+        specification(figure(x="updated", color="variant", keys=["variant", "tile"]), DOSES, interactive=True)
+    )
+    assert {"Point", "Updated", "Variant"} <= told[0]
+    data = figure_data.tidy(figure(x="updated", color="variant", keys=["variant", "tile"]), DOSES, ["variant", "tile"])
+    assert data["point"].tolist() == ["Tile 1", "Tile 2", ""]
+    # A parameter on an axis, or as colour, tells itself.
+    for chosen in ({"x": "tile"}, {"x": "updated", "color": "tile"}):
+        data = figure_data.tidy(figure(**{"color": "variant"} | chosen), DOSES, ["variant", "tile"])
+        assert "point" not in data or "Tile" not in "".join(data["point"])
+
+
+def test_a_level_speaks_of_no_x():
+    told, said = tooltips(
+        specification(figure(x="tile", color="variant", keys=["variant", "tile"]), DOSES, interactive=True)
+    )
+    assert ["Tile" in titles for titles in told].count(False) == 2
+    levels = [text for text in said if "Seconds: 3" in text]
+    assert levels and not any("Tile" in text or "NaN" in text or "null" in text for text in levels)
 
 
 @pytest.mark.parametrize(

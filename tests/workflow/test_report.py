@@ -335,6 +335,11 @@ def test_a_run_that_was_stopped_after_its_last_point_is_incomplete(plan, tmp_pat
     assert "Incomplete." not in text_of(shown(plan, partial=True))
     (tmp_path / "a.parquet").unlink()
     assert "Incomplete. The run ended before all tables" in text_of(shown(plan, partial=True))
+    # As after SIGTERM, which lets steps that run end by themselves.
+    plan["steps"] = [{"what": "draw fig_b", "log": "none.log", "serves": [], "output": str(tmp_path / "b.svg")}]
+    text = text_of(shown(plan, partial=True))
+    assert "Incomplete. 1 job has no result; see which and why . Tables and charts that were not made are named" in text
+    plan["steps"] = []
     told = ReportPlan.model_validate(plan)
     assert entry(told, outcome(told)).complete and not entry(told, outcome(told), partial=True).complete
 
