@@ -109,10 +109,10 @@ class Parameter:
     data      "given" or "generated" where it is of such data only
     above, least, most    bounds: greater than, at least, at most
     instead_of            another parameter, which is not given beside this one
-    within                another parameter, which is given beside this one and at least as great; a parameter with one
-                          of these two has None as its default
+    within                another parameter, which is given beside this one and at least as great, both numbers; a
+                          parameter with one of these two has None as its default
     alike     where other values make another answer: those with which it is that of solvers without the parameter;
-              None where it is the same with all
+              None where it is the same with all. All are compared with the same reference, if there is one
     together  the values with which several ranks can answer; None for any
     """
 
@@ -166,7 +166,7 @@ def any_of(values: Iterable[Any]) -> str:
 class Output:
     """An array of an answer: its shape and what it holds, in one line.
 
-    instance  parameter of the instance -> the values with which the answer has it; absent for any
+    instance  parameter of the instance -> the values with which the answer has it, None not among them; absent for any
     dtype     the name of its type; "" where that depends on what is asked, as `typed` of saitan.solver says then
     """
 
@@ -221,9 +221,9 @@ class Form:
     writes    "module:function", called with (instance, variant, backend, path, query, **parameters), all parameters
               that the variant has: writes the whole answer to the query, checked; the file gets its name when it is
               complete. Raises ValueError for an instance that is off
-    reads     "module:class", called with (path): has shape, dtype, [rows] as NumPy has them, and close(). Raises
-              ValueError or Invalid for a file that is none or damaged. Rows of a reference that has no other outputs
-              are read by it and compared
+    reads     "module:class", called with (path), of a form of several outputs with (path, output), the one that is
+              read: has shape, dtype, [rows] as NumPy has them, and close(). Raises ValueError or Invalid for a file
+              that is none or damaged. Rows of a reference that has no other outputs are read by it and compared
     inputs    names of INPUTS that an instance must be made of
     instance  parameter of the instance -> its value where the answer is whole, which a form holds
     """
@@ -240,8 +240,12 @@ class Form:
         check_takes(function, ["instance", "variant", "backend", "path", "query"], parameters)
         function(instance, variant, backend, path, query, **parameters)
 
-    def open(self, path: Path) -> Any:
-        return named(self.reads, "a form has reads")(path)
+    def open(self, path: Path, output: str) -> Any:
+        """An output of a file. Raises Misdeclared for what cannot be called so."""
+        reader = named(self.reads, "a form has reads")
+        asked = {"path": path} | ({"output": output} if len(self.outputs) > 1 else {})
+        check_takes(reader, asked)
+        return reader(*asked.values())
 
 
 @dataclass(frozen=True)

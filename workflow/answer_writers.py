@@ -20,7 +20,7 @@ from saitan.errors import Invalid
 from saitan.files import beside
 from saitan.graph_input import shown
 from saitan.packed import pack, packs
-from saitan.problem import Form
+from saitan.problem import Form, problem
 from saitan.workflow.answers import about_answer, fingerprint, rows_held, slab_name
 from saitan.workflow.parquet_files import CHECKSUMS, METADATA, write
 from saitan.workflow.step import Failure, one_line
@@ -166,7 +166,10 @@ def write_form(
     if not path.is_file():
         raise Failure(f"keep: {form.writes} wrote no file")
     try:
-        shape, dtype = _shape_of(form, path, compare)
+        shape, dtype = _shape_of(form, path, output, compare)
+        declared = known.dtype if (known := problem(about["answer"]["problem"]).OUTPUTS.get(output)) else ""
+        if declared and dtype != declared:
+            raise Failure(f"keep: {form.reads} has {output} of type {dtype}: {declared} is right, as OUTPUTS says")
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -175,10 +178,10 @@ def write_form(
     _without_rows(folder / f"{output}.parquet", {**about, **facts})
 
 
-def _shape_of(form: Form, path: Path, compare: Callable | None) -> tuple[list[int], str]:
+def _shape_of(form: Form, path: Path, output: str, compare: Callable | None) -> tuple[list[int], str]:
     """Shape and type of what a form's file holds, after its rows were compared."""
     try:
-        held = form.open(path)
+        held = form.open(path, output)
     except (Invalid, ValueError) as error:
         raise Failure(f"keep: {form.reads} cannot read what {form.writes} wrote: {one_line(error)}") from error
     if lacking := [one for one in ("shape", "dtype", "__getitem__", "close") if not hasattr(held, one)]:

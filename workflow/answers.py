@@ -147,7 +147,7 @@ def _read_form(path: Path, about: dict[str, Any], rows: slice) -> np.ndarray:
     file = _form(path, about)
     form, shape = problem(about["problem"]).FORMS[about["written"]], about["shape"]
     try:
-        held = form.open(file)
+        held = form.open(file, path.stem)
         with contextlib.closing(held):
             return rows_held(form, held, rows, shape, about["dtype"], path)
     except (Invalid, ValueError) as error:

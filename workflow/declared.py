@@ -346,6 +346,8 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
             others = [one for one in parameters if one != name]
             if (other := getattr(declared, key)) and other not in others:
                 yield f"{here} has {key}={_quoted(other)}: {_another(others)}"
+            elif key == "within" and other and {declared.type, parameters[other].type} - {int, float}:
+                yield f"{here} has {key}={_quoted(other)}: only numbers have bounds"
             if other and declared.default is not None:
                 right = "None is right, as it is given beside or in the place of another parameter"
                 yield f"{here} has {key}={_quoted(other)} and default={_quoted(declared.default)}: {right}"

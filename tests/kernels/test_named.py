@@ -28,7 +28,7 @@ def test_what_is_not_there_is_one_line_that_says_who_declares_it(path, says):
     with pytest.raises(Misdeclared, match=f"^mine has cpu={line}$"):
         Variant("x", cpu=path).load("cpu", "mine")
     with pytest.raises(Misdeclared, match=f"^a form has reads={line}$"):
-        Form("x", ("x",), path, path).open("a")
+        Form("x", ("x",), path, path).open("a", "x")
     made = Generator("mine", path, lambda **_: (1, 1), lambda **_: None, {})
     with pytest.raises(Misdeclared, match=f"^generator mine has path={line}$"):
         made(seed=1)

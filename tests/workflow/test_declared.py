@@ -124,6 +124,13 @@ def parameter(*given, **named):
             for other in "ac"
         ),
         (parameter(int, None, "x", within="a"), ': parameters["a"] has within="a": there is none'),
+        *(
+            (
+                {"parameters": {"c": Parameter(other, None, "x"), "a": Parameter(own, None, "x", within="c")}},
+                ': parameters["a"] has within="c": only numbers have bounds',
+            )
+            for own, other in ((str, str), (int, str), (str, float), (bool, bool))
+        ),
         (parameter(int, None, "x", alike=("one",)), ": parameters[\"a\"]: its alike must be a whole number, not 'one'"),
         (
             parameter(str, "u", "x", choices=("u", "v"), together=("w",)),

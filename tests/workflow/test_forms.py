@@ -19,6 +19,7 @@ from samples import Held
 from saitan import apsp
 from saitan.errors import Invalid
 from saitan.generators import GENERATORS
+from saitan.problem import Form, Misdeclared
 from saitan.solver import Reference
 from saitan.workflow.answer_writers import write_form
 from saitan.workflow.answers import about_answer, read_answer
@@ -141,6 +142,54 @@ def test_what_a_form_holds_is_compared_with_the_reference(tmp_path, monkeypatch,
     )
     if not wrong:
         assert np.array_equal(read_answer(tmp_path / "distances.parquet"), SQUARES + 7)
+
+
+class Archive:
+    """Of two outputs: what is read is named."""
+
+    def __init__(self, path, output):
+        self.held = np.load(path)[output]
+        self.shape, self.dtype = self.held.shape, self.held.dtype
+
+    def __getitem__(self, rows):
+        return self.held[rows]
+
+    def close(self):
+        pass
+
+
+TWO = {"distances": np.arange(12, dtype=np.uint32).reshape(4, 3), "total": np.arange(4, dtype=np.float64)}
+
+
+def archive(instance, variant, backend, path, query, **parameters):
+    with path.open("wb") as file:
+        np.savez(file, **TWO)
+
+
+@pytest.mark.parametrize("output", TWO)
+@pytest.mark.parametrize("dtype", ["", "right", "wrong"])
+def test_a_form_of_several_outputs_is_read_by_the_output_s_name(tmp_path, monkeypatch, output, dtype):
+    told = {"": "", "right": TWO[output].dtype.name, "wrong": "int16"}[dtype]
+    monkeypatch.setitem(apsp.OUTPUTS, output, replace(apsp.OUTPUTS[output], dtype=told))
+    form = Form("two", tuple(TWO), f"{__name__}:archive", f"{__name__}:Archive")
+    monkeypatch.setitem(apsp.FORMS, "two", form)
+    arguments = SimpleNamespace(outputs=[output], keep_as="two", folder=tmp_path)
+    given = (apsp, None, Reference("somebody", {}), form, arguments, {**ABOUT, "query": 7})
+    if dtype == "wrong":
+        says = rf"^keep: {__name__}:Archive has {output} of type {TWO[output].dtype}: int16 is right, as OUTPUTS says$"
+        with pytest.raises(Failure, match=says):
+            _keep_in_form(*given)
+        assert not list(tmp_path.iterdir())
+        return
+    _keep_in_form(*given)
+    kept = read_answer(tmp_path / f"{output}.parquet")
+    assert kept.dtype == TWO[output].dtype and np.array_equal(kept, TWO[output])
+
+
+def test_a_reader_that_is_not_told_which_output_is_refused():
+    form = Form("two", ("a", "b"), f"{__name__}:archive", f"{__name__}:Text")
+    with pytest.raises(Misdeclared, match=r"Text takes .*: \(path, output\) is right"):
+        form.open("x", "a")
 
 
 def reader(wrong):
