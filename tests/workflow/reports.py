@@ -137,7 +137,7 @@ def run_plan(tmp_path):
 
 def write_coded(answer, **about):
     """A kept answer in a form of its problem. Returns the path of that form's file, which is empty."""
-    form = SimpleNamespace(open=lambda path: Held((3,), "float64"))
+    form = SimpleNamespace(open=lambda path, output: Held((3,), "float64"))
     about["answer"] = {"problem": "apsp"}
     write_form(answer.parent, answer.stem, "coded", form, about, Path.touch)
     return answer.with_suffix(".coded")

@@ -87,7 +87,7 @@ def test_what_compiles_is_no_part_of_the_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr(answer_writers, "pack", lambda array: pack(compiled(array)))
     told = about_answer(write(tmp_path, array, [(0, 6), (6, 12)], compressed=True))
     assert 0 < told["seconds"] < sum(compiling) / 2
-    form = SimpleNamespace(open=lambda path: Held((1,), array.dtype))
+    form = SimpleNamespace(open=lambda path, output: Held((1,), array.dtype))
     about = {"answer": {"problem": "apsp"}}
     write_form(tmp_path, "d", "own", form, about, lambda path: compiled(path.write_text("x")))
     assert 0 < about_answer(tmp_path / "d.parquet")["seconds"] < compiling[-1] / 2
