@@ -81,8 +81,9 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
         data = data[ours | data[[f"y{i}" for i in range(len(figure.y))]].notna().any(axis=1)]
     data = _placed(data)
     if "color" in data:
-        bare = (data["source"] == OURS) & data["color"].isna()
-        if (bare != (data["source"] == OURS)).any():
+        ours = data["source"] == OURS
+        bare = ours & data["color"].isna()
+        if (ours & ~bare).any():
             # What some of ours lack has a colour too, the legend's last.
             data["color"] = data["color"].astype(object).mask(bare, NONE)
     for key in ("color", "facet"):

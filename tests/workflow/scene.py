@@ -111,6 +111,12 @@ def _groups(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return (child for child in node.get("items", []) if child.get("marktype") == "group")
 
 
+def _within(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the groups of a mark hold; of another mark nothing."""
+    if node.get("marktype") == "group":
+        yield from (child for item in node["items"] for child in item.get("items", []))
+
+
 def _panels(node: dict[str, Any], x: float, y: float, row: int) -> Iterator[Panel]:
     """node: a mark of groups, whose items are the groups."""
     if (named := re.match(r"concat_(\d+)", node.get("name") or "")) is not None:
@@ -165,27 +171,22 @@ def _labels(node: dict[str, Any], x: float, y: float, axis: str | None) -> Itera
 def _texts(node: dict[str, Any], role: str) -> Iterator[str]:
     if node.get("role") == role:
         yield from (one["text"] for one in node["items"])
-    elif node.get("marktype") == "group":
-        for item in node["items"]:
-            for child in item.get("items", []):
-                yield from _texts(child, role)
+    for child in _within(node):
+        yield from _texts(child, role)
 
 
 def _legends(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if node.get("role") == "legend":
         yield node
-    elif node.get("marktype") == "group":
-        for item in node["items"]:
-            for child in item.get("items", []):
-                yield from _legends(child)
+    for child in _within(node):
+        yield from _legends(child)
 
 
 def _entries(node: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """The symbols and texts of a legend."""
-    if node.get("marktype") == "group":
-        for item in node["items"]:
-            by_role = {child.get("role"): child for child in item.get("items", [])}
-            if "legend-symbol" in by_role:
-                yield by_role["legend-symbol"]["items"][0], by_role["legend-label"]["items"][0]["text"]
-            for child in item.get("items", []):
-                yield from _entries(child)
+    for item in node["items"] if node.get("marktype") == "group" else ():
+        by_role = {child.get("role"): child for child in item.get("items", [])}
+        if "legend-symbol" in by_role:
+            yield by_role["legend-symbol"]["items"][0], by_role["legend-label"]["items"][0]["text"]
+    for child in _within(node):
+        yield from _entries(child)

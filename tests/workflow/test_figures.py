@@ -615,7 +615,7 @@ def test_whole_numbers_near_each_other_have_a_tick_each(values):
     shown = [sorted(number(text) for _, text in panel.labels[axis]) for axis in "xy"]
     assert shown[0] == [*range(min(values), max(values) + 1)]
     # The other axis begins at 0.
-    least = min(0, *values, *values)
+    least = min(0, *values)
     assert shown[1] == [*range(least, max(values) + 1)] or (max(values) > 6 and shown[1][0] == 0)
 
 
