@@ -16,7 +16,12 @@ if workflow.is_main_process:
     check_environment(root)
 
 from saitan.workflow import slurm, terminal
-from saitan.workflow.command_line import check_default, check_triggers, cores_meant, jobs_here
+from saitan.workflow.command_line import (
+    check_default,
+    check_triggers,
+    cores_meant,
+    jobs_here,
+)
 from saitan.workflow.modules import steps_code, text_digest
 from saitan.workflow.outdated import check_packed, make_again
 from saitan.workflow.outline import outline_files
