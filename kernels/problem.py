@@ -149,12 +149,18 @@ class Parameter:
         if self.type is float and not abs(number) <= sys.float_info.max:
             return f"must be finite, not {shown(value)}"
         if self.above is not None and not number > self.above:
-            return f"must be greater than {self.above:g}, not {shown(value)}"
+            return f"must be greater than {_exact(self.above)}, not {shown(value)}"
         if self.least is not None and number < self.least:
-            return f"must be at least {self.least:g}, not {shown(value)}"
+            return f"must be at least {_exact(self.least)}, not {shown(value)}"
         if self.most is not None and number > self.most:
-            return f"must be at most {self.most:g}, not {shown(value)}"
+            return f"must be at most {_exact(self.most)}, not {shown(value)}"
         return None
+
+
+def _exact(number: float) -> str:
+    """A number in few letters, where these are all of it."""
+    short = f"{number:g}"
+    return short if float(short) == number else str(number)
 
 
 def any_of(values: Iterable[Any]) -> str:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from saitan import problem as problems
 from saitan.graph_input import shown
 from saitan.problem import Misdeclared, Parameter, Trace, completed, with_defaults
-from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, whole
+from saitan.workflow.config_model import ARRAYS, Config, Experiment, Measure, Scalar, number, whole
 from saitan.workflow.points import combinations
 from saitan.workflow.step import told
 
@@ -353,7 +353,7 @@ def _traces(key: str, experiment: Experiment, package: Any) -> Mapping[str, Trac
     if not traces:
         raise ConfigError(f"{key}.view: {experiment.problem} traces no phases; view summary shows its times")
     if untraced := [name for name in experiment.variants if not package.VARIANTS[name].traces]:
-        able = ", ".join(name for name, variant in package.VARIANTS.items() if variant.traces)
+        able = ", ".join(name for name, variant in package.VARIANTS.items() if variant.traces) or "none"
         raise ConfigError(f"{key}.variants: {untraced[0]} traces no phases: leave it out (those that do: {able})")
     return traces
 
@@ -381,6 +381,8 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
             raise ConfigError(f"{key}.{name}: it goes with {other}: give both")
         if not values:
             raise ConfigError(f"{key}.{name}: an empty list makes no point; give at least one value")
+        if known[name].type is not str:
+            values[:] = map(number, values)
         for value in values:
             if reason := known[name].wrong(value):
                 raise ConfigError(f"{key}.{name}: {reason}")

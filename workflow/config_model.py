@@ -278,9 +278,7 @@ class Config(Model):
 def _lists(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return {} if values is None else values
-    return {
-        key: [number(one) for one in (value if isinstance(value, list) else [value])] for key, value in values.items()
-    }
+    return {key: list(value) if isinstance(value, list) else [value] for key, value in values.items()}
 
 
 def number(value: Any) -> Any:

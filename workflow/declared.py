@@ -246,7 +246,7 @@ def _types(kind: type) -> dict[str, tuple[TypeAdapter, str]]:
             literal = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Literal), None)
             choice = get_args(literal)
             right = _RIGHT_KINDS if hint is type else kind.__annotations__[name]
-            words = f"one of {', '.join(map(str, choice))}" if choice else right
+            words = f"one of {', '.join(one or _quoted(one) for one in choice)}" if choice else right
             found[name] = TypeAdapter(hint, config=ConfigDict(strict=True)), words
     return found
 
@@ -340,6 +340,8 @@ def _in_parameters(where: str, parameters: Mapping[str, Parameter]) -> Iterator[
             ("alike", declared.alike or ()),
             ("together", declared.together or ()),
         ):
+            if kind == "together" and declared.together == ():
+                yield f"{here}: its together is (): values are right, or None for any"
             reasons = (declared.wrong(value) for value in values if value is not None)
             yield from (f"{here}: its {kind} {reason}" for reason in reasons if reason)
         for key in ("instead_of", "within"):
@@ -387,6 +389,8 @@ def _in_values(where: str, values: Mapping[str, Any], instance: Mapping[str, Par
     """Parameters of an instance, each with values that it is to have."""
     yield from _in_choice(where, "instance", values, instance)
     for name, some in values.items():
+        if not some:
+            yield f'{where}: instance["{name}"] is (): values that it is to have are right'
         reasons = (instance[name].wrong(value) for value in some)
         yield from (f'{where}: instance["{name}"] {reason}' for reason in reasons if reason)
 
@@ -400,4 +404,4 @@ def _another(known: Collection[Any]) -> str:
 
 
 def _quoted(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else shown(value)
+    return f'"{value}"' if isinstance(value, str) and value.isprintable() else shown(value)

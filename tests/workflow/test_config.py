@@ -453,6 +453,9 @@ def test_a_number_that_yaml_takes_for_a_text_is_the_number_that_is_meant():
     assert said(fast) == "experiments.tiny.variants.fast.bound: must be finite, not inf"
     fast["experiments"]["tiny"]["variants"]["fast"]["bound"] = "1e-6x"
     assert said(fast) == "experiments.tiny.variants.fast.bound: must be a number, not '1e-6x'"
+    text = {"experiments": {"tiny": TROPICAL | {"instance": {"n": 64, "dtype": "1e3"}}}}
+    assert said(text).startswith("experiments.tiny.instance.dtype: must be one of float32, ")
+    assert said(text).endswith(", not '1e3'")
 
 
 def test_short_forms_mean_the_long_ones():

@@ -98,6 +98,7 @@ def parameter(*given, **named):
         ({"architecture": 90}, ' has architecture=90: one such as "sm_90" is right'),
         ({"graph": ("directed",)}, ' has graph of "directed": one of undirected, integer, weights is right'),
         ({"instance": {"foo": (1,)}}, ' has instance of "foo": one of task is right'),
+        ({"instance": {"task": ()}}, ': instance["task"] is (): values that it is to have are right'),
         ({"instance": {"task": ("three",)}}, ": instance[\"task\"] must be one of one, two, not 'three'"),
         ({"traces": {"gpu": ("updated",)}}, ' has traces of "gpu": one of cpu, cuda is right'),
         ({"traces": {"cpu": ("foo",)}}, ' has traces of "foo": one of updated is right'),
@@ -130,6 +131,15 @@ def parameter(*given, **named):
                 ': parameters["a"] has within="c": only numbers have bounds',
             )
             for own, other in ((str, str), (int, str), (str, float), (bool, bool))
+        ),
+        (
+            parameter(int, None, "x", together=()),
+            ': parameters["a"]: its together is (): values are right, or None for',
+        ),
+        ({"architecture": "sm\n90"}, " has architecture='sm\\n90': one such as"),
+        (
+            parameter(int, 0, "x", above=2**40 - 1),
+            ': parameters["a"]: its default must be greater than 1099511627775, not 0',
         ),
         (parameter(int, None, "x", alike=("one",)), ": parameters[\"a\"]: its alike must be a whole number, not 'one'"),
         (
@@ -169,7 +179,7 @@ def parameter(*given, **named):
         (parameter(float, None, "x", above=2.0, most=2.0), ': parameters["a"] has bounds that no value is within: its'),
         (
             parameter(int, None, "x", data="generatd"),
-            ': parameters["a"] has data="generatd": one of , given, generated',
+            ': parameters["a"] has data="generatd": one of "", given, generated is right',
         ),
         ({"cpu": "saitan.tropical.nowhere:Toy"}, ' has cpu="saitan.tropical.nowhere:Toy": there is no module saitan.'),
         ({"parameters": {"task": Parameter(int, 3, "x")}}, " has a parameter task, and INSTANCE too: another name for"),
@@ -226,6 +236,10 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
         (
             {"OUTPUTS": {"c": Output("x", {"task": 1})}},
             ": OUTPUTS[\"c\"] has instance={'task': 1}: Mapping[str, tuple] is right",
+        ),
+        (
+            {"OUTPUTS": {"c": Output("x", {"task": ()})}},
+            ': OUTPUTS["c"]: instance["task"] is (): values that it is to have are right',
         ),
         ({"OUTPUTS": {"c": Output("x", {"task": (1,)})}}, ': OUTPUTS["c"]: instance["task"] must be a text, not 1'),
         ({"TRACES": {"updated": "x"}}, ": TRACES[\"updated\"] is 'x': a Trace is right"),

@@ -354,6 +354,19 @@ def test_names_on_an_axis_are_turned_where_they_have_no_room(facet, y):
     assert not turned(1) and turned(0.1)
 
 
+@pytest.mark.parametrize("mark", ["line", "bar", "point"])
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "float64", "object", "boolean", "string"])
+def test_levels_alone_are_drawn_where_no_point_has_x(mark, log, dtype):
+    """As where the variants that have the parameter were all left out."""
+    table = pd.DataFrame({"variant": ["a", "b"], "seconds": [1e-3, 2e-3], "source": "saitan", "settled": True})
+    table["level"] = pd.Series([pd.NA, pd.NA] if dtype[0].isupper() else [None, None], dtype=dtype)
+    chosen = figure(mark=mark, x="level", color="variant", x_log=log, keys=["variant", "level"])
+    [panel] = scene(specification(chosen, table, interactive=True)).panels
+    levels = [mark for mark in panel.marks if mark.seen and mark.kind == "rule" and mark.y == mark.y2]
+    assert len({level.y for level in levels}) == 2 and all(abs(one.x - one.x2) == panel.width for one in levels)
+
+
 def test_infinite_and_missing_values_are_left_out():
     table = phases(seconds=[np.inf, np.nan, 0.25, *[1.0] * 9])
     text = json.dumps(specification(figure(), table, interactive=True), allow_nan=False)
