@@ -139,10 +139,11 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         for one in declared.dtypes:
             # They are compared with an array's by name.
             if one not in np.sctypeDict or np.dtype(one).name != one:
-                yield f'{here} has dtypes of "{one}": names of types of NumPy\'s are right, as `dtype.name` has them'
+                right = "names of types of NumPy's are right, as `dtype.name` has them"
+                yield f"{here} has dtypes of {_quoted(one)}: {right}"
     for here, declared in _entries(owner, package, "OUTPUTS"):
         if declared.dtype not in ("", *np.sctypeDict):
-            yield f'{here} has dtype="{declared.dtype}": the name of a type of NumPy\'s is right'
+            yield f"{here} has dtype={_quoted(declared.dtype)}: the name of a type of NumPy's is right"
         yield from _in_values(here, declared.instance, instance)
     for here, form in _entries(owner, package, "FORMS"):
         if here in {f'{owner}: FORMS["{name}"]' for name in ARRAYS}:
