@@ -61,6 +61,7 @@ _COLUMN = ("ranks",)
 # Arguments of the functions that parameters are given to, and of classes.
 _ARGUMENTS = (*_FUNCTIONS["instance"], *_FUNCTIONS["prepare"], "self")
 _RIGHT_KINDS = "bool, int, float or str"
+_RIGHT_DTYPE = "a type of numbers of 64 bits at most is right, as `dtype.name` has it"
 # What stands beside parameters where a point is shown.
 _SHOWN = (*TABLE, *COLUMNS["summary"])
 _GRAPH = ("undirected", "integer", "weights")
@@ -137,13 +138,11 @@ def _in_package(owner: str, name: str, package: ModuleType) -> Iterator[str]:
         yield from _in_both(owner, f"{key} of", getattr(package, key, {}), "every experiment", _COLUMN)
     for here, declared in _entries(owner, package, "INPUTS"):
         for one in declared.dtypes:
-            # They are compared with an array's by name.
-            if one not in np.sctypeDict or np.dtype(one).name != one:
-                right = "names of types of NumPy's are right, as `dtype.name` has them"
-                yield f"{here} has dtypes of {_quoted(one)}: {right}"
+            if not _is_numbers(one):
+                yield f"{here} has dtypes of {_quoted(one)}: {_RIGHT_DTYPE}"
     for here, declared in _entries(owner, package, "OUTPUTS"):
-        if declared.dtype not in ("", *np.sctypeDict):
-            yield f"{here} has dtype={_quoted(declared.dtype)}: the name of a type of NumPy's is right"
+        if declared.dtype and not _is_numbers(declared.dtype):
+            yield f"{here} has dtype={_quoted(declared.dtype)}: {_RIGHT_DTYPE}"
         yield from _in_values(here, declared.instance, instance)
     for here, form in _entries(owner, package, "FORMS"):
         if here in {f'{owner}: FORMS["{name}"]' for name in ARRAYS}:
@@ -196,6 +195,12 @@ def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             yield one
             yield from _own_nodes(one)
+
+
+def _is_numbers(dtype: str) -> bool:
+    """Whether it names a type of numbers, as arrays tell theirs, that an answer may have."""
+    known = np.dtype(dtype) if dtype in np.sctypeDict else None
+    return known is not None and known.name == dtype and known.kind in "biuf" and known.itemsize <= 8
 
 
 def _entries(owner: str, package: ModuleType, key: str) -> list[tuple[str, Any]]:

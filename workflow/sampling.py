@@ -234,7 +234,7 @@ class Answering:
         outputs, type_ = self._package.OUTPUTS, np.dtype(block.array.dtype).name
         if block.name not in outputs:
             raise Failure(f"the answer has {block.name!r}, which is none of OUTPUTS ({', '.join(outputs)})")
-        if (right := outputs[block.name].dtype) and type_ != np.dtype(right).name:
+        if (right := outputs[block.name].dtype) and type_ != right:
             raise Failure(f"{block.name} are of type {type_}: {right} is right, as OUTPUTS says")
 
     def _check_whole(self, names: Collection[str]) -> None:

@@ -271,7 +271,13 @@ OUTPUT, METRIC, FORM = Output("x"), Metric("x"), Form("x", ("c",), "mine.toy:wri
             )
             for one in ("int63", "float", "<i4")
         ),
-        ({"OUTPUTS": {"c": Output("x", dtype="int63")}}, ': OUTPUTS["c"] has dtype="int63": the name of a type of'),
+        *(
+            (
+                {"OUTPUTS": {"c": Output("x", dtype=one)}},
+                f': OUTPUTS["c"] has dtype="{one}": a type of numbers of 64 bits at most is right, as `dtype.name` has',
+            )
+            for one in ("int63", "object", "str", "complex128", "longdouble", "double", "i4")
+        ),
         ({"FORMS": {"f": replace(FORM, outputs="c")}}, ': FORMS["f"] has outputs="c": tuple[str, ...] is right'),
         (
             {"FORMS": {"f": replace(FORM, outputs=())}},
