@@ -39,6 +39,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 name=name,
                 title=experiment.title,
                 text=experiment.text,
+                view=experiment.view,
                 problem=experiment.problem,
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),

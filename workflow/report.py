@@ -27,6 +27,7 @@ from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
 from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.planned_code import check_planned
+from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
 from saitan.workflow.quoted import Quoted, read_quoted
@@ -60,8 +61,8 @@ class Ahead:
 
 @dataclass
 class Section:
-    """An experiment as the template draws it; unmatched: numbers are printed, and none stands beside ours; bests, or of
-    the view `rivals` ahead: what is shown at a glance.
+    """An experiment as the template draws it; unmatched: numbers are printed, and none stands beside ours; measured:
+    whether any point was; bests, or of the view `rivals` ahead: what is shown at a glance.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Section:
     unmatched: bool
     launcher: str | None
     table: Table | None
+    measured: bool
     csv: str | None
     svg: str | None
     specification: str | None
@@ -90,7 +92,7 @@ class Section:
 
 def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     """What the run found, for the console: the best of each experiment, what failed, what was left out."""
-    lines = [_summary(experiment, found.stale.get(experiment.name)) for experiment in plan.experiments]
+    lines = [_summary(experiment, found) for experiment in plan.experiments]
     if busy := found.busy():
         lines.append(f"beware: {busy}")
     # What has a reason of its own is why the others did not run.
@@ -102,7 +104,11 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     return [*lines, found.counts]
 
 
-def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
+def _measured(experiment: PlannedExperiment, found: Outcome) -> bool:
+    return any(point.experiment == experiment.name for point, _ in found.measured)
+
+
+def _summary(experiment: PlannedExperiment, found: Outcome) -> str:
     if not experiment.table.exists():
         return f"{experiment.name}: no table"
     try:
@@ -111,22 +117,23 @@ def _summary(experiment: PlannedExperiment, stale: str | None) -> str:
         table = read_rows(experiment.table).to_pandas()
     except Failure as failure:
         return f"{experiment.name}: no table, {failure}"
-    if stale:
+    if stale := found.stale.get(experiment.name):
         return f"{experiment.name}: no table, {stale}"
     if table.empty:
-        return f"{experiment.name}: nothing of it could run"
-    found = bests(table, experiment.problem, experiment.instance)
-    if not found:
+        why = "no point has what its table shows" if _measured(experiment, found) else "nothing of it could run"
+        return f"{experiment.name}: {why}"
+    best_ones = bests(table, experiment.problem, experiment.instance)
+    if not best_ones:
         compared = int(table["paper"].notna().sum())
         return f"{experiment.name}: {len(table)} quantities, {compared} beside the paper's"
-    if ahead := _ahead(table, found):
+    if ahead := _ahead(table, best_ones):
         return f"{experiment.name}: {_first([str(one) for one in ahead])}"
-    found = [best for best in found if best.contenders > 1] or found
-    contested, decided = found[0].contenders > 1, any(best.sure for best in found)
+    best_ones = [best for best in best_ones if best.contenders > 1] or best_ones
+    contested, decided = best_ones[0].contenders > 1, any(best.sure for best in best_ones)
     word = "median" if not contested else "best" if decided else "undecided"
     said = [
         f"{best.where} on {best.backend}: {'undecided, ' if decided and contested and not best.sure else ''}{best}"
-        for best in found
+        for best in best_ones
     ]
     return f"{experiment.name}: {word}, {_first([line.strip() for line in said])}"
 
@@ -228,6 +235,9 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     known = problem(experiment.problem) if experiment.problem in names() else None
     found = [] if table is None else bests(table, experiment.problem, experiment.instance)
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
+    laid_out = None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data)
+    if laid_out and (without := _without_a_row(experiment, table, run)):
+        laid_out.notes.append(without)
     return Section(
         experiment.name,
         experiment.title,
@@ -237,7 +247,8 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         experiment.origin,
         experiment.printed and not beside_ours,
         experiment.launcher,
-        None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data),
+        laid_out,
+        _measured(experiment, run),
         csv,
         svg,
         specification if svg else None,
@@ -248,6 +259,18 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         [one for one in run.lacking_points if one.what.split("/", 1)[0] == experiment.name],
         missing,
     )
+
+
+def _without_a_row(experiment: PlannedExperiment, table: pd.DataFrame, found: Outcome) -> str:
+    """What was measured and has none of a summary's quantities, as a note; "" where there is nothing of this kind."""
+    if experiment.view != "summary" or table.empty:
+        return ""
+    shown = {*zip(table["variant"], table["graph"], strict=True)}
+    parts = (point.name.split("/") for point, _ in found.measured if point.experiment == experiment.name)
+    lacking = sorted({(variant, graph) for _, _, graph, variant, _ in parts} - shown)
+    named = [variant + ("" if graph == NO_GRAPH else f" on {graph}") for variant, graph in lacking[:LONG_LIST]]
+    more = f" and {len(lacking) - LONG_LIST:,} more" if len(lacking) > LONG_LIST else ""
+    return f"Measured, and without any of these quantities: {', '.join(named)}{more}." if lacking else ""
 
 
 def _rankings(experiment: PlannedExperiment, table: pd.DataFrame, quoted: Quoted | None) -> list[Ranking]:

@@ -233,8 +233,21 @@ def test_printed_numbers_of_which_none_goes_with_ours_are_told(plan, tmp_path):
 
 def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
     write_table(table()[:0], tmp_path / "a.parquet")
+    assert lines_of(plan)[0] == "fig_a: no point has what its table shows"
+    assert "It was measured, and no point has what its table shows: a quantity that" in text_of(shown(plan))
+    for backend in ("cpu", "cuda"):
+        write_samples(tmp_path / f"{backend}.parquet", [], backend=backend, unavailable="needs another machine")
     assert lines_of(plan)[0] == "fig_a: nothing of it could run"
     assert "Nothing of it could run; see what was left out and why ." in text_of(shown(plan))
+
+
+def test_what_has_no_row_in_a_table_is_named_below_it(plan, tmp_path):
+    told = "Measured, and without any of these quantities: adaptive on map."
+    assert told not in text_of(shown(plan))
+    write_table(table()[lambda rows: rows["variant"] != "adaptive"], tmp_path / "a.parquet")
+    assert told in text_of(shown(plan))
+    plan["experiments"][0]["view"] = "rivals"
+    assert told not in text_of(shown(plan))
 
 
 def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_path):
