@@ -359,14 +359,15 @@ def _traces(key: str, experiment: Experiment, package: Any) -> Mapping[str, Trac
 
 
 def _words(experiment: Experiment, package: Any) -> set[str]:
-    """The columns that hold words."""
+    """The columns that hold words. A parameter that is not given is none: `ratio` of rivals has the name of one."""
     variants = {} if package is None else package.VARIANTS
-    given = [*(variants[name].parameters for name in experiment.variants)] + ([package.INSTANCE] if package else [])
+    known = [*(variants[name].parameters for name in experiment.variants)] + ([package.INSTANCE] if package else [])
+    texts = {name for parameters in known for name, parameter in parameters.items() if parameter.type is str}
     traces = getattr(package, "TRACES", {})
     return {
         *("backend", "graph", "variant", "source", "settled"),
         *(name for name, trace in traces.items() if trace.text and experiment.traced),
-        *(name for parameters in given for name, parameter in parameters.items() if parameter.type is str),
+        *texts.intersection(experiment.swept),
     }
 
 

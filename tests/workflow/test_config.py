@@ -535,6 +535,9 @@ def test_a_parameter_is_no_column_of_its_view():
     assert load({"experiments": {"tiny": shared}}, GRAPHS)
     line = "experiments.tiny: view rivals has a column ratio of its own: leave that parameter out"
     assert said({"experiments": {"tiny": {**shared, "view": "rivals"}}}) == line
+    # That of the view can be drawn beside a variant that has such a parameter, of which nothing is given.
+    shared |= {"variants": ["hybrid", "cpu-gpu"], "figure": {"mark": "bar", "x": "graph", "y": "ratio"}}
+    assert load({"experiments": {"tiny": {**shared, "view": "rivals"}}}, GRAPHS)
     assert {*TABLE} == {*rows.KEYS, *rows.MEASURED, *rows.PRINTED}
 
 
