@@ -323,7 +323,7 @@ class Variant:
         inputs: names of the inputs there are, None where they are not known.
         """
         if absent := [name for name in self.inputs if inputs is not None and name not in inputs]:
-            return f"needs a {absent[0]}"
+            return f"needs the input {absent[0]}"
         for name, values in self.instance.items():
             if name in instance and instance[name] not in values:
                 return f"takes {name} {any_of(values)} only, not {any_of([instance[name]])}"

@@ -107,7 +107,7 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     where = list(first["loc"])
     message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
-    message = message.replace("a valid tuple", "a valid list")
+    message = message.replace("a valid tuple", "a valid list").replace("a valid dictionary", "keys with values")
     if first["type"] == "string_type" and isinstance(first["input"], int | float | date):
         message = message.replace("a valid string", "a text in quotes")
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.

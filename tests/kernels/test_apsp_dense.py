@@ -186,7 +186,7 @@ def test_what_is_no_instance_of_a_matrix_is_refused():
 @pytest.mark.parametrize("variant", [name for name, v in apsp.VARIANTS.items() if v.cpu and v.inputs])
 def test_variants_for_graphs_say_that_they_take_no_matrix(variant):
     if not apsp.VARIANTS[variant].missing():
-        with pytest.raises(Unavailable, match=f"^{variant} needs a graph$"):
+        with pytest.raises(Unavailable, match=f"^{variant} needs the input graph$"):
             apsp.prepare(apsp.instance({}, n=8), variant, "cpu")
 
 

@@ -95,8 +95,8 @@ def test_of_many_names_a_line_lists_some():
     [
         ({}, "experiments: field required"),
         ({"experiments": {}}, "experiments: dictionary should have at least 1 item, not {}"),
-        ({"experiments": None}, "experiments: input should be a valid dictionary, not null"),
-        ({"experiments": {"a": None}}, "experiments.a: input should be a valid dictionary, not null"),
+        ({"experiments": None}, "experiments: input should be keys with values, not null"),
+        ({"experiments": {"a": None}}, "experiments.a: input should be keys with values, not null"),
         ({"experiments": {"a": {"view": "graphs", "graphs": ["tiny"]}}}, "experiments.a.title: field required"),
         ({"experiments": {"a": {"titel": "A"}}}, "experiments.a.titel: unknown key 'titel'; did you mean 'title'?"),
         (
@@ -228,7 +228,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
         ({"variants": [{"adaptive": {}}]}, ".variants: a list of names, or names with their parameters, is right"),
         ({"variants": {1: {}}}, ".variants: a name in it must be a text, not 1"),
-        ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be a valid dictionary, not 3"),
+        ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be keys with values, not 3"),
         (
             {"variants": {"conventional": {"threshold_up": [1]}}},
             ".variants.conventional.threshold_up: conventional has no parameter 'threshold_up' (it has none)",
@@ -251,7 +251,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
             ".variants.adaptive.threshold_up.0: input should be bool or int or float or str, not null",
         ),
         ({"instance": {"n": 3}}, ".instance.n: sssp has no parameter 'n' (it has none)"),
-        ({"instance": 3}, ".instance: input should be a valid dictionary, not 3"),
+        ({"instance": 3}, ".instance: input should be keys with values, not 3"),
         ({"baseline": "scipy", "variants": ["scip"]}, ".variants: unknown variant 'scip'; did you mean 'scipy'?"),
         ({"baseline": "scipy"}, ".baseline: 'scipy' is not among `variants`"),
         ({"quantities": ["mean tim"]}, ".quantities: unknown quantity 'mean tim'; did you mean 'mean time'?"),

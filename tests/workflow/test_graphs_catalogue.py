@@ -114,10 +114,10 @@ def test_a_published_file_may_be_named_again_without_its_checksum(tmp_path):
             "generated:\n  title: A\n  genrator: ring\n",
             "line 3: generated.genrator: unknown key 'genrator'; did you mean",
         ),
-        ("a: []\n", "line 1: a: input should be a valid dictionary, not []"),
-        ("a:\n", "line 1: a: input should be a valid dictionary, not null"),
-        ("a: [{title: A}]\n", "line 1: a: input should be a valid dictionary, not [{"),
-        ("a: 3\n", "line 1: a: input should be a valid dictionary, not 3"),
+        ("a: []\n", "line 1: a: input should be keys with values, not []"),
+        ("a:\n", "line 1: a: input should be keys with values, not null"),
+        ("a: [{title: A}]\n", "line 1: a: input should be keys with values, not [{"),
+        ("a: 3\n", "line 1: a: input should be keys with values, not 3"),
         ("a:\n  title: A\n  parameters: {seed: 1}\n", "line 1: a.generator: field required"),
         *(
             (

@@ -181,7 +181,7 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
     [
         ("graphs: {kanto: 1", r"line 1: expected ',' or '}'"),
         ("graphs: {}\nexperiments: {}\ngraphs: {}\n", r"line 3: the key 'graphs' is there twice"),
-        ("", r"line 1: input should be a valid dictionary, not null"),
+        ("", r"line 1: input should be keys with values, not null"),
         ("graphs: {}", r"line 1: experiments: field required"),
         ("{graphs: {kanto: many}, experiments: {}}", r"line 1: graphs\.kanto: input should be a valid integer"),
         ("{graphs: {}, experiments: {}, table: {}}", r"line 1: table: unknown key 'table'"),
