@@ -81,7 +81,7 @@ class Identities:
     def array_identity(self, array: str) -> str:
         """The same of an array of the catalogue."""
         if array not in self._of_data:
-            told = self.arrays[array].model_dump(exclude={"title"})
+            told = self.arrays[array].model_dump(exclude={"title", "synthetic"})
             known = [self.contents_of(array), _code(_UNPACKING, _NO_GRAPH), *self.mirrors_of(array)]
             self._of_data[array] = digest([told, *known])
         return self._of_data[array]

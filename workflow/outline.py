@@ -13,6 +13,7 @@ from saitan.workflow.published import read_published
 from saitan.workflow.report_plan import (
     LeftOut,
     PlannedAnswer,
+    PlannedArray,
     PlannedExperiment,
     PlannedFigure,
     PlannedGraph,
@@ -21,6 +22,7 @@ from saitan.workflow.report_plan import (
     ReportPlan,
     TablePlan,
 )
+from saitan.workflow.sources import origin_of
 
 
 def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
@@ -70,6 +72,17 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 synthetic=entry.synthetic if isinstance(entry := plan.entries[graph], Downloaded) else "generated",
             )
             for graph in plan.graphs
+        ],
+        arrays=[
+            PlannedArray(
+                name=name,
+                title=(array := plan.arrays[name]).title,
+                dtype=array.dtype,
+                file=Path(array_file(name)),
+                origin=origin_of(array.address),
+                synthetic=array.synthetic,
+            )
+            for name in plan.arrays_used
         ],
         answers=[PlannedAnswer(file=Path(f), identity=identity) for f, identity in plan.kept_identities.items()],
         ceilings=Path(plan.source("config/ceilings.yaml")),

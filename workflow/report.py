@@ -32,7 +32,7 @@ from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
-from saitan.workflow.report_facts import Kernel, Machine, graph_row, kept, kernels, machines
+from saitan.workflow.report_facts import Kernel, Machine, array_row, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
@@ -181,6 +181,7 @@ def page(
         busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[graph_row(graph, partial=partial) for graph in plan.graphs],
+        arrays=[array_row(array, partial=partial) for array in plan.arrays],
         answers=kept(plan.answers, read_ceilings(plan.ceilings) if plan.ceilings else Ceilings()),
         css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),

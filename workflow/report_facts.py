@@ -1,4 +1,4 @@
-"""Facts of a run for the report, read from its files: machines, kernels' resources, graphs."""
+"""Facts of a run for the report, read from its files: machines, kernels' resources, graphs, arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from saitan.workflow.answers import kept_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.parquet_files import read_rows
-from saitan.workflow.report_plan import PlannedAnswer, PlannedGraph
+from saitan.workflow.report_plan import PlannedAnswer, PlannedArray, PlannedGraph
+from saitan.workflow.sources import origin_of
 from saitan.workflow.step import Failure
 
 _MACHINE = ("host", "cpu", "gpu", "gpu_memory", "gpu_multiprocessors", "gpu_clock_mhz", "gpu_memory_clock_mhz")
@@ -61,6 +62,18 @@ class GraphRow:
     arcs: int | None = None
     weight: str | None = None
     directed: bool | None = None
+
+
+@dataclass(frozen=True)
+class ArrayRow:
+    """An array of the run; `synthetic` says what about it is not real."""
+
+    name: str
+    title: str
+    synthetic: str | None
+    origin: str
+    dtype: str
+    shape: tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
@@ -184,10 +197,17 @@ def graph_row(graph: PlannedGraph, *, partial: bool = False) -> GraphRow:
     )
 
 
+def array_row(array: PlannedArray, *, partial: bool = False) -> ArrayRow:
+    """An array with its shape; without it where its file is not there, or partial: it may be that of an earlier run."""
+    try:
+        shape = None if partial else np.load(array.file, mmap_mode="r", allow_pickle=False).shape
+    except (OSError, ValueError, EOFError):
+        shape = None
+    return ArrayRow(array.name, array.title, array.synthetic, array.origin, array.dtype, shape)
+
+
 def _origin(metadata: dict[str, Any]) -> str:
     if "generator" not in metadata:
-        # The publisher's address, or the name of a file that only a mirror has.
-        origin = metadata.get("origin")
-        return f"from the file {origin}" if origin and "://" not in origin else "downloaded"
+        return origin_of(metadata.get("origin", ""))
     settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())
     return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}"

@@ -122,6 +122,17 @@ class PlannedGraph(_Model):
     origin: str | None = None
 
 
+class PlannedArray(_Model):
+    """origin: where it comes from, in words; synthetic: what about it is not real."""
+
+    name: str
+    title: str
+    dtype: str
+    file: Path
+    origin: str
+    synthetic: str | None = None
+
+
 class PlannedAnswer(_Model):
     """A kept answer's file, and what it must bear."""
 
@@ -146,6 +157,7 @@ class ReportPlan(_Model):
     skipped: list[LeftOut] = []
     resources: list[Path] = []
     graphs: list[PlannedGraph] = []
+    arrays: list[PlannedArray] = []
     answers: list[PlannedAnswer] = []
 
 

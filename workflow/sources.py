@@ -78,6 +78,11 @@ class Source(Model):
         return self.url.replace("{", "%7B").replace("}", "%7D") if self.url else self.filename
 
 
+def origin_of(address: str) -> str:
+    """Where data come from in words, by an address as entries have it; "" where only this is known, that they do."""
+    return f"from the file {address}" if address and "://" not in address else "downloaded"
+
+
 def refuse_clashes(path: Path | str, sources: Iterable[tuple[str, Source]]) -> None:
     """Raise Failure where files of one name are to come from different places, or with different content.
 

@@ -30,7 +30,7 @@ def checked_square(a, semiring: str = "min_plus", copies: int = 0) -> np.ndarray
     if a.ndim != 2 or a.shape[0] != a.shape[1]:
         raise ValueError(f"a closure is that of a square matrix, not of one of shape {a.shape}")
     check_matrices(copies, len(a), a.dtype)
-    check_operand(a, "a", semiring)
+    check_operand(a, "the matrix", semiring)
     if (a.min(initial=0) if semiring == "min_plus" else -a.max(initial=0)) < 0:
         sign = "non-negative" if semiring == "min_plus" else "non-positive"
         raise ValueError(f"the closure over {semiring} needs {sign} entries")

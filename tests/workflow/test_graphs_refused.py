@@ -317,7 +317,11 @@ COMPRESSED = "plain, .gz, .xz or .zst is right"
         *(("a.gr", COMPRESS[s](GR), f"the file is compressed, {s}: a name that ends in {s}") for s in SUFFIXES),
         ("a.gr.bz2", bz2.compress(GR), f"the file is compressed by bzip2: {COMPRESSED}: bunzip2 unpacks it"),
         ("a.gr.gz", COMPRESS[".gz"](COMPRESS[".gz"](GR)), "the file is compressed, .gz: a name that ends in .gz"),
-        ("a.zip", b"PK\3\4rest", f"the file is a zip archive: {COMPRESSED}: unzip it"),
+        (
+            "a.zip",
+            b"PK\3\4rest",
+            f"the file is a zip archive: {COMPRESSED}: unzip it, or where it is SciPy's .npz, scipy.io.mmwrite makes",
+        ),
         ("a.gr", GR.decode().encode("utf-16"), "the file is UTF-16: UTF-8 is right"),
         ("a.gr", b"<!DOCTYPE html>\n<html>", "the file is a page of the web: the file itself is right: fetch it again"),
         ("a.graphml", b'<?xml version="1.0"?>\n<graphml/>', "the file is XML: GraphML and GEXF are read by networkx"),

@@ -12,6 +12,7 @@ import pytest
 from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
 
 from saitan import workflow
+from saitan.workflow.arrays import CATALOGUE as ARRAYS
 from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import CATALOGUE
 from saitan.workflow.outline import outline, outline_files, table_plan
@@ -74,6 +75,21 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/raw/distances.parquet"
     assert told.answers == [PlannedAnswer(file=Path(kept), identity=plan.kept_identities[kept])]
     assert told.resources == []
+
+
+def test_the_report_is_told_of_the_arrays_that_are_read():
+    given = {"url": "http://host/b.npy", "dtype": "int8", "format": "npy", "title": "B", "synthetic": "drawn"}
+    arrays = ARRAYS.validate_python({"a": {"file": "a.raw", "dtype": "float32", "title": "A"}, "b": given, "c": given})
+    packed = {"title": "P", "problem": "compression", "variants": ["fast"], "arrays": ["a", "b"]}
+    plan = make(load({"experiments": {"packed": packed}}, ENTRIES, arrays), WITHOUT, ENTRIES, arrays)
+    assert [(a.name, a.title, a.dtype, str(a.file), a.origin, a.synthetic) for a in outline(plan).arrays] == [
+        ("a", "A", "float32", "results/arrays/a.npy", "from the file a.raw", None),
+        ("b", "B", "int8", "results/arrays/b.npy", "downloaded", "drawn"),
+    ]
+    # What is only told of an array measures nothing again.
+    renamed = {name: array.model_copy(update={"title": "T", "synthetic": "no"}) for name, array in arrays.items()}
+    again = make(load({"experiments": {"packed": packed}}, ENTRIES, renamed), WITHOUT, ENTRIES, renamed)
+    assert [point.identity for point in again.points] == [point.identity for point in plan.points]
 
 
 def test_the_report_is_told_of_every_job_and_what_it_serves():

@@ -67,6 +67,20 @@ def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
     assert found.seconds == sum(about_answer(file)["seconds"] for file in files[1:])
 
 
+def test_arrays_are_shown_with_what_is_told_of_them(plan, tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((3, 4), np.float32))
+    told = {"title": "<A> of mine", "dtype": "float32", "origin": "from the file a.raw"}
+    plan["arrays"] = [
+        {"name": "a", "file": str(tmp_path / "a.npy"), "synthetic": "drawn by me", **told},
+        {"name": "b", "file": str(tmp_path / "b.npy"), **told},
+    ]
+    text = text_of(shown(plan))
+    assert "a &lt;A&gt; of mine float32 3 × 4 synthetic drawn by me from the file a.raw" in text
+    assert "b &lt;A&gt; of mine float32 real from the file a.raw" in text
+    # That of a run that failed may be of an older configuration.
+    assert "float32 synthetic" in text_of(shown(plan, partial=True))
+
+
 def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     def row_of(name, partial=False, **told):
         told = {"identity": "now", "synthetic": None} | told

@@ -24,7 +24,10 @@ _MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd
 _BEGINS = {
     **{magic: (f"compressed, {suffix}", f"a name that ends in {suffix} is right") for suffix, magic in _MAGIC.items()},
     b"BZh": ("compressed by bzip2", "plain, .gz, .xz or .zst is right: bunzip2 unpacks it"),
-    b"PK\x03\x04": ("a zip archive", "plain, .gz, .xz or .zst is right: unzip it"),
+    b"PK\x03\x04": (
+        "a zip archive",
+        "plain, .gz, .xz or .zst is right: unzip it, or where it is SciPy's .npz, scipy.io.mmwrite makes a file of it",
+    ),
     b"PAR1": ("a Parquet file", "the folder of both files that saitan writes is read, or plain text"),
     b"\x93NUMPY": ("a NumPy array", "Graph.from_arcs takes arrays"),
     b"\xff\xfe": ("UTF-16", "UTF-8 is right"),

@@ -104,7 +104,8 @@
   // Of a table that is wider than the page, paper would show the first columns alone.
   const PAPER = 680, tables = document.querySelectorAll(".scroll > table");
   addEventListener("beforeprint", () => {
-    for (const fold of document.querySelectorAll("main .experiment details")) fold.open = true;
+    const folds = "main .experiment details, #page-software details";
+    for (const fold of document.querySelectorAll(folds)) fold.open = true;
     for (const table of tables) {
       table.style.width = "min-content";
       const least = table.offsetWidth;
