@@ -174,6 +174,16 @@ class Rows:
     def answer(self) -> dict[str, np.ndarray]:
         return joined(self._kept)
 
+    def misplaced(self) -> str | None:
+        """Which rows blocks of all of them leave out, or have twice, in one line; None where there are none."""
+        ends: dict[str, int] = {}
+        for name, first, array in sorted(self._kept, key=lambda block: block.first):
+            if (end := ends.get(name, 0)) != first:
+                rows = f"rows {end:,} to {first - 1:,} are missing" if first > end else f"row {first:,} comes twice"
+                return f"blocks of {name}: {rows}"
+            ends[name] = first + len(array)
+        return None
+
     @classmethod
     def of(cls, parts: Iterable[Rows]) -> Rows:
         """What several sinks took of one answer."""

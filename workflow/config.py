@@ -117,7 +117,8 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
         message = f"input should be {' or '.join(types)}"
     if where and where[-1] == "[key]":
         where = where[:-2]
-        message = "a name in it must be a text" if first["type"] == "string_type" else message
+        quotes = " in quotes" if isinstance(first["input"], int | float | date) else ""
+        message = f"a name in it must be a text{quotes}" if first["type"] == "string_type" else message
     where = [str(part) for part in (where if content is None else _written(where, content, first["type"]))]
     key = ".".join(where)
     if first["type"] == "extra_forbidden":
@@ -385,7 +386,11 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
         if known[name].type is not str:
             values[:] = map(number, values)
         for value in values:
+            if known[name].type is str and not isinstance(value, str):
+                raise ConfigError(f"{key}.{name}: must be a text in quotes, not {json.dumps(value)}")
             if reason := known[name].wrong(value):
+                if isinstance(value, bool):
+                    reason = reason.removesuffix(str(value)) + json.dumps(value)
                 raise ConfigError(f"{key}.{name}: {reason}")
             if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9._+:-]+", value):
                 raise ConfigError(f"{key}.{name}: {value!r} stands in a path: ASCII letters, digits and . _ + : - only")

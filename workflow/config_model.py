@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -208,6 +209,9 @@ class Experiment(Model):
             value = {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: _lists(parameters) for name, parameters in value.items()}
+        if isinstance(value, list) and (odd := [one for one in value if isinstance(one, bool | int | float)]):
+            # `off` and `no` are false in YAML.
+            raise ValueError(f"a name in it must be a text in quotes, not {json.dumps(odd[0])}")
         raise ValueError("a list of names, or names with their parameters, is right")
 
     @field_validator("instance", mode="before")

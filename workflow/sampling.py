@@ -246,6 +246,8 @@ class Answering:
         # Of several ranks the leading one has the answer's blocks.
         if not self._ranks.leads:
             return
+        if self._reference.rows is None and (line := rows.misplaced()):
+            raise Invalid(line)
         check_same(self._package, self._reference, rows.answer())
 
 

@@ -227,7 +227,10 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"graphs": "grid"}, '.graphs: input should be a valid list, not "grid"'),
         ({"variants": ["adaptiv"]}, ".variants: unknown variant 'adaptiv'; did you mean 'adaptive'?"),
         ({"variants": [{"adaptive": {}}]}, ".variants: a list of names, or names with their parameters, is right"),
-        ({"variants": {1: {}}}, ".variants: a name in it must be a text, not 1"),
+        ({"variants": {1: {}}}, ".variants: a name in it must be a text in quotes, not 1"),
+        ({"variants": {False: {}}}, ".variants: a name in it must be a text in quotes, not false"),
+        ({"variants": ["adaptive", False]}, ".variants: a name in it must be a text in quotes, not false"),
+        ({"keep": [False]}, ".keep.0: input should be a text in quotes, not false"),
         ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be keys with values, not 3"),
         (
             {"variants": {"conventional": {"threshold_up": [1]}}},
@@ -239,7 +242,7 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ),
         ({"variants": {"adaptive": {"threshold_up": []}}}, ".threshold_up: an empty list makes no point"),
         ({"variants": {"adaptive": {"threshold_up": ["1"]}}}, ".threshold_up: must be a number, not '1'"),
-        ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: must be a number, not True"),
+        ({"variants": {"adaptive": {"threshold_up": [True]}}}, ".threshold_up: must be a number, not true"),
         ({"variants": {"adaptive": {"threshold_up": [1, 2, 1.0]}}}, ".threshold_up: 1.0 is there twice"),
         (
             {"variants": {"adaptive": {"threshold_up": [300, 20], "threshold_down": [10, 20.5]}}},
@@ -456,6 +459,8 @@ def test_a_number_that_yaml_takes_for_a_text_is_the_number_that_is_meant():
     text = {"experiments": {"tiny": TROPICAL | {"instance": {"n": 64, "dtype": "1e3"}}}}
     assert said(text).startswith("experiments.tiny.instance.dtype: must be one of float32, ")
     assert said(text).endswith(", not '1e3'")
+    text["experiments"]["tiny"]["instance"]["dtype"] = [False]
+    assert said(text) == "experiments.tiny.instance.dtype: must be a text in quotes, not false"
 
 
 def test_short_forms_mean_the_long_ones():

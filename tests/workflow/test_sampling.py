@@ -577,6 +577,32 @@ def test_a_streamed_answer_of_several_ranks_is_compared_whole(timed):
     assert package.heard[0][1]["d"].tolist() == [1, 7]
 
 
+@pytest.mark.parametrize(
+    ("firsts", "says"),
+    [
+        ((0, 4, 2), None),
+        ((1, 3, 5), "blocks of d: rows 0 to 0 are missing"),
+        ((0, 2, 12), "blocks of d: rows 4 to 11 are missing"),
+        ((3, 0, 2), "blocks of d: row 3 comes twice"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_blocks_of_a_whole_answer_have_every_row_once(firsts, says, streamed):
+    class Placed(Streaming if streamed else Scripted):
+        def run(self, query, *sink):
+            for block in self.blocks() if sink else ():
+                sink[0](block)
+            return Run(1.0, 1.0)
+
+        def blocks(self, rows=None):
+            yield from (Block("d", first, np.zeros(2, np.int64)) for first in firsts)
+
+    solver = Placed() if streamed else Placed([[1, 1]] * 5)
+    with pytest.raises(Invalid) if says else contextlib.nullcontext() as caught:
+        sampled(solver, reference=Reference("somebody", {"d": np.zeros(6, np.int64)}))
+    assert says is None or str(caught.value) == says
+
+
 class Two(Package):
     OUTPUTS: ClassVar = {"d": Output("[n]", dtype="int64"), "e": Output("[n]")}
 

@@ -68,7 +68,7 @@ def test_what_is_right_is_read(tmp_path, content, value):
 def test_a_name_that_yaml_reads_as_something_else_has_its_line(tmp_path, key, shown):
     path = tmp_path / "a.yaml"
     path.write_text(f"a: 1\nb: 2\n{key}: 3\n")
-    with pytest.raises(Failure, match=rf"a\.yaml: line 3: a name in it must be a text, not {shown}$"):
+    with pytest.raises(Failure, match=rf"a\.yaml: line 3: a name in it must be a text in quotes, not {shown}$"):
         read_checked(path, TypeAdapter(dict[str, int]))
 
 
