@@ -41,7 +41,7 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 name=name,
                 title=experiment.title,
                 text=experiment.text,
-                view=experiment.view,
+                quantities=experiment.quantities if experiment.view == "summary" else [],
                 problem=experiment.problem,
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),

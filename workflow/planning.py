@@ -51,11 +51,13 @@ def make(
     plan.backends, said = _backends(config, jobs_machine)
     plan.architectures = _architectures(config, jobs_machine) if "cuda" in plan.backends else []
     plan.skipped += said
-    wanted = dict.fromkeys(name for e in config.experiments.values() for name in (*e.graphs, *e.arrays))
-    for name in wanted:
-        if name in plan.absent:
-            kind = "graph" if name in entries else "array"
-            plan.skipped.append(Skipped(f"{kind} {name}", plan.absent[name]))
+    readers: dict[str, list[str]] = {}
+    for reader, experiment in config.experiments.items():
+        for name in (*experiment.graphs, *experiment.arrays):
+            readers.setdefault(name, []).append(reader)
+    for name in filter(plan.absent.__contains__, readers):
+        kind = "graph" if name in entries else "array"
+        plan.skipped.append(Skipped(f"{kind} {name} in {', '.join(readers[name])}", plan.absent[name]))
     for name in _by_reading(config):
         _check_types(plan, name)
         found, left_out = _points(plan, name)

@@ -30,6 +30,7 @@ from saitan.workflow.planned_code import check_planned
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
+from saitan.workflow.quantities import in_words, metrics_of
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, array_row, graph_row, kept, kernels, machines
@@ -237,8 +238,8 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     found = [] if table is None else bests(table, experiment.problem, experiment.instance)
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
     laid_out = None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data)
-    if laid_out and (without := _without_a_row(experiment, table, run)):
-        laid_out.notes.append(without)
+    if laid_out:
+        laid_out.notes += _not_there(experiment, table, run)
     return Section(
         experiment.name,
         experiment.title,
@@ -262,16 +263,19 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     )
 
 
-def _without_a_row(experiment: PlannedExperiment, table: pd.DataFrame, found: Outcome) -> str:
-    """What was measured and has none of a summary's quantities, as a note; "" where there is nothing of this kind."""
-    if experiment.view != "summary" or table.empty:
-        return ""
-    shown = {*zip(table["variant"], table["graph"], strict=True)}
+def _not_there(experiment: PlannedExperiment, table: pd.DataFrame, found: Outcome) -> Iterator[str]:
+    """Which quantities that a summary asks for no point has, and what was measured and has none of them."""
+    if not experiment.quantities:
+        return
+    units = {name: metric.unit for name, metric in metrics_of(experiment.problem).items()}
+    if absent := [name for name in experiment.quantities if name not in {*table["quantity"]}]:
+        yield f"No point has {' or '.join(in_words(name, units.get(name, '')) for name in absent)}."
     parts = (point.name.split("/") for point, _ in found.measured if point.experiment == experiment.name)
-    lacking = sorted({(variant, graph) for _, _, graph, variant, _ in parts} - shown)
-    named = [variant + ("" if graph == NO_GRAPH else f" on {graph}") for variant, graph in lacking[:LONG_LIST]]
-    more = f" and {len(lacking) - LONG_LIST:,} more" if len(lacking) > LONG_LIST else ""
-    return f"Measured, and without any of these quantities: {', '.join(named)}{more}." if lacking else ""
+    measured = {(variant, graph) for _, _, graph, variant, _ in parts}
+    if lacking := sorted(measured.difference(zip(table["variant"], table["graph"], strict=True))):
+        named = [variant + ("" if graph == NO_GRAPH else f" on {graph}") for variant, graph in lacking[:LONG_LIST]]
+        more = f" and {len(lacking) - LONG_LIST:,} more" if len(lacking) > LONG_LIST else ""
+        yield f"Measured, and without any of these quantities: {', '.join(named)}{more}."
 
 
 def _rankings(experiment: PlannedExperiment, table: pd.DataFrame, quoted: Quoted | None) -> list[Ranking]:

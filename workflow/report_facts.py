@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def kept(answers: Iterable[PlannedAnswer], ceilings: Ceilings) -> list[Kept]:
         link = ceilings.of((told.get("provenance") or {}).get("gpu")).get("bytes_to_host")
         found.append(
             Kept(
-                name="/".join(planned.file.with_suffix("").parts[-7:]),
+                name="/".join(planned.file.with_suffix("").parts[-8:]),
                 how=how,
                 dtype=told["dtype"],
                 shape=told["shape"],
@@ -207,7 +207,18 @@ def array_row(array: PlannedArray, *, partial: bool = False) -> ArrayRow:
 
 
 def _origin(metadata: dict[str, Any]) -> str:
+    changed = "".join(f"; {words}" for words in _options_in_words(metadata.get("options", {})))
     if "generator" not in metadata:
-        return origin_of(metadata.get("origin", ""))
+        return origin_of(metadata.get("origin", "")) + changed
     settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())
-    return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}"
+    return f"generated: {metadata['generator']}({settings}), seed {metadata.get('seed')}{changed}"
+
+
+def _options_in_words(options: Mapping[str, Any]) -> Iterator[str]:
+    """What was done with a graph as it was read or generated, in the order in which it was."""
+    said = {"drop_loops": "loops dropped", "symmetrise": "arcs both ways", "merge_parallel": "parallel arcs merged"}
+    said["weights"] = "weights drawn from {low:,} to {high:,}, seed {seed}"
+    said |= {"largest_component": "its largest {value} component", "relabel": "vertices in the order of {value}"}
+    for option, words in said.items():
+        if value := options.get(option):
+            yield words.format(value=value, **(value if isinstance(value, dict) else {}))

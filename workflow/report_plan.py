@@ -68,16 +68,16 @@ class PlannedFigure(_Model):
 class PlannedExperiment(_Model):
     """One section.
 
-    identity: of its configuration, which its table and chart must bear; view: what the table shows; instance: names of
-    the problem's own parameters; origin: what the printed numbers are cited as; printed: whether there are any;
-    launcher: what starts ranks, where there are several.
+    identity: of its configuration, which its table and chart must bear; quantities: those that a summary asks for;
+    instance: names of the problem's own parameters; origin: what the printed numbers are cited as; printed: whether
+    there are any; launcher: what starts ranks, where there are several.
     """
 
     name: str
     title: str
     identity: str
     text: str = ""
-    view: str = "summary"
+    quantities: list[str] = []
     problem: str | None = None
     variants: list[str] = []
     instance: list[str] = []

@@ -121,6 +121,9 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
         for name in parameters
         if name not in varied and (values := table[name].dropna()).size
     ]
+    if variants == 1:
+        # Nothing else says whose numbers these are.
+        constants.insert(0, f"variant = {table['variant'].iloc[0]}")
     notes = list(_notes(table, problem, maker, bool(best), build is _by_variant))
     return Table([data if key == "graph" else words(key) for key in keys], heads, groups, constants, notes)
 
@@ -289,7 +292,7 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
         statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means"}
         of = f"{statistic[headline.metric.over]} of {compared}"
-        way = "Factors with × are speed-ups" if across else "Speed-ups are"
+        way = "Factors with × are speed-ups" if maker.factors else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
         yield f"{way} over {base}{same}, of {of}{beside}; above 1 is better."

@@ -57,7 +57,7 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     assert first.figure == PlannedFigure(svg=figures / "suzuki_table1.svg", spec=figures / "suzuki_table1.json")
     assert maps.figure is None and maps.problem is None
     assert told.skipped == [LeftOut(what=s.what, reason=s.reason) for s in plan.skipped]
-    assert LeftOut(what="graph hidden", reason="no mirror") in told.skipped
+    assert LeftOut(what="graph hidden in gone", reason="no mirror") in told.skipped
     assert told.points == [
         PlannedPoint(name=p.name, identity=p.identity, samples=Path(p.samples), log=Path(p.log)) for p in plan.points
     ]
@@ -90,6 +90,7 @@ def test_the_report_is_told_of_the_arrays_that_are_read():
     renamed = {name: array.model_copy(update={"title": "T", "synthetic": "no"}) for name, array in arrays.items()}
     again = make(load({"experiments": {"packed": packed}}, ENTRIES, renamed), WITHOUT, ENTRIES, renamed)
     assert [point.identity for point in again.points] == [point.identity for point in plan.points]
+    assert all(again.unpack_settings(name) == plan.unpack_settings(name) for name in arrays)
 
 
 def test_the_report_is_told_of_every_job_and_what_it_serves():

@@ -756,7 +756,7 @@ def test_what_a_local_mirror_lacks_is_left_out_and_named(project, tmp_path_facto
     project.configure({"tiny": changed(graphs=["here", "lacking"])}, mirror=str(mirror))
     done = project.snakemake()
     assert done.returncode == 0, done.stderr
-    assert "skipped: graph lacking: the mirror" in done.stderr
+    assert "skipped: graph lacking in tiny: the mirror" in done.stderr
     assert "lacking.gr" in page(project)
     project.configure({"tiny": changed(graphs=["here"])}, mirror="no/such/folder")
     assert ": mirror: no/such/folder is no folder and no address" in project.snakemake().stderr

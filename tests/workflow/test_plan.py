@@ -568,7 +568,7 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
     made = plan(absent={"ring": "the mirror has no ring"}, settings={"backend": "cpu"})
     assert {point.graph for point in made.points} == {"grid"}
     assert made.graphs == ["grid"] == made.graphs_of("tiny")
-    assert made.skipped == [Skipped("graph ring", "the mirror has no ring")]
+    assert made.skipped == [Skipped("graph ring in tiny", "the mirror has no ring")]
     monkeypatch.chdir(ROOT)
     (tmp_path / "USA-road-d.BAY.gr.gz").touch()
     (tmp_path / "USA-road-d.NY.gr.gz").touch()
@@ -579,8 +579,8 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
     assert made.graphs == ["USA-road-d.BAY"]
     assert [left_out for left_out in made.skipped if left_out.what.startswith("graph")] == [
         # New York's entry has coordinates too.
-        Skipped("graph USA-road-d.NY", f"the mirror {tmp_path} has no USA-road-d.NY.co.gz"),
-        Skipped("graph USA-road-d.COL", f"the mirror {tmp_path} has no USA-road-d.COL.gr.gz"),
+        Skipped("graph USA-road-d.NY in tiny", f"the mirror {tmp_path} has no USA-road-d.NY.co.gz"),
+        Skipped("graph USA-road-d.COL in tiny", f"the mirror {tmp_path} has no USA-road-d.COL.gr.gz"),
     ]
     # An address is not asked before it is needed; without a mirror a graph that only mirrors have is left out.
     assert from_file({**run, "mirror": "http://host/folder"}).absent == {}

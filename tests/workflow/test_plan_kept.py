@@ -173,7 +173,7 @@ def test_an_array_is_an_input_whatever_its_name(reads_arrays):
         assert (f"unpack {name}", file, samples) in steps and samples
     assert not [what for what, *_ in steps if "unused" in what]
     made = make(config, WITHOUT, ENTRIES, arrays, {"ones": "no mirror has it"})
-    assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones", "no mirror has it")
+    assert made.arrays_used == ["zeros"] and made.skipped[-1] == Skipped("array ones in tiny", "no mirror has it")
 
 
 def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
@@ -187,7 +187,10 @@ def test_a_kept_answer_that_cannot_be_is_said(reads_arrays):
     # Once, however many instances there are.
     swept = {**reads_arrays, "instance": {"n": [8, 16]}}
     made = planned({"kept": KEPT, "tiny": swept}, absent={"grid": "no grid"}, settings={"backend": "cpu"})
-    assert [left_out.what for left_out in made.skipped] == ["graph grid", "tiled on cpu in tiny (kept.distances)"]
+    assert [left_out.what for left_out in made.skipped] == [
+        "graph grid in kept",
+        "tiled on cpu in tiny (kept.distances)",
+    ]
 
 
 def test_an_array_whose_name_begins_as_that_of_a_kept_answer_is_none(reads_arrays):

@@ -243,11 +243,12 @@ def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
 
 def test_what_has_no_row_in_a_table_is_named_below_it(plan, tmp_path):
     told = "Measured, and without any of these quantities: adaptive on map."
+    plan["experiments"][0]["quantities"] = ["time", "phases"]
     assert told not in text_of(shown(plan))
     write_table(table()[lambda rows: rows["variant"] != "adaptive"], tmp_path / "a.parquet")
     assert told in text_of(shown(plan))
-    plan["experiments"][0]["view"] = "rivals"
-    assert told not in text_of(shown(plan))
+    plan["experiments"][0]["quantities"] = ["time", "prepare_s", "phases", "share of limit"]
+    assert f"No point has prepare or share of limit. {told}" in text_of(shown(plan))
 
 
 def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_path):

@@ -19,20 +19,21 @@ def planned(file, identity="now"):
 
 def test_kept_answers_say_what_compressing_them_saves(tmp_path):
     array = np.arange(100_000, dtype=np.uint32)
-    for how in ("raw", "compressed"):
-        folder = tmp_path / "results" / "answers" / how
+    places = {how: tmp_path / f"results/answers/bfs/cpu/map/fast/default/2-1/{how}" for how in ("raw", "compressed")}
+    for how, folder in places.items():
         with AnswerWriter(folder, ["d"], {"identity": "now"}, how == "compressed") as sink:
             sink(Block("d", 0, array))
     raw, compressed, *others = kept(
         [
-            planned(tmp_path / "results/answers/raw/d.parquet"),
-            planned(tmp_path / "results/answers/compressed/d.parquet"),
-            planned(tmp_path / "results/answers/compressed/d.parquet", "another"),
+            planned(places["raw"] / "d.parquet"),
+            planned(places["compressed"] / "d.parquet"),
+            planned(places["compressed"] / "d.parquet", "another"),
             planned(tmp_path / "none"),
         ],
         Ceilings(),
     )
     assert not others and raw.how == "numbers" and compressed.how == "streams"
+    assert raw.name == "bfs/cpu/map/fast/default/2-1/raw/d"
     assert raw.nbytes == compressed.nbytes == array.nbytes and compressed.shape == [100_000]
     assert compressed.ratio > 14 and compressed.seconds > 0
     assert raw.saved is compressed.saved is compressed.saved_seconds is None
@@ -103,6 +104,15 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
     write_graph(drawn.with_metadata(parameters={"vertices": 1, "odd": True}), tmp_path / "drawn")
     row = row_of("drawn")
     assert row.origin == "generated: ring(vertices=1, odd=True), seed 7"
+    done = {"drop_loops": True, "weights": {"low": 100, "high": 2000, "seed": 3}, "largest_component": "strong"}
+    write_graph(drawn.with_metadata(options=done | {"relabel": "bfs", "symmetrise": True}), tmp_path / "made")
+    told = "loops dropped; arcs both ways; weights drawn from 100 to 2,000, seed 3; its largest strong component"
+    assert row_of("made").origin == f"generated: ring(), seed 7; {told}; vertices in the order of bfs"
+    write_graph(
+        Graph(np.array([0, 0]), np.array([], np.int32), None, metadata={"options": {"merge_parallel": True}}),
+        tmp_path / "merged",
+    )
+    assert row_of("merged").origin == "downloaded; parallel arcs merged"
     arcs = Graph(np.array([0, 2, 2, 4]), np.array([1, 2, 0, 1], np.int32), None)
     write_graph(arcs, tmp_path / "arcs")
     row = row_of("arcs")

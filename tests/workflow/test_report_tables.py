@@ -31,7 +31,7 @@ def test_a_sweep_has_points_as_rows_and_quantities_as_columns():
         for name, unit, value in (("time", "s", 1e-4), ("prepare_s", "s", 1.0), ("relaxations", "", 1000))
     ]
     laid_out = layout(pd.DataFrame(rows), "sssp", ["n"])
-    assert laid_out.keys == ["graph", "backend", "delta"] and laid_out.constants == ["n = 7"]
+    assert laid_out.keys == ["graph", "backend", "delta"] and laid_out.constants == ["variant = fast", "n = 7"]
     assert [(c.name, c.unit) for c in laid_out.columns] == [("time", "µs"), ("prepare", "s"), ("relaxations", "")]
     assert keys_and(laid_out, "ours") == [
         ("map", "cpu", "4", "400", "4", "4,000"),
@@ -99,6 +99,10 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     rows[-1] |= {"paper": 1.0, "over_paper": 2.0}
     laid_out = layout(pd.DataFrame(rows), "sssp", [])
     assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
+    # Without the times that they would stand beside, they are a group alone.
+    alone = [point("conventional") | quantity("memory", "bytes", 8), rows[-1] | {"paper": None, "over_paper": None}]
+    assert "Speed-ups are over conventional, " in " ".join(layout(pd.DataFrame(alone), "sssp", []).notes)
+    assert "Factors with × are speed-ups over conventional, " in " ".join(notes)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ class GraphFiles:
 
     def unpack_settings(self, array: str) -> str:
         """Arguments of `saitan.workflow.arrays`."""
-        return _options({"--entry": self._without_what_is_shown(array, self.arrays[array])})
+        return _options({"--entry": self._without_what_is_shown(array, self.arrays[array], synthetic=None)})
 
     def _without_what_is_shown(self, name: str, entry: Any, **shown: None) -> str:
         known: dict[str, Any] = {"title": name, **shown}
