@@ -26,10 +26,7 @@ import toy
 import yaml
 from tiny import GRAPHS, ONE_POINT, SWEEP
 
-from saitan.workflow.answers import about_answer
 from saitan.workflow.graphs.parquet import read_graph
-
-HEAVY = "weight_low: 90000, weight_high: 90000"
 
 
 def changed(**changes):
@@ -363,68 +360,18 @@ def wait_for(there):
 
 
 @pytest.mark.timeout(300)
-def test_an_instance_that_a_graph_does_not_have_is_left_out_and_the_others_have_their_table(project):
-    with (project.folder / "config/graphs.yaml").open("a") as catalogue:
-        catalogue.write("tiny-bare: {title: B, generator: kronecker, parameters: {scale: 5, seed: 1}}\n")
-        catalogue.write("tiny-alone: {title: A, generator: ring, parameters: {vertices: 1, seed: 1}}\n")
-        catalogue.write(f"tiny-heavy: {{title: H, generator: ring, parameters: {{vertices: 60, {HEAVY}, seed: 1}}}}\n")
-    both = {"title": "E", "graphs": ["tiny-grid", "tiny-ring"], "queries": 2}
-    leading = {"problem": "apsp", "variants": ["batched"], "instance": {"sources": [20, 100]}, "keep": ["distances"]}
-    blocks = {"problem": "tropical", "variants": ["tiled"], "instance": {"n": [20, 100]}, "keep": ["c"]}
-    small = {"problem": "tropical", "variants": ["tiled"], "instance": {"n": 20, "dtype": ["uint16", "int32"]}}
-    bare = {"problem": "sssp", "variants": ["conventional"], "graphs": ["tiny-grid", "tiny-bare"]}
-    alone = {"problem": "bfs", "variants": ["hybrid", "fast"], "graphs": ["tiny-alone", "tiny-grid"]}
-    kinds = {"leading": both | leading, "blocks": both | blocks, "bare": both | bare, "alone": both | alone}
-    project.configure(kinds | {"small": both | small | {"graphs": ["tiny-grid", "tiny-heavy"]}})
-    done = project.snakemake()
-    assert done.returncode == 0, done.stderr
-    for reason in (
-        "sources must be at most 50, the vertices of tiny-ring, not 100",
-        "n must be at most 50, the vertices of tiny-ring, not 100",
-        "graph tiny-bare has no weights",
-        "graph tiny-alone has no root to search from: no vertex has an arc to another one",
-        "tiny-heavy: a weight of 90,000 does not fit uint16, 32,767 is infinity",
-    ):
-        assert f": {reason}" in done.stderr, reason
-    shown = {
-        name: {(row["graph"], row.get("sources"), row.get("n"), row.get("dtype")) for row in rows}
-        for name in (*kinds, "small")
-        if (rows := pq.read_table(project.folder / f"results/tiny/tables/{name}.parquet").to_pylist())
-    }
-    assert shown == {
-        "leading": {("tiny-grid", 20, None, None), ("tiny-grid", 100, None, None), ("tiny-ring", 20, None, None)},
-        "blocks": {("tiny-grid", None, 20, None), ("tiny-grid", None, 100, None), ("tiny-ring", None, 20, None)},
-        "bare": {("tiny-grid", None, None, None)},
-        "alone": {("tiny-grid", None, None, None)},
-        "small": {
-            ("tiny-grid", None, 20, "uint16"),
-            ("tiny-grid", None, 20, "int32"),
-            ("tiny-heavy", None, 20, "int32"),
-        },
-    }
-    kept = sorted((project.folder / "results/answers").rglob("*.parquet"))
-    assert sum(about_answer(file).get("unavailable") is not None for file in kept) == 2 and len(kept) == 8
-    assert project.planned() == {}
-
-
-@pytest.mark.timeout(300)
 def test_what_is_made_of_an_answer_that_there_is_not_is_left_out_and_the_others_have_their_table(project):
     with (project.folder / "config/graphs.yaml").open("a") as catalogue:
         catalogue.write("tiny-bare: {title: B, generator: kronecker, parameters: {scale: 5, seed: 1}}\n")
     distances = {"title": "E", "problem": "apsp", "variants": ["scipy"], "keep": ["distances"]}
     kept = {"whole": distances | {"graphs": ["tiny-grid"]}, "none": distances | {"graphs": ["tiny-bare"]}}
-    product = {"title": "E", "problem": "tropical", "variants": ["numpy"], "instance": {"n": 20}, "keep": ["c"]}
     packed = {"title": "E", "problem": "compression", "variants": ["fast"]}
-    closed = {"title": "E", "problem": "apsp", "variants": ["scipy-floyd-warshall"]}
-    packed["arrays"], closed["arrays"] = ["whole.distances", "none.distances"], ["product.c", "whole.distances"]
-    project.configure(kept | {"product": product, "packed": packed, "closed": closed})
+    project.configure(kept | {"packed": packed | {"arrays": ["whole.distances", "none.distances"]}})
     done = project.snakemake()
     assert done.returncode == 0, done.stderr
     assert "/raw/distances.parquet holds no answer: graph tiny-bare has no weights" in done.stderr
-    assert "closed (whole.distances): entries of type uint32 (there are: float32, int32, uint16)" in done.stderr
-    for name, graph in (("packed", "whole.distances"), ("closed", "product.c")):
-        rows = pq.read_table(project.folder / f"results/tiny/tables/{name}.parquet").to_pylist()
-        assert {row["graph"] for row in rows} == {graph}
+    rows = pq.read_table(project.folder / "results/tiny/tables/packed.parquet").to_pylist()
+    assert {row["graph"] for row in rows} == {"whole.distances"}
     assert project.planned() == {}
 
 
@@ -535,7 +482,7 @@ def test_another_mirror_may_bring_another_file(project, tmp_path_factory):
         for mirror, vertices in ((str(folder), 2), (f"http://127.0.0.1:{server.server_port}", 3), (str(folder), 2)):
             project.configure({"tiny": changed(graphs=["own"])}, mirror=mirror)
             for _ in range(2):
-                done = project.snakemake()
+                done = project.snakemake("graphs")
                 assert done.returncode == 0, done.stderr
             assert "Nothing to be done" in done.stdout + done.stderr
             assert read_graph(project.folder / "results/graphs/own").n == vertices
@@ -553,13 +500,13 @@ def test_where_the_mirror_goes_the_publisher_may_have_another_file(project, tmp_
     entry = {"title": "Own", "url": f"http://127.0.0.1:{server.server_port}/own.gr", "format": "dimacs"}
     (project.folder / "config/graphs.yaml").write_text(yaml.safe_dump({"own": entry}))
 
-    def run(mirror):
+    def run(mirror, *targets):
         project.configure({"tiny": changed(graphs=["own"])}, mirror=mirror)
-        return project.snakemake()
+        return project.snakemake(*targets)
 
     try:
         for mirror, vertices in ((str(folder), 2), (None, 3), (str(folder), 2)):
-            done = run(mirror)
+            done = run(mirror, "graphs")
             assert done.returncode == 0, done.stderr
             assert read_graph(project.folder / "results/graphs/own").n == vertices
     finally:

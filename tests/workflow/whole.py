@@ -53,7 +53,7 @@ class Whole:
 
     def plan(self, experiments: dict):
         raw = {"name": "run", "backend": "cpu", "measure": {"max_rounds": 2, "budget_s": 0.01}}
-        written = yaml.safe_dump(raw | {"experiments": experiments})
+        written = yaml.safe_dump(raw | {"experiments": experiments}, sort_keys=False)
         return make(load(yaml.safe_load(written), self.graphs, self.arrays), WITHOUT, self.graphs, self.arrays)
 
     def run(self, plan) -> list[str]:
