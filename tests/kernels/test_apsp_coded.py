@@ -71,7 +71,7 @@ def test_no_row_is_decoded_for_many():
     assert sorted(decoded) == sorted(sum(depths // 4**place % 4 for place in range(5)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(graphs(), st.sampled_from([(1, 1), (3, 5), (16, 2), (1024, 8192)]))
 def test_what_is_written_is_read(tmp_path_factory, case, sizes):
     graph, path = case[0], tmp_path_factory.mktemp("coded") / "m"

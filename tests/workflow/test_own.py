@@ -51,7 +51,7 @@ def right(package, plan, point, output):
     return package.answer(package.instance(inputs, **instance), drawn_queries(plan, point)[0])[output]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_what_is_declared_is_measured_kept_tabulated_and_drawn(put, tmp_path, monkeypatch, seed):
     monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
     own = Own(seed, f"own_{seed}")
