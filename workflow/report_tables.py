@@ -124,7 +124,7 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     if variants == 1:
         # Nothing else says whose numbers these are.
         constants.insert(0, f"variant = {table['variant'].iloc[0]}")
-    notes = list(_notes(table, problem, maker, bool(best), build is _by_variant))
+    notes = list(_notes(table, problem, maker, bool(best), build is _by_variant, instance))
     return Table([data if key == "graph" else words(key) for key in keys], heads, groups, constants, notes)
 
 
@@ -273,7 +273,9 @@ def _number(value: Any) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: bool, across: bool) -> Iterable[str]:
+def _notes(
+    table: pd.DataFrame, problem: str | None, maker: _Maker, starred: bool, across: bool, instance: list[str]
+) -> Iterable[str]:
     """What a reader has to know of the numbers."""
     measured = "variant" in table
     if measured:
@@ -295,7 +297,10 @@ def _notes(table: pd.DataFrame, problem: str | None, maker: _Maker, starred: boo
         way = "Factors with × are speed-ups" if maker.factors else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
-        yield f"{way} over {base}{same}, of {of}{beside}; above 1 is better."
+        points = table[table["variant"] == base].to_dict("records")
+        several = len({_label(row, instance, parameters_of(table)) for row in points}) > 1
+        at = " at its best point" if several else ""
+        yield f"{way} over {base}{at}{same}, of {of}{beside}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
         yield f"★ best {where}{same} by {compared}."
