@@ -101,8 +101,8 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     assert [group.head.name for group in laid_out.groups] == ["time", "speed-up over conventional"]
     # Of several points of the baseline the best one counts.
     ranks = [row | {"ranks": 1} for row in rows] + [rows[0] | {"ranks": 2}]
-    for table, instance, at in ((ranks, [], " at its best point"), (ranks, ["ranks"], ""), (rows, [], "")):
-        told = " ".join(layout(pd.DataFrame(table), "sssp", instance).notes)
+    for found, instance, at in ((ranks, [], " at its best point"), (ranks, ["ranks"], ""), (rows, [], "")):
+        told = " ".join(layout(pd.DataFrame(found), "sssp", instance).notes)
         assert f" over conventional{at}, of medians of time;" in told
     # Without the times that they would stand beside, they are a group alone.
     alone = [point("conventional") | quantity("memory", "bytes", 8), rows[-1] | {"paper": None, "over_paper": None}]
