@@ -87,10 +87,11 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
         ties = group[group["ours"] == winner["ours"]].drop(index=winner.name)
         own = [name for name in parameters if name not in altering]
         doubts = doubtful(group)
+        told = (answer[winner.name] or unaltered(group, altering)) if altering else ""
         found.append(
             Best(
                 "" if winner["graph"] == NO_GRAPH else as_text(plain(winner["graph"])),
-                ", ".join(filter(None, [assigned(winner, telling), answer[winner.name] if altering else ""])),
+                ", ".join(filter(None, [assigned(winner, telling), told])),
                 as_text(plain(winner["backend"])),
                 str(winner["variant"]),
                 assigned(winner, own),
@@ -123,6 +124,13 @@ def altering_of(table: pd.DataFrame, problem: str | None) -> list[str]:
     if all(altered == found[0] for altered in found):
         return []
     return list(dict.fromkeys(name for altered in found for name in altered))
+
+
+def unaltered(group: pd.DataFrame, altering: Collection[str]) -> str:
+    """What tells points whose answer nothing alters from others of their table: "keep_bits=52", a value with which it
+    is as that of solvers without the parameter; "" where none of them has one.
+    """
+    return next(filter(None, (assigned(row, altering) for row in group.to_dict("records"))), "")
 
 
 def _altered(table: pd.DataFrame, problem: str | None) -> list[dict[str, Any]]:

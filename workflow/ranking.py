@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from saitan.workflow.bests import answers, compared_by, doubt, in_order, plain
+from saitan.workflow.bests import altering_of, answers, compared_by, doubt, in_order, plain, unaltered
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline, altered_by, in_words
@@ -83,6 +83,8 @@ def rankings(
         where = ", ".join(
             str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
         )
+        if not altered_by(problem, first) and (told := unaltered(group, altering_of(table, problem))):
+            where = ", ".join(filter(None, [where, told.replace("=", " ")]))
         ranked.append(Ranking(where, in_words(headline.quantity, headline.metric.unit), placed))
     return ranked
 

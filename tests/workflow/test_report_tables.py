@@ -4,6 +4,7 @@ from reports import keys_and, point, quantity, table
 
 from saitan.workflow.bests import bests
 from saitan.workflow.points import NO_GRAPH
+from saitan.workflow.ranking import rankings
 from saitan.workflow.report_tables import layout
 
 
@@ -276,3 +277,15 @@ def test_values_of_very_different_size_have_a_unit_each():
         ("small", "cpu", "1 µs"),
         ("large", "cpu", "10 s"),
     ]
+
+
+def test_the_answer_that_nothing_alters_is_told_where_others_are():
+    points = (("fast", 20, 1.0), ("c1", 20, 2.0), ("fast", 52, 3.0), ("c1", 52, 4.0), ("fpc", None, 2.5))
+    rows = [point(variant, keep_bits=bits) | quantity("time", "s", value) for variant, bits, value in points]
+    told = [(best.where, best.variant) for best in bests(pd.DataFrame(rows), "compression", [])]
+    assert told == [("map keep_bits=20", "fast"), ("map keep_bits=52", "fpc")]
+    # Of one answer alone nothing is told.
+    assert [best.where for best in bests(pd.DataFrame(rows[2:]), "compression", [])] == ["map"]
+    assert [best.where for best in bests(pd.DataFrame(rows[:2]), "compression", [])] == ["map"]
+    headings = [one.where for one in rankings(pd.DataFrame(rows), "compression", [], ["c1"], None)]
+    assert headings == ["map, keep_bits 20", "map, keep_bits 52"]
