@@ -21,7 +21,7 @@ import pandas as pd
 from saitan.command import say
 from saitan.files import beside
 from saitan.problem import names, problem
-from saitan.workflow.bests import Best, bests, index_of
+from saitan.workflow.bests import Best, bests, index_of, parameters_of
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
@@ -30,7 +30,7 @@ from saitan.workflow.planned_code import check_planned
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
-from saitan.workflow.quantities import in_words, metrics_of
+from saitan.workflow.quantities import in_words, metrics_of, words
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, array_row, graph_row, kept, kernels, machines
@@ -71,6 +71,7 @@ class Section:
     text: str
     problem: str | None
     variants: dict[str, str]
+    parameters: dict[str, str]
     origin: str | None
     unmatched: bool
     launcher: str | None
@@ -246,6 +247,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         experiment.text,
         known.TITLE if known else experiment.problem,
         _variants(experiment),
+        _parameters(experiment, table),
         experiment.origin,
         experiment.printed and not beside_ours,
         experiment.launcher,
@@ -301,6 +303,17 @@ def _variants(experiment: PlannedExperiment) -> dict[str, str]:
         return {}
     known = problem(experiment.problem).VARIANTS
     return {name: known[name].summary for name in experiment.variants if name in known}
+
+
+def _parameters(experiment: PlannedExperiment, table: pd.DataFrame | None) -> dict[str, str]:
+    """What the parameters of a table are, in words."""
+    if table is None or experiment.problem not in names():
+        return {}
+    package = problem(experiment.problem)
+    asked = (package.VARIANTS[name].parameters for name in experiment.variants if name in package.VARIANTS)
+    known = [package.INSTANCE, *asked]
+    says = {name: declared.says for parameters in known for name, declared in parameters.items()}
+    return {words(name): says[name] for name in parameters_of(table) if name in says}
 
 
 def _by_file(found: list[Kernel]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:

@@ -9,6 +9,7 @@ from reports import lines_of, point, quantity, shown, table, text_of, write_tabl
 from samples import seconds, write_samples
 from tiny import ROOT
 
+from saitan.problem import problem
 from saitan.workflow.index import entry
 from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.quoted import Quoted
@@ -239,6 +240,14 @@ def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
         write_samples(tmp_path / f"{backend}.parquet", [], backend=backend, unavailable="needs another machine")
     assert lines_of(plan)[0] == "fig_a: nothing of it could run"
     assert "Nothing of it could run; see what was left out and why ." in text_of(shown(plan))
+
+
+def test_the_parameters_of_a_table_are_explained(plan, tmp_path):
+    says = problem("sssp").VARIANTS["adaptive"].parameters["threshold_up"].says
+    assert f"Variants and parameters adaptive {problem('sssp').VARIANTS['adaptive'].summary}" in text_of(shown(plan))
+    assert f"threshold up {says}" in text_of(shown(plan))
+    write_table(table().drop(columns="threshold_up"), tmp_path / "a.parquet")
+    assert "Variants adaptive" in text_of(shown(plan)) and f"threshold up {says}" not in text_of(shown(plan))
 
 
 def test_what_has_no_row_in_a_table_is_named_below_it(plan, tmp_path):
