@@ -64,9 +64,9 @@ def axis_of(
         scale = alt.Scale(padding=0.15) if discrete else alt.Scale()
         turned = _turned(width, present.map(str).unique()) if width else {"labelAngle": 0}
         return Axis(field, title, title, "O", scale, alt.Axis(**turned, labelLimit=200), "")
+    number_format = "," if (present % 1 == 0).all() else ".4~g"
     # pandas' own types have an NA in the place of the least of no numbers.
     present = pd.concat([present, *beside]).dropna().astype(float)
-    number_format = "," if (values.dropna() % 1 == 0).all() else ".4~g"
     sizes = present[present != 0].abs()
     least, largest = (float(sizes.min()), float(sizes.max())) if len(sizes) else (1.0, 1.0)
     # What neighbouring ticks differ in.

@@ -87,7 +87,7 @@ def bests(table: pd.DataFrame, problem: str | None, instance: list[str]) -> list
         ties = group[group["ours"] == winner["ours"]].drop(index=winner.name)
         own = [name for name in parameters if name not in altering]
         doubts = doubtful(group)
-        told = (answer[winner.name] or unaltered(group, altering)) if altering else ""
+        told = (answer[winner.name] or assigned(same := unaltered(group, altering), same)) if altering else ""
         found.append(
             Best(
                 "" if winner["graph"] == NO_GRAPH else as_text(plain(winner["graph"])),
@@ -126,11 +126,13 @@ def altering_of(table: pd.DataFrame, problem: str | None) -> list[str]:
     return list(dict.fromkeys(name for altered in found for name in altered))
 
 
-def unaltered(group: pd.DataFrame, altering: Collection[str]) -> str:
-    """What tells points whose answer nothing alters from others of their table: "keep_bits=52", a value with which it
-    is as that of solvers without the parameter; "" where none of them has one.
+def unaltered(group: pd.DataFrame, altering: Collection[str]) -> dict[str, Any]:
+    """What tells points whose answer nothing alters from others of their table: keep_bits 52, a value with which it is
+    as that of solvers without the parameter; {} where none of them has one.
     """
-    return next(filter(None, (assigned(row, altering) for row in group.to_dict("records"))), "")
+    rows = ({name: plain(row[name]) for name in altering} for row in group.to_dict("records"))
+    given = ({name: value for name, value in row.items() if value is not None} for row in rows)
+    return next(filter(None, given), {})
 
 
 def _altered(table: pd.DataFrame, problem: str | None) -> list[dict[str, Any]]:

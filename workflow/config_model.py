@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -203,15 +202,13 @@ class Experiment(Model):
     @field_validator("variants", mode="before")
     @classmethod
     def _variants_as_mapping(cls, value: Any) -> Any:
-        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        # `off` and `no` are false in YAML: a name that is no text is told as that of a mapping is.
+        if isinstance(value, list) and all(isinstance(name, Scalar) for name in value):
             if repeated := [name for place, name in enumerate(value) if name in value[:place]]:
                 raise ValueError(f"{repeated[0]!r} is there twice; name it once")
             value = {name: {} for name in value}
         if isinstance(value, Mapping):
             return {name: _lists(parameters) for name, parameters in value.items()}
-        if isinstance(value, list) and (odd := [one for one in value if isinstance(one, bool | int | float)]):
-            # `off` and `no` are false in YAML.
-            raise ValueError(f"a name in it must be a text in quotes, not {json.dumps(odd[0])}")
         raise ValueError("a list of names, or names with their parameters, is right")
 
     @field_validator("instance", mode="before")

@@ -64,11 +64,12 @@ def rankings(
     table, keys = table.reset_index(drop=True), ["graph", *instance]
     headline = compared_by(table, problem)
     ranked = []
-    ordered = in_order(table, keys)
+    ordered, altering = in_order(table, keys), altering_of(table, problem)
     for _, group in ordered.groupby([*keys, answers(ordered, problem)], sort=False, dropna=False):
         about = {name: value for name in keys if (value := plain(group[name].iloc[0])) not in (NO_GRAPH, None)}
         first = {name: plain(value) for name, value in group.iloc[0].items()}
-        about |= altered_by(problem, first)
+        altered = altered_by(problem, first)
+        about |= altered
         places = _measured(group, headline, peers)
         if quoted and (group["backend"] == "cuda").any():
             places += _quotes(about, problem, headline, quoted)
@@ -81,10 +82,9 @@ def rankings(
             replace(place, place=values.index(value) + 1, factor=headline.over(value, best)) for value, place in places
         ]
         where = ", ".join(
-            str(value) if name == "graph" else f"{name} {as_text(value)}" for name, value in about.items()
+            str(value) if name == "graph" else f"{name} {as_text(value)}"
+            for name, value in (about | (altered or unaltered(group, altering))).items()
         )
-        if not altered_by(problem, first) and (told := unaltered(group, altering_of(table, problem))):
-            where = ", ".join(filter(None, [where, told.replace("=", " ")]))
         ranked.append(Ranking(where, in_words(headline.quantity, headline.metric.unit), placed))
     return ranked
 

@@ -33,7 +33,7 @@ from saitan.workflow.published import PAPER
 from saitan.workflow.quantities import in_words, metrics_of, words
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
-from saitan.workflow.report_facts import Kernel, Machine, array_row, graph_row, kept, kernels, machines
+from saitan.workflow.report_facts import Kernel, Machine, array_shape, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
@@ -183,7 +183,8 @@ def page(
         busy=found.busy(),
         kernels=_by_file(kernels(plan.resources)),
         graphs=[graph_row(graph, partial=partial) for graph in plan.graphs],
-        arrays=[array_row(array, partial=partial) for array in plan.arrays],
+        # After a failed run the file may be that of an earlier one.
+        arrays=[(array, () if partial else array_shape(array)) for array in plan.arrays],
         answers=kept(plan.answers, read_ceilings(plan.ceilings) if plan.ceilings else Ceilings()),
         css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         script=(TEMPLATES / "page.js").read_text(encoding="utf-8"),
@@ -270,7 +271,8 @@ def _not_there(experiment: PlannedExperiment, table: pd.DataFrame, found: Outcom
     if not experiment.quantities:
         return
     units = {name: metric.unit for name, metric in metrics_of(experiment.problem).items()}
-    if absent := [name for name in experiment.quantities if name not in {*table["quantity"]}]:
+    there = {*table["quantity"]}
+    if absent := [name for name in experiment.quantities if name not in there]:
         yield f"No point has {' or '.join(in_words(name, units.get(name, '')) for name in absent)}."
     parts = (point.name.split("/") for point, _ in found.measured if point.experiment == experiment.name)
     measured = {(variant, graph) for _, _, graph, variant, _ in parts}

@@ -65,18 +65,6 @@ class GraphRow:
 
 
 @dataclass(frozen=True)
-class ArrayRow:
-    """An array of the run; `synthetic` says what about it is not real."""
-
-    name: str
-    title: str
-    synthetic: str | None
-    origin: str
-    dtype: str
-    shape: tuple[int, ...] | None
-
-
-@dataclass(frozen=True)
 class Kept:
     """A kept answer as the report shows it: its name below results/answers/, bytes of the array and of
     its files, seconds of writing.
@@ -197,13 +185,12 @@ def graph_row(graph: PlannedGraph, *, partial: bool = False) -> GraphRow:
     )
 
 
-def array_row(array: PlannedArray, *, partial: bool = False) -> ArrayRow:
-    """An array with its shape; without it where its file is not there, or partial: it may be that of an earlier run."""
+def array_shape(array: PlannedArray) -> tuple[int, ...]:
+    """By its file; () where it is not there."""
     try:
-        shape = None if partial else np.load(array.file, mmap_mode="r", allow_pickle=False).shape
+        return np.load(array.file, mmap_mode="r", allow_pickle=False).shape
     except (OSError, ValueError, EOFError):
-        shape = None
-    return ArrayRow(array.name, array.title, array.synthetic, array.origin, array.dtype, shape)
+        return ()
 
 
 def _origin(metadata: dict[str, Any]) -> str:

@@ -7,8 +7,9 @@ rows. Otherwise (one variant, a sweep) a point is a row, and the quantities are 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -97,7 +98,8 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     varied = [name for name in parameters if table[name].map(as_text).nunique() > 1]
     keys = [name for name in ("graph", "backend", "cores") if name in table and _told(table, name)]
     keys += [name for name in instance if name in varied]
-    columns = list(dict.fromkeys(_label(row, instance, parameters) for row in table.to_dict("records")))
+    label = partial(_label, instance=instance, parameters=parameters)
+    columns = list(dict.fromkeys(map(label, table.to_dict("records"))))
     variants = table["variant"].nunique() if "variant" in table else 0
     paired = _paired(table, problem)
     if 1 < variants <= len(columns) <= MOST_COLUMNS:
@@ -115,7 +117,7 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     sure = [found for found in bests(table, problem, instance) if found.sure]
     best = {index for found in sure for index in (found.index, *found.ties.values())}
     maker = _Maker(table, problem, best, paired)
-    groups = build(table, keys, shown, columns, maker, lambda row: _label(row, instance, parameters))
+    groups = build(table, keys, shown, columns, maker, label)
     constants = [
         f"{words(name)} = {as_text(plain(values.iloc[0]))}"
         for name in parameters
@@ -124,7 +126,7 @@ def layout(table: pd.DataFrame, problem: str | None, instance: list[str], data: 
     if variants == 1:
         # Nothing else says whose numbers these are.
         constants.insert(0, f"variant = {table['variant'].iloc[0]}")
-    notes = list(_notes(table, problem, maker, bool(best), build is _by_variant, instance))
+    notes = list(_notes(table, problem, maker, bool(best), build is _by_variant, label))
     return Table([data if key == "graph" else words(key) for key in keys], heads, groups, constants, notes)
 
 
@@ -274,9 +276,9 @@ def _number(value: Any) -> float | None:
 
 
 def _notes(
-    table: pd.DataFrame, problem: str | None, maker: _Maker, starred: bool, across: bool, instance: list[str]
+    table: pd.DataFrame, problem: str | None, maker: _Maker, starred: bool, across: bool, label: Callable[[dict], str]
 ) -> Iterable[str]:
-    """What a reader has to know of the numbers."""
+    """What a reader has to know of the numbers. label: of a row, its variant with its parameters."""
     measured = "variant" in table
     if measured:
         least, most = int(table["samples"].min()), int(table["samples"].max())
@@ -297,8 +299,7 @@ def _notes(
         way = "Factors with × are speed-ups" if maker.factors else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
-        points = table[table["variant"] == base].to_dict("records")
-        several = len({_label(row, instance, parameters_of(table)) for row in points}) > 1
+        several = len({*map(label, table[table["variant"] == base].to_dict("records"))}) > 1
         at = " at its best point" if several else ""
         yield f"{way} over {base}{at}{same}, of {of}{beside}; above 1 is better."
     if starred:

@@ -96,7 +96,7 @@ class Own:
             fields["together"] = tuple(self._some(self.fitting(fields), 1)) if self._is(0.2) else None
         elif self._is(0.3):
             fields["alike"] = tuple(self._some([None, *self.fitting(fields)]))
-        return dict(**fields)
+        return fields
 
     @staticmethod
     def fitting(fields: dict[str, Any]) -> list[Any]:
@@ -144,11 +144,8 @@ class Own:
         traced = [name for name, variant in self.variants.items() if variant["traces"] and self.traces]
         view = self._one(["summary", "summary", "rivals", *(["phases", "phase_cdf"] if traced else [])])
         of_phases = view.startswith("phase")
-        variants = (
-            {name: self._chosen(self.variants[name]["parameters"]) for name in self._some(traced, 1)}
-            if of_phases
-            else {name: self._chosen(self.variants[name]["parameters"]) for name in self._some(self.variants, 1)}
-        )
+        asked = self._some(traced if of_phases else self.variants, 1)
+        variants = {name: self._chosen(self.variants[name]["parameters"]) for name in asked}
         made = {"title": "T", "problem": self.name, "view": view, "variants": variants}
         made |= {"instance": self._chosen(self.instance), "queries": len(self.does["queries"])}
         if self.inputs and not (all(given["optional"] for given in self.inputs.values()) and self._is(0.4)):
