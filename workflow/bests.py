@@ -130,7 +130,8 @@ def unaltered(group: pd.DataFrame, altering: Collection[str]) -> dict[str, Any]:
     """What tells points whose answer nothing alters from others of their table: keep_bits 52, a value with which it is
     as that of solvers without the parameter; {} where none of them has one.
     """
-    rows = ({name: plain(row[name]) for name in altering} for row in group.to_dict("records"))
+    # One that is never given, and alters by its default, is no column.
+    rows = ({name: plain(row.get(name)) for name in altering} for row in group.to_dict("records"))
     given = ({name: value for name, value in row.items() if value is not None} for row in rows)
     return next(filter(None, given), {})
 

@@ -93,6 +93,12 @@ def project(place, template) -> Project:
 
 
 @pytest.fixture
+def alone(monkeypatch):
+    """Other work on the machine of the tests changes nothing, and is not waited for."""
+    monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
+
+
+@pytest.fixture
 def plan(tmp_path):
     """What the report is told of a run with two points measured, one failed, one left out."""
     return run_plan(tmp_path)

@@ -50,9 +50,8 @@ POINTS = {
 }
 
 
-def test_what_does_not_go_with_its_data_is_left_out_and_the_others_have_their_table(tmp_path, monkeypatch):
+def test_what_does_not_go_with_its_data_is_left_out_and_the_others_have_their_table(alone, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
     whole = Whole(tmp_path, GRAPHS, {})
     shared = {"title": "E", "graphs": ["grid", "ring"], "queries": 2}
     said = "\n".join(whole.run(whole.plan({name: shared | one for name, one in EXPERIMENTS.items()})))

@@ -73,10 +73,7 @@ def inputs(tmp_path_factory):
     return files
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """Other work on the machine of the tests changes nothing, and is not waited for."""
-    monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def measured(inputs, output, **settings):

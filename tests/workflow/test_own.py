@@ -52,8 +52,7 @@ def right(package, plan, point, output):
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_what_is_declared_is_measured_kept_tabulated_and_drawn(put, tmp_path, monkeypatch, seed):
-    monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
+def test_what_is_declared_is_measured_kept_tabulated_and_drawn(put, alone, tmp_path, seed):
     own = Own(seed, f"own_{seed}")
     package = put(own)
     check_package(own.name, package)

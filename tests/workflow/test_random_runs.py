@@ -93,8 +93,7 @@ class Experiment:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", names())
-def test_a_random_experiment_is_measured_tabulated_and_drawn(tmp_path, monkeypatch, name, seed):
-    monkeypatch.setattr("saitan.workflow.disturbance.Others.load", lambda self, wait: 0.0)
+def test_a_random_experiment_is_measured_tabulated_and_drawn(alone, tmp_path, monkeypatch, name, seed):
     monkeypatch.chdir(tmp_path)
     whole = Whole(tmp_path, GRAPHS, ARRAYS)
     made = Experiment(random.Random(f"{name} {seed}"), name).made

@@ -284,6 +284,13 @@ def test_the_answer_that_nothing_alters_is_told_where_others_are():
     rows = [point(variant, keep_bits=bits) | quantity("time", "s", value) for variant, bits, value in points]
     told = [(best.where, best.variant) for best in bests(pd.DataFrame(rows), "compression", [])]
     assert told == [("map keep_bits=20", "fast"), ("map keep_bits=52", "fpc")]
+    # A parameter that alters by its default is no column where it is never given.
+    default = [*rows, point("zfpy", keep_bits=None) | quantity("time", "s", 9.0)]
+    wheres = [best.where for best in bests(pd.DataFrame(default), "compression", [])]
+    assert wheres == ["map keep_bits=20", "map keep_bits=52", "map rate=16"]
+    assert [one.where for one in rankings(pd.DataFrame(default), "compression", [], ["c1"], None)][1] == (
+        "map, keep_bits 52"
+    )
     # Of one answer alone nothing is told.
     assert [best.where for best in bests(pd.DataFrame(rows[2:]), "compression", [])] == ["map"]
     assert [best.where for best in bests(pd.DataFrame(rows[:2]), "compression", [])] == ["map"]
