@@ -164,6 +164,12 @@ def joined_inexact(one: dict[str, float] | None, other: dict[str, float] | None)
     return {"count": one["count"] + other["count"], "relative": max(one["relative"], other["relative"])}
 
 
+def rounded_in_words(inexact: dict[str, float]) -> str:
+    """What `rounding` says, in words."""
+    count, most = inexact["count"], inexact["relative"]
+    return f"{count:,} weights are rounded to float32, by {most:.2g} of their value at most"
+
+
 def plane(values: Any, n: int) -> np.ndarray:
     """float64 [n, 2]: coordinates. Raises GraphError for another shape or what is no number."""
     array = _array(values, "coordinates")

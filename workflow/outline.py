@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from saitan.workflow.arrays import array_file
+from saitan.workflow.config_model import Experiment, Measure
 from saitan.workflow.graphs.catalogue import Downloaded
+from saitan.workflow.numbers import as_text
 from saitan.workflow.plan import VEGA, Plan
 from saitan.workflow.points import RESULTS, Point
 from saitan.workflow.published import read_published
@@ -41,7 +43,9 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 name=name,
                 title=experiment.title,
                 text=experiment.text,
-                quantities=experiment.quantities if experiment.view == "summary" else [],
+                quantities=experiment.quantities if experiment.view in ("summary", "rivals") else [],
+                compared=experiment.baseline if experiment.view == "rivals" else None,
+                sampling=_sampling(experiment, plan.measure_of(name)) if experiment.variants else "",
                 problem=experiment.problem,
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
@@ -86,6 +90,17 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
         ],
         answers=[PlannedAnswer(file=Path(f), identity=identity) for f, identity in plan.kept_identities.items()],
         ceilings=Path(plan.source("config/ceilings.yaml")),
+    )
+
+
+def _sampling(experiment: Experiment, measure: Measure) -> str:
+    """What a point is asked, and for how long."""
+    count = experiment.queries
+    asked = "One query" if count == 1 else f"Up to {count:,} queries"
+    known, budget = f"{100 * measure.spread:.4g}", as_text(measure.budget_s)
+    return (
+        f"{asked}, drawn by seed {experiment.seed}, in rounds until the median is known within {known} %, {budget} s"
+        f" have passed, or {measure.max_rounds:,} rounds are done."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from saitan.files import beside
 from saitan.problem import problem
 from saitan.workflow.arrays import Array, array_file
-from saitan.workflow.config_model import Config
+from saitan.workflow.config_model import Config, Measure
 from saitan.workflow.cubin_files import CubinFiles
 from saitan.workflow.graphs.catalogue import Downloaded, Generated
 from saitan.workflow.graphs.plan import GraphFiles
@@ -107,18 +107,20 @@ class Plan(GraphFiles, CubinFiles, Identities):
 
     def measure_settings(self, point: Point) -> str:
         """What `workflow.measure` is told about a point, as JSON."""
-        experiment = self.config.experiments[point.experiment]
-        measure = self.config.measure.model_copy(update=dict(experiment.measure))
         return json.dumps(
             {
                 "experiment": point.experiment,
                 **self._solver_settings(point),
-                "traced": experiment.traced,
+                "traced": self.config.experiments[point.experiment].traced,
                 "identity": point.identity,
                 "ranks": point.ranks,
-                **measure.model_dump(),
+                **self.measure_of(point.experiment).model_dump(),
             }
         )
+
+    def measure_of(self, experiment: str) -> Measure:
+        """How the points of an experiment are sampled."""
+        return self.config.measure.model_copy(update=dict(self.config.experiments[experiment].measure))
 
     @property
     def compiled_together(self) -> str:

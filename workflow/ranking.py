@@ -11,7 +11,17 @@ from typing import Any
 
 import pandas as pd
 
-from saitan.workflow.bests import altering_of, answers, compared_by, doubt, in_order, plain, unaltered
+from saitan.workflow.bests import (
+    altering_of,
+    answers,
+    assigned,
+    compared_by,
+    doubt,
+    in_order,
+    parameters_of,
+    plain,
+    unaltered,
+)
 from saitan.workflow.numbers import as_text, readable
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import Headline, altered_by, in_words
@@ -23,7 +33,8 @@ class Place:
     """A solver among the others.
 
     place: equal numbers have the same; factor: how many times as good as the best peer, None where there is no such
-    number; title: of a quoted one; cores: where a table has several; doubt: why its number says little.
+    number; title: of a quoted one; parameters: at which it counts, but for what all solvers here have; cores: where a
+    table has several; doubt: why its number says little.
     """
 
     variant: str
@@ -32,6 +43,7 @@ class Place:
     factor: float | None
     peer: bool
     title: str | None = None
+    parameters: str = ""
     cores: int | None = None
     doubt: str = ""
     place: int = 0
@@ -65,12 +77,13 @@ def rankings(
     headline = compared_by(table, problem)
     ranked = []
     ordered, altering = in_order(table, keys), altering_of(table, problem)
+    own = [name for name in parameters_of(table) if name not in (*instance, *altering)]
     for _, group in ordered.groupby([*keys, answers(ordered, problem)], sort=False, dropna=False):
         about = {name: value for name in keys if (value := plain(group[name].iloc[0])) not in (NO_GRAPH, None)}
         first = {name: plain(value) for name, value in group.iloc[0].items()}
         altered = altered_by(problem, first)
         about |= altered
-        places = _measured(group, headline, peers)
+        places = _measured(group, headline, peers, own)
         if quoted and (group["backend"] == "cuda").any():
             places += _quotes(about, problem, headline, quoted)
         places.sort(key=lambda placed: placed[0], reverse=not headline.less)
@@ -89,8 +102,13 @@ def rankings(
     return ranked
 
 
-def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -> list[tuple[float, Place]]:
-    """What was measured here: each variant, backend and number of cores, with the value it is ranked by."""
+def _measured(
+    group: pd.DataFrame, headline: Headline, peers: Collection[str], own: list[str]
+) -> list[tuple[float, Place]]:
+    """What was measured here: each variant, backend and number of cores, with the value it is ranked by.
+
+    own: the parameters that tell points of a variant apart.
+    """
     rows = group[(group["quantity"] == headline.quantity) & group["ours"].notna()]
     several = rows["cores"].nunique() > 1
     found = []
@@ -104,6 +122,7 @@ def _measured(group: pd.DataFrame, headline: Headline, peers: Collection[str]) -
             shown,
             None,
             variant in peers,
+            parameters=assigned(row, own),
             cores=int(cores) if several else None,
             doubt=doubt(row),
         )

@@ -21,22 +21,21 @@ import pandas as pd
 from saitan.command import say
 from saitan.files import beside
 from saitan.problem import names, problem
-from saitan.workflow.bests import Best, bests, index_of, parameters_of
+from saitan.workflow.bests import Best, bests, index_of
 from saitan.workflow.ceilings import Ceilings, read_ceilings
 from saitan.workflow.index import entry, write_index
 from saitan.workflow.numbers import digits, readable
 from saitan.workflow.parquet_files import identity_in, read_rows
 from saitan.workflow.planned_code import check_planned
-from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.provenance import NO_COMMIT
 from saitan.workflow.published import PAPER
-from saitan.workflow.quantities import in_words, metrics_of, words
 from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, array_shape, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
 from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
+from saitan.workflow.report_words import not_there, parameters_in_words, quantities_in_words, variants_in_words
 from saitan.workflow.samples import called
 from saitan.workflow.step import Failure, run_step
 from saitan.workflow.vega import charts_script, identity_of, theme
@@ -72,6 +71,8 @@ class Section:
     problem: str | None
     variants: dict[str, str]
     parameters: dict[str, str]
+    quantities: dict[str, str]
+    sampling: str
     origin: str | None
     unmatched: bool
     launcher: str | None
@@ -241,14 +242,17 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
     laid_out = None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data)
     if laid_out:
-        laid_out.notes += _not_there(experiment, table, run)
+        measured = (point for point, _ in run.measured if point.experiment == experiment.name)
+        laid_out.notes += not_there(experiment, table, measured)
     return Section(
         experiment.name,
         experiment.title,
         experiment.text,
         known.TITLE if known else experiment.problem,
-        _variants(experiment),
-        _parameters(experiment, table),
+        variants_in_words(experiment),
+        {} if table is None else parameters_in_words(experiment, table),
+        {} if table is None else quantities_in_words(experiment, table),
+        experiment.sampling,
         experiment.origin,
         experiment.printed and not beside_ours,
         experiment.launcher,
@@ -264,22 +268,6 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         [one for one in run.lacking_points if one.what.split("/", 1)[0] == experiment.name],
         missing,
     )
-
-
-def _not_there(experiment: PlannedExperiment, table: pd.DataFrame, found: Outcome) -> Iterator[str]:
-    """Which quantities that a summary asks for no point has, and what was measured and has none of them."""
-    if not experiment.quantities:
-        return
-    units = {name: metric.unit for name, metric in metrics_of(experiment.problem).items()}
-    there = {*table["quantity"]}
-    if absent := [name for name in experiment.quantities if name not in there]:
-        yield f"No point has {' or '.join(in_words(name, units.get(name, '')) for name in absent)}."
-    parts = (point.name.split("/") for point, _ in found.measured if point.experiment == experiment.name)
-    measured = {(variant, graph) for _, _, graph, variant, _ in parts}
-    if lacking := sorted(measured.difference(zip(table["variant"], table["graph"], strict=True))):
-        named = [variant + ("" if graph == NO_GRAPH else f" on {graph}") for variant, graph in lacking[:LONG_LIST]]
-        more = f" and {len(lacking) - LONG_LIST:,} more" if len(lacking) > LONG_LIST else ""
-        yield f"Measured, and without any of these quantities: {', '.join(named)}{more}."
 
 
 def _rankings(experiment: PlannedExperiment, table: pd.DataFrame, quoted: Quoted | None) -> list[Ranking]:
@@ -298,24 +286,6 @@ def _hint(specification: str) -> str:
     }
     text = "; ".join(hint for mark, hint in hints.items() if mark in specification)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def _variants(experiment: PlannedExperiment) -> dict[str, str]:
-    if experiment.problem not in names():
-        return {}
-    known = problem(experiment.problem).VARIANTS
-    return {name: known[name].summary for name in experiment.variants if name in known}
-
-
-def _parameters(experiment: PlannedExperiment, table: pd.DataFrame | None) -> dict[str, str]:
-    """What the parameters of a table are, in words."""
-    if table is None or experiment.problem not in names():
-        return {}
-    package = problem(experiment.problem)
-    asked = (package.VARIANTS[name].parameters for name in experiment.variants if name in package.VARIANTS)
-    known = [package.INSTANCE, *asked]
-    says = {name: declared.says for parameters in known for name, declared in parameters.items()}
-    return {words(name): says[name] for name in parameters_of(table) if name in says}
 
 
 def _by_file(found: list[Kernel]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from saitan.graph_input import rounded_in_words
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import read_metadata
@@ -194,7 +195,9 @@ def array_shape(array: PlannedArray) -> tuple[int, ...]:
 
 
 def _origin(metadata: dict[str, Any]) -> str:
-    changed = "".join(f"; {words}" for words in _options_in_words(metadata.get("options", {})))
+    inexact = metadata.get("inexact")
+    done = [rounded_in_words(inexact)] if inexact else []
+    changed = "".join(f"; {words}" for words in (*done, *_options_in_words(metadata.get("options", {}))))
     if "generator" not in metadata:
         return origin_of(metadata.get("origin", "")) + changed
     settings = ", ".join(f"{key}={value}" for key, value in metadata.get("parameters", {}).items())

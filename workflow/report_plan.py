@@ -68,9 +68,10 @@ class PlannedFigure(_Model):
 class PlannedExperiment(_Model):
     """One section.
 
-    identity: of its configuration, which its table and chart must bear; quantities: those that a summary asks for;
-    instance: names of the problem's own parameters; origin: what the printed numbers are cited as; printed: whether
-    there are any; launcher: what starts ranks, where there are several.
+    identity: of its configuration, which its table and chart must bear; quantities: those that a summary, or the view
+    rivals, asks for; compared: the variant of which that view is; sampling: what a point is asked and for how long, in
+    words; instance: names of the problem's own parameters; origin: what the printed numbers are cited as; printed:
+    whether there are any; launcher: what starts ranks, where there are several.
     """
 
     name: str
@@ -78,6 +79,8 @@ class PlannedExperiment(_Model):
     identity: str
     text: str = ""
     quantities: list[str] = []
+    compared: str | None = None
+    sampling: str = ""
     problem: str | None = None
     variants: list[str] = []
     instance: list[str] = []

@@ -29,6 +29,7 @@ from saitan.workflow.bests import (
 from saitan.workflow.numbers import as_text, digits, readable, steps_of
 from saitan.workflow.points import NO_GRAPH
 from saitan.workflow.quantities import in_words, is_timed, metrics_of, words
+from saitan.workflow.views_rivals import EACH
 
 SPEED_UP, OF_MEANS = "speed-up over ", "speed-up of means over "
 # More variants than this are rows instead; with units that differ by more than WIDE a column's cells have their own.
@@ -259,6 +260,7 @@ def _head(quantity: str, table: pd.DataFrame, problem: str | None) -> Head:
 
 
 _OVER = {"mean": ", mean", "harmonic": ", harmonic mean"}
+_STATISTIC = {"median": "medians", "mean": "means", "harmonic": "harmonic means"}
 
 
 def _unit(values: pd.Series, unit: str) -> str:
@@ -292,16 +294,17 @@ def _notes(
     compared = in_words(headline.quantity, headline.metric.unit)
     altering = altering_of(table, problem) if measured else []
     same = f" with the same {' and '.join(map(words, altering))}" if altering else ""
+    of = f"{_STATISTIC[headline.metric.over]} of {compared}"
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
-        statistic = {"median": "medians", "mean": "means", "harmonic": "harmonic means"}
-        of = f"{statistic[headline.metric.over]} of {compared}"
         way = "Factors with × are speed-ups" if maker.factors else "Speed-ups are"
         means = any(str(name).startswith(OF_MEANS) for name in table["quantity"])
         beside = " (beside the mean time, of means)" if means else ""
         several = len({*map(label, table[table["variant"] == base].to_dict("records"))}) > 1
         at = " at its best point" if several else ""
         yield f"{way} over {base}{at}{same}, of {of}{beside}; above 1 is better."
+    if any(str(name).startswith(EACH) for name in table["quantity"]):
+        yield f"Over another: how many times as good, by {of}, each at its best point{same}; above 1 is better."
     if starred:
         where = "of its row" if across else "of its data and backend"
         yield f"★ best {where}{same} by {compared}."

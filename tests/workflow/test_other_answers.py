@@ -133,3 +133,5 @@ def test_other_peoples_solvers_are_ranked_by_the_same_answer():
         "map, keep_bits 52": ["fpc", "c1", "nvcomp", "Lossless"],
         "map, keep_bits 20": ["c1", "fpc", "Short"],
     }
+    # What all of a ranking have stands at its head.
+    assert {place.parameters for ranking in found for place in ranking.places} == {""}

@@ -52,6 +52,7 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     assert (first.variants, first.instance, product.instance) == (["adaptive", "conventional"], [], ["n"])
     assert first.origin.startswith("Suzuki et al., Table 1") and product.origin is None
     assert first.identity == plan.table_identity("suzuki_table1") != maps.identity == plan.table_identity("maps")
+    assert (first.quantities, first.compared) == (["time", "mean time", "memory"], None)
     assert first.table == Path("results/run/tables/suzuki_table1.parquet")
     figures = Path("results/run/figures")
     assert first.figure == PlannedFigure(svg=figures / "suzuki_table1.svg", spec=figures / "suzuki_table1.json")
@@ -75,6 +76,23 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
     kept = "results/answers/sssp/cpu/grid/conventional/default/3-4/raw/distances.parquet"
     assert told.answers == [PlannedAnswer(file=Path(kept), identity=plan.kept_identities[kept])]
     assert told.resources == []
+
+
+def test_the_report_is_told_what_points_are_asked():
+    asked = {
+        "one": EXPERIMENT | {"queries": 1, "seed": 12345, "measure": {"spread": 0.07, "max_rounds": 1000}},
+        "ours": EXPERIMENT
+        | {"queries": 1500, "seed": 1, "view": "rivals", "baseline": "adaptive", "quantities": ["phases"]},
+        "levels": EXPERIMENT | {"view": "phases", "column": "updated"},
+        "maps": EXPERIMENTS["maps"],
+    }
+    one, ours, levels, maps = outline(planned(asked, {"measure": {"budget_s": 1.5}})).experiments
+    until = "in rounds until the median is known within {} %, 1.5 s have passed, or {} rounds are done."
+    assert levels.sampling == f"Up to 3 queries, drawn by seed 4, {until.format(2, 50)}"
+    assert one.sampling == f"One query, drawn by seed 12345, {until.format(7, '1,000')}"
+    assert ours.sampling == f"Up to 1,500 queries, drawn by seed 1, {until.format(2, 50)}"
+    assert maps.sampling == ""
+    assert (ours.quantities, ours.compared, levels.quantities, levels.compared) == (["phases"], "adaptive", [], None)
 
 
 def test_the_report_is_told_of_the_arrays_that_are_read():

@@ -60,6 +60,7 @@ def test_a_variant_counts_at_its_best_and_peers_that_ran_are_peers():
     (ranking,) = rankings(measured, "sssp", [], ["scipy"], QUOTED)
     assert shown(ranking) == [("fast", 2.0), ("scipy", 1.0)]
     assert [place.peer for place in ranking.places] == [False, True]
+    assert [place.parameters for place in ranking.places] == ["delta=2", ""]
     assert ranking.where == "map" and ranking.places[0].value == "10 ms" and ranking.sure
 
 

@@ -119,7 +119,7 @@ def test_solvers_of_others_are_quoted_and_ranked(plan):
     solver["values"] = [{"graph": "map", "value": 0.1742}]
     quoted = Quoted.model_validate({"machine": "a GPU", "measured": "2026-01-02", "solvers": {"Other": solver}})
     text = text_of(shown(plan, quoted=quoted))
-    assert "1 adaptive GPU 87.10 ms 2× 2 conventional GPU 107 ms 1.63×" in text
+    assert "1 adaptive threshold_up=350 GPU 87.10 ms 2× 2 conventional GPU 107 ms 1.63×" in text
     assert "Other quoted Other 1.0; measured on a GPU, 2026-01-02 GPU 174.2 ms 1×" in text
     assert "best peer" not in text_of(shown(plan))
 
@@ -258,6 +258,40 @@ def test_what_has_no_row_in_a_table_is_named_below_it(plan, tmp_path):
     assert told in text_of(shown(plan))
     plan["experiments"][0]["quantities"] = ["time", "prepare_s", "phases", "share of limit"]
     assert f"No point has prepare or share of limit. {told}" in text_of(shown(plan))
+
+
+def test_what_is_compared_with_nothing_of_the_view_rivals_is_named(plan, tmp_path):
+    told = "Measured, and compared with nothing of fast: "
+    names = ("fast/default", "adaptive/threshold_up~30", "scipy/default", "selection/default")
+    plan["points"] = [plan["points"][0] | {"name": f"fig_a/cpu/map/{name}"} for name in names]
+    plan["experiments"][0] |= {"quantities": ["time", "levels"], "compared": "fast"}
+    rows = [("time", "s", 0.1), (BEST, "", 2.0), ("over adaptive", "", 3.0), ("over scipy on cuda", "", 2.0)]
+    write_table([point("fast") | quantity(*row, paper=0) for row in rows], tmp_path / "a.parquet")
+    assert f"No point has levels. {told}selection on map. " in text_of(shown(plan))
+    plan["points"] = plan["points"][:3]
+    plan["experiments"][0]["quantities"] = ["time"]
+    assert told not in text_of(shown(plan)) and "No point has" not in text_of(shown(plan))
+
+
+def test_quantities_are_explained(plan, tmp_path):
+    says = problem("sssp").METRICS["phases"].says
+    time = "time of the kernel, or of the loop on a CPU"
+    assert f"Quantities {time} phases {says}" in text_of(shown(plan))
+    rows = [point("adaptive") | quantity(f"share of limit ({of})", "%", 50.0) for of in ("reading", "writing")]
+    write_table([*rows, point("adaptive") | quantity("total time", "s", 1.0)], tmp_path / "a.parquet")
+    text = text_of(shown(plan))
+    assert "Quantities total time of the whole call, answer delivered to the host share of limit the least time" in text
+    # Of a graph nothing is measured.
+    plan["experiments"][0] |= {"variants": [], "problem": None}
+    write_table([{"graph": "map"} | quantity("arcs", "", 10, paper=0)], tmp_path / "a.parquet")
+    assert "Quantities" not in text_of(shown(plan))
+
+
+def test_what_a_point_is_asked_is_told_where_there_is_a_table(plan, tmp_path):
+    plan["experiments"][0]["sampling"] = "Up to 8 queries, drawn by seed 1."
+    assert "Printed numbers: Somebody et al., Fig 1. Up to 8 queries, drawn by seed 1. CSV" in text_of(shown(plan))
+    (tmp_path / "a.parquet").unlink()
+    assert "Up to 8 queries" not in text_of(shown(plan, partial=True))
 
 
 def test_the_summary_of_rivals_names_ratios_to_the_best_of_the_others(plan, tmp_path):

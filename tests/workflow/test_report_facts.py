@@ -9,7 +9,7 @@ from saitan.workflow.answer_writers import AnswerWriter, SlabWriter
 from saitan.workflow.answers import about_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
-from saitan.workflow.report_facts import graph_row, kept, machines
+from saitan.workflow.report_facts import Kept, graph_row, kept, machines
 from saitan.workflow.report_plan import PlannedAnswer, PlannedGraph
 
 
@@ -53,6 +53,17 @@ def test_answers_compressed_on_a_gpu_say_what_did_not_cross(tmp_path):
     assert raw.saved is other.saved is None
     assert compressed.saved == 400_000 - compressed.written > 0
     assert compressed.saved_seconds == compressed.saved / 2e5
+
+
+def test_what_crossed_from_a_gpu_is_shown_where_something_did(plan, monkeypatch):
+    crossed = Kept("bfs/cpu/a", "streams", "uint32", [8], 400, 100, 0.5, link=600.0)
+    numbers = Kept("bfs/cpu/b", "numbers", "uint32", [8], 400, 200, None)
+    monkeypatch.setattr("saitan.workflow.report.kept", lambda *_: [crossed, numbers])
+    text = text_of(shown(plan))
+    assert "seconds to write bytes saved on PCIe seconds saved on PCIe bfs/cpu/a" in text
+    assert "uint32 8 400 100 4 0.5 300 0.5 bfs/cpu/b numbers uint32 8 400 200 2 – – – " in text
+    monkeypatch.setattr("saitan.workflow.report.kept", lambda *_: [numbers])
+    assert "seconds to write bfs/cpu/b numbers uint32 8 400 200 2 – Kernels" in text_of(shown(plan))
 
 
 def test_a_kept_answer_in_slabs_is_all_its_files(tmp_path):
@@ -113,6 +124,10 @@ def test_generated_graphs_are_called_synthetic(plan, tmp_path):
         tmp_path / "merged",
     )
     assert row_of("merged").origin == "downloaded; parallel arcs merged"
+    rounded = {"inexact": {"count": 1234, "relative": 5.96e-8}, "options": {"largest_component": "weak"}}
+    write_graph(drawn.with_metadata(**rounded), tmp_path / "rounded")
+    told = "generated: ring(), seed 7; 1,234 weights are rounded to float32, by 6e-08 of their value at most"
+    assert row_of("rounded").origin == f"{told}; its largest weak component"
     arcs = Graph(np.array([0, 2, 2, 4]), np.array([1, 2, 0, 1], np.int32), None)
     write_graph(arcs, tmp_path / "arcs")
     row = row_of("arcs")

@@ -125,6 +125,9 @@ def test_heads_and_notes_name_a_rate_alike(problem, rate, unit, head, of):
     laid_out = layout(pd.DataFrame(rows), problem, [])
     assert laid_out.groups[0].head.name == head
     said = " ".join(laid_out.notes)
+    rows[-1] |= quantity("over slow", "", 2.0)
+    over = f"Over another: how many times as good, by {of}, each at its best point; above 1 is better."
+    assert over in layout(pd.DataFrame(rows), problem, []).notes and "Over another" not in said
     assert f"speed-ups over slow, of {of};" in said and f"★ best of its row by {of.partition(' of ')[2]}." in said
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from saitan.graph import Graph
+from saitan.graph_input import rounded_in_words
 from saitan.workflow.graphs.catalogue import ENTRY, Downloaded, Generated
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.graphs.streams import check_content, of_copies
@@ -64,11 +65,7 @@ def main(arguments: argparse.Namespace) -> None:
     with of_copies(arguments.input, arguments.coordinates):
         graph = convert(entry, arguments.name, arguments.input, arguments.coordinates)
     if inexact := graph.metadata.get("inexact"):
-        say(
-            arguments.log,
-            f"{arguments.input}: {inexact['count']} weights are rounded to float32, "
-            f"by {inexact['relative']:.2g} of their value at most",
-        )
+        say(arguments.log, f"{arguments.input}: {rounded_in_words(inexact)}")
     write_graph(graph, arguments.output, arguments.identity)
 
 

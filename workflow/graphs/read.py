@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from saitan.graph import Graph, GraphError
-from saitan.graph_input import shown
+from saitan.graph_input import rounded_in_words, shown
 from saitan.workflow.graphs.formats import FORMATS, Lines, quoted
 from saitan.workflow.graphs.streams import Blocks
 from saitan.workflow.step import Failure
@@ -38,11 +38,7 @@ def read(path: Path, format: str | None = None) -> Graph:
     except Failure as error:
         raise GraphError(str(error)) from error
     if inexact := graph.metadata.get("inexact"):
-        warnings.warn(
-            f"{path}: {inexact['count']:,} weights are rounded to float32, "
-            f"by {inexact['relative']:.2g} of their value at most",
-            stacklevel=3,
-        )
+        warnings.warn(f"{path}: {rounded_in_words(inexact)}", stacklevel=3)
     name = path.stem if path.suffix in _COMPRESSED else path.name
     return graph.with_metadata(name=name.rpartition(".")[0] or name, origin=str(path))
 
