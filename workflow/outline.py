@@ -46,6 +46,8 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
                 quantities=experiment.quantities if experiment.view in ("summary", "rivals") else [],
                 compared=experiment.baseline if experiment.view == "rivals" else None,
                 sampling=_sampling(experiment, plan.measure_of(name)) if experiment.variants else "",
+                columns=_columns(experiment),
+                phases=experiment.traced,
                 problem=experiment.problem,
                 variants=list(experiment.variants),
                 instance=list(experiment.instance),
@@ -91,6 +93,11 @@ def outline(plan: Plan, only: Collection[str] | None = None) -> ReportPlan:
         answers=[PlannedAnswer(file=Path(f), identity=identity) for f, identity in plan.kept_identities.items()],
         ceilings=Path(plan.source("config/ceilings.yaml")),
     )
+
+
+def _columns(experiment: Experiment) -> list[str]:
+    drawn = [column for _, column in experiment.figure.columns] if experiment.figure else []
+    return [*([experiment.column] if experiment.traced else []), *drawn]
 
 
 def _sampling(experiment: Experiment, measure: Measure) -> str:

@@ -70,8 +70,9 @@ class PlannedExperiment(_Model):
 
     identity: of its configuration, which its table and chart must bear; quantities: those that a summary, or the view
     rivals, asks for; compared: the variant of which that view is; sampling: what a point is asked and for how long, in
-    words; instance: names of the problem's own parameters; origin: what the printed numbers are cited as; printed:
-    whether there are any; launcher: what starts ranks, where there are several.
+    words; columns: those of its chart, and what a view of phases describes; phases: whether its view is one; instance:
+    names of the problem's own parameters; origin: what the printed numbers are cited as; printed: whether there are
+    any; launcher: what starts ranks, where there are several.
     """
 
     name: str
@@ -81,6 +82,8 @@ class PlannedExperiment(_Model):
     quantities: list[str] = []
     compared: str | None = None
     sampling: str = ""
+    columns: list[str] = []
+    phases: bool = False
     problem: str | None = None
     variants: list[str] = []
     instance: list[str] = []

@@ -9,7 +9,7 @@ import pandas as pd
 from saitan.problem import names, problem
 from saitan.workflow.bests import parameters_of
 from saitan.workflow.points import NO_GRAPH
-from saitan.workflow.quantities import SHARE, in_words, metrics_of, words
+from saitan.workflow.quantities import SHARE, in_words, metrics_of, traces_of, words
 from saitan.workflow.report_plan import PlannedExperiment, PlannedPoint
 from saitan.workflow.views_rivals import EACH
 
@@ -37,11 +37,14 @@ def parameters_in_words(experiment: PlannedExperiment, table: pd.DataFrame) -> d
 
 
 def quantities_in_words(experiment: PlannedExperiment, table: pd.DataFrame) -> dict[str, str]:
-    """What each measured quantity of a table is, by its name in words."""
+    """What each measured quantity of a table or chart is, by its name in words."""
     if not experiment.variants:
         return {}
     metrics, there = metrics_of(experiment.problem), list(dict.fromkeys(table["quantity"]))
-    says = {in_words(name, metrics[name].unit): metrics[name].says for name in there if name in metrics}
+    known = [(name, metrics[name]) for name in there if name in metrics]
+    shown = traces_of(experiment.problem) if experiment.phases else metrics
+    known += [(name, shown[name]) for name in experiment.columns if name in shown]
+    says = {in_words(name, declared.unit): declared.says for name, declared in known}
     if any(name.startswith(SHARE) for name in there):
         says[SHARE] = "the least time that the named ceiling of the GPU allows, over the time; above 100 % by caches"
     return says

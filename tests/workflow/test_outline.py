@@ -79,15 +79,18 @@ def test_the_report_is_told_of_every_experiment_that_shows_something():
 
 
 def test_the_report_is_told_what_points_are_asked():
+    phases = {"x": "phase", "y": ["updated", "seconds"], "color": "query"}
+    rivals = {"view": "rivals", "baseline": "adaptive", "quantities": ["phases"]}
     asked = {
         "one": EXPERIMENT | {"queries": 1, "seed": 12345, "measure": {"spread": 0.07, "max_rounds": 1000}},
-        "ours": EXPERIMENT
-        | {"queries": 1500, "seed": 1, "view": "rivals", "baseline": "adaptive", "quantities": ["phases"]},
-        "levels": EXPERIMENT | {"view": "phases", "column": "updated"},
+        "ours": EXPERIMENT | rivals | {"queries": 1500, "seed": 1, "figure": FIGURE | {"y": "ratio"}},
+        "levels": EXPERIMENT | {"view": "phases", "column": "updated", "figure": FIGURE | phases},
         "maps": EXPERIMENTS["maps"],
     }
     one, ours, levels, maps = outline(planned(asked, {"measure": {"budget_s": 1.5}})).experiments
     until = "in rounds until the median is known within {} %, 1.5 s have passed, or {} rounds are done."
+    assert (levels.phases, levels.columns) == (True, ["updated", "phase", "updated", "seconds", "query"])
+    assert (ours.phases, ours.columns) == (False, ["graph", "ratio"]) and one.columns == []
     assert levels.sampling == f"Up to 3 queries, drawn by seed 4, {until.format(2, 50)}"
     assert one.sampling == f"One query, drawn by seed 12345, {until.format(7, '1,000')}"
     assert ours.sampling == f"Up to 1,500 queries, drawn by seed 1, {until.format(2, 50)}"

@@ -281,6 +281,12 @@ def test_quantities_are_explained(plan, tmp_path):
     write_table([*rows, point("adaptive") | quantity("total time", "s", 1.0)], tmp_path / "a.parquet")
     text = text_of(shown(plan))
     assert "Quantities total time of the whole call, answer delivered to the host share of limit the least time" in text
+    # Of a chart too, whose columns are traces in a view of phases.
+    plan["experiments"][0]["columns"] = ["phases", "updated", "seconds", "variant"]
+    assert f"delivered to the host phases {says} share of limit the least time" in text_of(shown(plan))
+    plan["experiments"][0]["phases"] = True
+    traces = problem("sssp").TRACES
+    assert f"updated {traces['updated'].says} seconds of the phase" in text_of(shown(plan))
     # Of a graph nothing is measured.
     plan["experiments"][0] |= {"variants": [], "problem": None}
     write_table([{"graph": "map"} | quantity("arcs", "", 10, paper=0)], tmp_path / "a.parquet")
