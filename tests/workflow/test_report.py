@@ -258,6 +258,11 @@ def test_what_has_no_row_in_a_table_is_named_below_it(plan, tmp_path):
     assert told in text_of(shown(plan))
     plan["experiments"][0]["quantities"] = ["time", "prepare_s", "phases", "share of limit"]
     assert f"No point has prepare or share of limit. {told}" in text_of(shown(plan))
+    graphs = [f"map{n}" for n in range(1, 6)]
+    plan["points"][:1] = [plan["points"][0] | {"name": f"fig_a/cpu/{graph}/adaptive/default"} for graph in graphs]
+    assert f"{told[:-1]}, adaptive on map1, adaptive on map2, adaptive on map3 and 2 more. " in text_of(shown(plan))
+    del plan["points"][3:5]
+    assert f"{told[:-1]}, adaptive on map1, adaptive on map2, adaptive on map3. " in text_of(shown(plan))
 
 
 def test_what_is_compared_with_nothing_of_the_view_rivals_is_named(plan, tmp_path):
