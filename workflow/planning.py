@@ -34,7 +34,7 @@ from saitan.workflow.published import read_published
 from saitan.workflow.quoted import check_quoted, read_quoted
 from saitan.workflow.sources import refuse_clashes
 from saitan.workflow.step import Failure, from_here
-from saitan.workflow.yaml_files import check_run, place_of_key
+from saitan.workflow.yaml_files import check_run, mistake, place_of_key
 
 
 def make(
@@ -301,8 +301,8 @@ def plan_from(
         published = read_published(Path(f"{place}config/published.yaml"))
         for name, entry in entries.items():
             if entry.models and entry.models not in published.graphs:
-                unknown = f"{name}.models: unknown graph{suggest(entry.models, published.graphs)}"
-                raise Failure(f"{catalogues[0]}: {unknown} (config/published.yaml)")
+                unknown = f": unknown graph{suggest(entry.models, published.graphs)} (config/published.yaml)"
+                raise mistake(catalogues[0], [name, "models"], unknown)
         check_printed(f"{place}config/published.yaml", published, config, {*entries, *arrays})
         read_ceilings(Path(f"{place}config/ceilings.yaml"))
         peers = Path(f"{place}config/peers.yaml")

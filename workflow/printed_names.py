@@ -15,7 +15,7 @@ from saitan.workflow.config import COLUMNS, FACTS, QUANTITIES, suggest
 from saitan.workflow.config_model import Config, Experiment
 from saitan.workflow.published import ANY, Published
 from saitan.workflow.quantities import BEST, SHARE
-from saitan.workflow.step import Failure
+from saitan.workflow.yaml_files import mistake
 
 # Columns of any experiment that hold words, and those of numbers.
 _WORDS = ("backend", "graph", "variant", "models")
@@ -26,32 +26,32 @@ _OF_TRACE = re.compile(r"peak (.*)|share of phases with (.*) <= .*")
 
 
 def check_printed(path: str, published: Published, config: Config, data: Collection[str]) -> None:
-    """Raise Failure, naming file and key, for a name or value that no row or chart of a run's experiment can have.
+    """Raise Failure, naming file, line and key, for a name or value that no row or chart of an experiment can have.
 
-    data: names of the catalogues' graphs and arrays.
+    config: the run; data: names of the catalogues' graphs and arrays.
     """
     for name in config.experiments.keys() & published.experiments.keys():
         experiment, printed = config.experiments[name], published.experiments[name]
-        key = f"{path}: experiments.{name}"
+        key = ["experiments", name]
         package = problem(experiment.problem) if experiment.problem else None
-        known = _Known(experiment, package, {*data, *experiment.arrays})
+        known = _Known(path, experiment, package, {*data, *experiment.arrays})
         for parameter, value in printed.instance.items():
-            known.check(f"{key}.instance", parameter, value, known.instance)
+            known.check([*key, "instance"], parameter, value, known.instance)
         for place, quantity in enumerate(printed.quantities):
             entry = quantity.model_dump(exclude={"value", "quantity"})
-            known.check_quantity(f"{key}.quantities.{place}", quantity.quantity)
+            known.check_quantity([*key, "quantities", place], quantity.quantity)
             for column, value in entry.items():
-                known.check(f"{key}.quantities.{place}", column, value, [*_WORDS, "cores", "ranks", *known.parameters])
+                known.check([*key, "quantities", place], column, value, [*_WORDS, "cores", "ranks", *known.parameters])
         for place, point in enumerate(printed.points):
             for column, value in point.items():
-                known.check(f"{key}.points.{place}", column, value, known.columns)
+                known.check([*key, "points", place], column, value, known.columns)
 
 
 class _Known:
-    """What there is of one experiment."""
+    """What there is of one experiment. path: of what is checked."""
 
-    def __init__(self, experiment: Experiment, package: ModuleType | None, data: Collection[str]) -> None:
-        self.experiment, self.package = experiment, package
+    def __init__(self, path: str, experiment: Experiment, package: ModuleType | None, data: Collection[str]) -> None:
+        self.path, self.experiment, self.package = path, experiment, package
         self.instance: Mapping[str, Parameter] = package.INSTANCE if package else {}
         variants = package.VARIANTS if package else {}
         self.parameters = {name: p for variant in variants.values() for name, p in variant.parameters.items()}
@@ -63,24 +63,30 @@ class _Known:
         if package:
             self.choices = {**self.choices, "variant": variants}
 
-    def check(self, key: str, column: str, value: Any, columns: Collection[str]) -> None:
+    def check(self, key: list[str | int], column: str, value: Any, columns: Collection[str]) -> None:
         if column not in columns:
-            raise Failure(f"{key}: unknown key{suggest(column, columns)}")
+            raise mistake(self.path, key, f": unknown key{suggest(column, columns)}", within=column)
+        if reason := self._wrong(column, value):
+            raise mistake(self.path, [*key, column], reason)
+
+    def _wrong(self, column: str, value: Any) -> str | None:
+        """What is wrong with a column's value; None where nothing is."""
         if value == ANY or column in self.words:
-            return
+            return None
         if column in self.choices:
-            if value not in self.choices[column]:
-                raise Failure(f"{key}.{column}: unknown {column}{suggest(str(value), self.choices[column])}")
-        elif column in self.parameters:
+            unknown = f": unknown {column}{suggest(str(value), self.choices[column])}"
+            return unknown if value not in self.choices[column] else None
+        if column in self.parameters:
             declared = self.parameters[column]
             # A paper's number may be out of the bounds of ours.
-            checked = declared.choices or isinstance(value, str) is not (declared.type is str)
-            if checked and value is not None and (reason := declared.wrong(value)):
-                raise Failure(f"{key}.{column} {reason}")
-        elif column not in _WORDS and isinstance(value, str):
-            raise Failure(f"{key}.{column}: a number is right, not {value!r}")
+            other = any(isinstance(value, kind) is not (declared.type is kind) for kind in (str, bool))
+            reason = declared.wrong(value) if value is not None and (declared.choices or other) else None
+            return reason and f" {reason}"
+        if column not in _WORDS and isinstance(value, str | bool):
+            return f": a number is right, not {str(value).lower() if isinstance(value, bool) else repr(value)}"
+        return None
 
-    def check_quantity(self, key: str, quantity: str) -> None:
+    def check_quantity(self, key: list[str | int], quantity: str) -> None:
         if quantity.startswith(SHARE) or quantity == BEST:
             return
         if facts := FACTS.get(self.experiment.view):
@@ -90,6 +96,7 @@ class _Known:
         elif found := _OF_TRACE.fullmatch(quantity):
             what, name, known = "trace", found[1] or found[2], ["seconds", *getattr(self.package, "TRACES", ())]
         else:
-            what, name, known = "quantity", quantity, [*QUANTITIES, "phases", *self.package.METRICS]
+            what, name = "quantity", quantity
+            known = list(dict.fromkeys([*QUANTITIES, "phases", *self.package.METRICS]))
         if name not in known:
-            raise Failure(f"{key}.quantity: unknown {what}{suggest(name, known)}")
+            raise mistake(self.path, [*key, "quantity"], f": unknown {what}{suggest(name, known)}")

@@ -19,8 +19,7 @@ from pydantic import (
 from saitan.workflow.config import suggest
 from saitan.workflow.config_model import Model, with_numbers
 from saitan.workflow.numbers import readable
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import read_checked
+from saitan.workflow.yaml_files import mistake, read_checked
 
 if TYPE_CHECKING:
     # Planning reads the file too, and pandas takes half a second to load.
@@ -34,11 +33,14 @@ ANY = "any"
 SAME_SIZE = 0.02
 
 
+_Value = bool | int | FiniteFloat | str
+
+
 class Quantity(Model):
     """A number of a table. Its other keys must equal the row's; `models` names the paper's graph."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, str | FiniteFloat] = Field(init=False)
+    __pydantic_extra__: dict[str, _Value] = Field(init=False)
 
     quantity: str
     value: float = Field(ge=0, allow_inf_nan=False)
@@ -56,9 +58,9 @@ class Printed(Model):
     """
 
     origin: str
-    instance: Annotated[dict[str, bool | int | FiniteFloat | str], BeforeValidator(with_numbers)] = Field(default={})
+    instance: Annotated[dict[str, _Value], BeforeValidator(with_numbers)] = Field(default={})
     quantities: tuple[Quantity, ...] = ()
-    points: tuple[Annotated[dict[str, str | FiniteFloat], BeforeValidator(with_numbers)], ...] = ()
+    points: tuple[Annotated[dict[str, _Value], BeforeValidator(with_numbers)], ...] = ()
 
 
 class Published(Model):
@@ -72,16 +74,18 @@ def read_published(path: Path) -> Published:
     """The file's content. Raises Failure naming line and key of what is wrong, the key of a graph that is none."""
     published = read_checked(path, TypeAdapter(Published))
     for experiment, printed in published.experiments.items():
-        for entry in (*(quantity.model_dump() for quantity in printed.quantities), *printed.points):
+        said = {"quantities": [quantity.model_dump() for quantity in printed.quantities], "points": printed.points}
+        for part, place, entry in ((part, *numbered) for part, some in said.items() for numbered in enumerate(some)):
             if (graph := entry.get("models")) is not None and graph not in published.graphs:
-                unknown = f"experiments.{experiment}: models: unknown graph{suggest(str(graph), published.graphs)}"
-                raise Failure(f"{path}: {unknown}")
+                unknown = f": unknown graph{suggest(str(graph), published.graphs)}"
+                raise mistake(path, ["experiments", experiment, part, place, "models"], unknown)
         places: dict[tuple, int] = {}
         for place, quantity in enumerate(printed.quantities):
             row = tuple(sorted(quantity.model_dump(exclude={"value"}).items(), key=str))
             if (earlier := places.setdefault(row, place)) != place:
-                key = f"experiments.{experiment}.quantities"
-                raise Failure(f"{path}: {key}.{place}: for the same row as {key}.{earlier}; a row has one number")
+                key = ["experiments", experiment, "quantities"]
+                same = ".".join(map(str, [*key, earlier]))
+                raise mistake(path, [*key, place], f": for the same row as {same}; a row has one number")
     return published
 
 

@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_vali
 from saitan import problem as problems
 from saitan.workflow.config import QUANTITIES, suggest
 from saitan.workflow.config_model import Model, with_numbers
-from saitan.workflow.step import Failure
-from saitan.workflow.yaml_files import Title, read_checked
+from saitan.workflow.yaml_files import Title, mistake, read_checked
 
 
 def _day(value: Any) -> Any:
@@ -65,17 +64,21 @@ def read_quoted(path: Path) -> Quoted:
 
 
 def check_quoted(path: Path, quoted: Quoted) -> None:
-    """Raise Failure, naming file and key, for a name that no ranking can have; a graph may be of another catalogue."""
+    """Raise Failure, naming file, line and key, for a name that no ranking can have.
+
+    A graph may be of another catalogue.
+    """
     for name, solver in quoted.solvers.items():
-        key = f"{path}: solvers.{name}"
+        key = ["solvers", name]
         if solver.problem not in problems.names():
-            raise Failure(f"{key}.problem: unknown problem{suggest(solver.problem, problems.names())}")
+            raise mistake(path, [*key, "problem"], f": unknown problem{suggest(solver.problem, problems.names())}")
         package = problems.problem(solver.problem)
         if solver.quantity not in (known := [*QUANTITIES, *package.METRICS]):
-            raise Failure(f"{key}.quantity: unknown quantity{suggest(solver.quantity, known)}")
+            raise mistake(path, [*key, "quantity"], f": unknown quantity{suggest(solver.quantity, known)}")
         altering = (p for v in package.VARIANTS.values() for p, said in v.parameters.items() if said.alike is not None)
         columns = ["graph", *package.INSTANCE, *dict.fromkeys(altering)]
         for place, entry in enumerate(solver.values):
             for column, _ in entry:
                 if column not in (*columns, "value"):
-                    raise Failure(f"{key}.values.{place}: unknown key{suggest(column, columns)}")
+                    unknown = f": unknown key{suggest(column, columns)}"
+                    raise mistake(path, [*key, "values", place], unknown, within=column)

@@ -293,7 +293,8 @@ def _notes(
     headline = compared_by(table, problem)
     compared = in_words(headline.quantity, headline.metric.unit)
     altering = altering_of(table, problem) if measured else []
-    same = f" with the same {' and '.join(map(words, altering))}" if altering else ""
+    alike = [*map(words, altering), *(["number of cores"] if measured and _several_cores(table) else [])]
+    same = f" with the same {' and '.join(alike)}" if alike else ""
     of = f"{_STATISTIC[headline.metric.over]} of {compared}"
     if any(str(name).startswith(SPEED_UP) for name in table["quantity"]):
         base = next(name for name in table["quantity"] if name.startswith(SPEED_UP)).removeprefix(SPEED_UP)
@@ -323,6 +324,11 @@ def _notes(
     yield from _checked(table)
     if measured and (table["backend"] == "cuda").any():
         yield "GPU: samples follow each other on the same data, so L2 is warm for what fits in it."
+
+
+def _several_cores(table: pd.DataFrame) -> bool:
+    """Whether points on one backend had different numbers of cores."""
+    return bool((table.groupby("backend")["cores"].nunique() > 1).any())
 
 
 def _checked(table: pd.DataFrame) -> Iterable[str]:

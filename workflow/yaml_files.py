@@ -171,6 +171,15 @@ def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -
         raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema(), content)}") from None
 
 
+def mistake(path: Path | str, keys: Sequence[str | int], says: str, *, within: str | None = None) -> Failure:
+    """What is wrong with a value that stands in a file under these keys, in a line that names them.
+
+    says: what follows the keys, such as ": unknown graph"; within: one more key there, of the line alone
+    """
+    line = _line_of(Path(path), [*keys, within] if within else keys)
+    return Failure(f"{path}: line {line}: {'.'.join(map(str, keys))}{says}")
+
+
 def place_of_key(message: str, given: Any, files: Iterable[str]) -> str:
     """Where a mistake stands of which a message begins with the key: "FILE: line N: ", of the last file that has it;
     the last file alone, "FILE: ", where a key at the top of a file is missing.

@@ -219,7 +219,8 @@ def test_graphs_of_papers_that_nothing_is_printed_of_are_named(tmp_path, monkeyp
     with pytest.raises(SystemExit) as caught:
         plan_from(raw, root=tmp_path, jobs_machine=WITHOUT)
     says = "odd.models: unknown graph 'kantoo'; did you mean 'kanto'? (config/published.yaml)"
-    assert caught.value.code == f"config: config/graphs.yaml: {says}"
+    line = len(file.read_text().splitlines())
+    assert caught.value.code == f"config: config/graphs.yaml: line {line}: {says}"
 
 
 def test_braces_in_the_path_of_the_snakefile_are_one_line(tmp_path, monkeypatch):

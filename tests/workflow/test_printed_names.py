@@ -10,7 +10,7 @@ from saitan.workflow.arrays import load_arrays
 from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import load_catalogue
 from saitan.workflow.printed_names import check_printed
-from saitan.workflow.published import Published, read_published
+from saitan.workflow.published import read_published
 from saitan.workflow.step import Failure
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -18,13 +18,20 @@ NAMES = load_catalogue(CONFIG / "graphs.yaml"), load_arrays(CONFIG / "arrays.yam
 SSSP = {"title": "S", "problem": "sssp", "graphs": ["grid-128"], "variants": ["adaptive", "scipy"]}
 PHASES = {**SSSP, "variants": ["adaptive"], "view": "phases"}
 GRAPHS = {"title": "G", "graphs": ["grid-128"], "view": "graphs"}
+APSP = {"title": "A", "problem": "apsp", "graphs": ["grid-128"], "variants": {"batched": {"tasks": [32, 64]}}}
 TROPICAL = {"title": "T", "problem": "tropical", "variants": ["fast"], "instance": {"n": [32]}}
 
 
-def check(experiment, **printed):
-    published = Published.model_validate({"graphs": {}, "experiments": {"own": {"origin": "O", **printed}}})
-    config = load({"name": "run", "experiments": {"own": experiment}}, *NAMES)
-    check_printed("published.yaml", published, config, {*NAMES[0], *NAMES[1]})
+@pytest.fixture
+def check(tmp_path, monkeypatch):
+    def check(experiment, **printed):
+        monkeypatch.chdir(tmp_path)
+        content = {"graphs": {}, "experiments": {"own": {"origin": "O", **printed}}}
+        Path("published.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+        config = load({"name": "run", "experiments": {"own": experiment}}, *NAMES)
+        check_printed("published.yaml", read_published(Path("published.yaml")), config, {*NAMES[0], *NAMES[1]})
+
+    return check
 
 
 @pytest.mark.parametrize("path", [path for path in CONFIG.glob("*.yaml") if "\nexperiments:" in path.read_text()])
@@ -47,10 +54,15 @@ def test_what_is_committed_is_right(path):
         (PHASES, {"points": [{"variant": "adaptive", "phase": 30, "updated": 1}]}),
         (GRAPHS, {"points": [{"graph": "grid-128", "degree": 1, "share": 1}]}),
         (GRAPHS, {"quantities": [{"graph": "grid-128", "quantity": "vertices", "value": 1}]}),
+        (
+            APSP,
+            {"quantities": [{"tasks": 32, "quantity": "time", "value": 1}], "points": [{"tasks": 64, "seconds": 1}]},
+        ),
+        (TROPICAL, {"quantities": [{"reuse": True, "quantity": "tops", "value": 1}], "points": [{"reuse": False}]}),
         (TROPICAL, {"instance": {"n": "any"}, "points": [{"n": 32, "tops": 1}, {"dtype": "int32", "tops": 1}]}),
     ],
 )
-def test_what_rows_and_charts_have_is_right(experiment, printed):
+def test_what_rows_and_charts_have_is_right(check, experiment, printed):
     check(experiment, **printed)
 
 
@@ -121,6 +133,10 @@ def test_what_rows_and_charts_have_is_right(experiment, printed):
             "points.0.backend: unknown backend 'gpu'; did you mean 'cpu'?",
         ),
         (GRAPHS, {"points": [{"degree": "1 to 4"}]}, "points.0.degree: a number is right, not '1 to 4'"),
+        (APSP, {"points": [{"tasks": 33, "seconds": 1}]}, "points.0.tasks must be one of 8, 16, 32, 64, 128, not 33"),
+        (APSP, {"points": [{"cores": True, "seconds": 1}]}, "points.0.cores: a number is right, not true"),
+        (TROPICAL, {"points": [{"reuse": 1, "tops": 1}]}, "points.0.reuse must be true or false, not 1"),
+        (TROPICAL, {"points": [{"n": True, "tops": 1}]}, "points.0.n must be a whole number, not True"),
         (TROPICAL, {"instance": {"m": 3}}, "instance: unknown key 'm' (there are: n,"),
         (TROPICAL, {"instance": {"n": "all"}}, "instance.n must be a whole number, not 'all'"),
         (TROPICAL, {"instance": {"dtype": "int23"}}, "instance.dtype must be one of "),
@@ -132,7 +148,7 @@ def test_what_rows_and_charts_have_is_right(experiment, printed):
         ),
     ],
 )
-def test_what_no_row_has_is_one_line(experiment, printed, says):
-    with pytest.raises(Failure, match=re.escape(f"published.yaml: experiments.own.{says}")) as caught:
+def test_what_no_row_has_is_one_line(check, experiment, printed, says):
+    with pytest.raises(Failure, match=rf"^published.yaml: line \d+: {re.escape(f'experiments.own.{says}')}") as caught:
         check(experiment, **printed)
     assert "\n" not in str(caught.value)

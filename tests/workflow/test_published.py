@@ -212,11 +212,11 @@ def test_the_committed_file_names_experiments_graphs_and_quantities_that_exist()
         ),
         (
             "{graphs: {}, experiments: {fig: {origin: X, points: [{x: [1]}]}}}",
-            r"line 1: experiments\.fig\.points\.0\.x: input should be str or float, not \[1\]",
+            r"line 1: experiments\.fig\.points\.0\.x: input should be bool or int or float or str, not \[1\]",
         ),
         (
             "graphs: {}\nexperiments:\n  fig:\n    origin: X\n    points:\n    - {x: .inf}\n",
-            r"line 6: experiments\.fig\.points\.0\.x: input should be str or float, not Infinity",
+            r"line 6: experiments\.fig\.points\.0\.x: input should be bool or int or float or str, not Infinity",
         ),
     ],
 )
@@ -235,7 +235,8 @@ def test_a_printed_number_of_a_graph_that_is_none_is_one_line(tmp_path, entry):
     path = tmp_path / "published.yaml"
     path.write_text(f"graphs: {{bay: 3}}\nexperiments: {{fig: {{origin: O, {entry}}}}}\n")
     with pytest.raises(
-        Failure, match=r"published\.yaml: experiments\.fig: models: unknown graph 'b' \(there are: bay\)"
+        Failure,
+        match=r"published\.yaml: line 2: experiments\.fig\.[a-z]+\.0\.models: unknown graph 'b' \(there are: bay\)",
     ):
         read_published(path)
 
@@ -249,6 +250,18 @@ def test_numbers_without_a_point_are_numbers(tmp_path):
     printed = read_published(path).experiments["fig"]
     assert printed.quantities[0].model_dump() == {"quantity": "ratio", "bound": 0.001, "value": 2.0}
     assert printed.points[0]["bound"] == 0.001 and printed.instance == {"basis": 10.0}
+
+
+def test_what_is_printed_of_a_choice_is_drawn_where_ours_is(tmp_path):
+    path = tmp_path / "published.yaml"
+    point = "{reuse: true, tasks: 32, order: bfs, ratio: 2}"
+    path.write_text(f"graphs: {{}}\nexperiments: {{fig: {{origin: O, points: [{point}]}}}}\n")
+    ours = pd.DataFrame({"reuse": [False, True], "tasks": [8, 32], "order": ["dfs", "bfs"], "ratio": [0.5, 1.5]})
+    figure = pd.concat([ours, printed_points("fig", read_published(path), {}, ours, {}, {})], ignore_index=True)
+    _write(figure, tmp_path / "f", {})
+    back = pq.read_table(tmp_path / "f").to_pydict()
+    assert back["reuse"] == [False, True, True] and back["tasks"] == [8, 32, 32] and back["ratio"] == [0.5, 1.5, 2.0]
+    assert {type(value) for value in back["reuse"]} == {bool} and {type(value) for value in back["tasks"]} == {int}
 
 
 @given(st.floats(0.5, 2))
@@ -397,7 +410,7 @@ def test_a_row_has_one_printed_number(tmp_path):
     with pytest.raises(Failure) as failure:
         read_published(path)
     said = "experiments.fig.quantities.2: for the same row as experiments.fig.quantities.0; a row has one number"
-    assert str(failure.value) == f"{path}: {said}"
+    assert str(failure.value) == f"{path}: line 13: {said}"
 
 
 @pytest.mark.parametrize("size", [0, -5, 2.5])

@@ -183,27 +183,29 @@ def test_the_quoted_numbers_are_of_problems_graphs_and_quantities_that_there_are
 @pytest.mark.parametrize(
     ("changes", "entry", "says"),
     [
-        ({"problem": "ssp"}, {}, "solvers.s.problem: unknown problem 'ssp'; did you mean 'sssp'?"),
-        ({"quantity": "tme"}, {}, "solvers.s.quantity: unknown quantity 'tme'; did you mean 'time'?"),
-        ({}, {"grph": "map"}, "solvers.s.values.1: unknown key 'grph'; did you mean 'graph'?"),
-        ({}, {"threshold_up": 3}, "solvers.s.values.1: unknown key 'threshold_up'"),
+        ({"problem": "ssp"}, {}, "line 6: solvers.s.problem: unknown problem 'ssp'; did you mean 'sssp'?"),
+        ({"quantity": "tme"}, {}, "line 8: solvers.s.quantity: unknown quantity 'tme'; did you mean 'time'?"),
+        ({}, {"grph": "map"}, "line 13: solvers.s.values.1: unknown key 'grph'; did you mean 'graph'?"),
+        ({}, {"threshold_up": 3}, "line 13: solvers.s.values.1: unknown key 'threshold_up'"),
         (
             {"problem": "compression", "quantity": "ratio"},
             {"keep_bit": 3},
-            "solvers.s.values.1: unknown key 'keep_bit'; did you mean",
+            "line 13: solvers.s.values.1: unknown key 'keep_bit'; did you mean",
         ),
         ({"problem": "compression", "quantity": "ratio"}, {"keep_bits": 3, "qubits": 4}, None),
     ],
 )
-def test_a_quoted_name_that_no_ranking_has_is_one_line(changes, entry, says):
+def test_a_quoted_name_that_no_ranking_has_is_one_line(tmp_path, changes, entry, says):
     solver = {"title": "T", "problem": "sssp", "backend": "cuda", "quantity": "time", **changes}
-    solver["values"] = [{"graph": "map", "value": 1}, {**entry, "value": 1}]
-    quoted = Quoted.model_validate({"machine": "M", "measured": "2026-01-02", "solvers": {"s": solver}})
+    solver["values"] = [{"graph": "map", "value": 1}, {"value": 1, **entry}]
+    path = tmp_path / "peers.yaml"
+    content = {"machine": "M", "measured": "2026-01-02", "solvers": {"s": solver}}
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
     if says is None:
-        return check_quoted(PEERS, quoted)
+        return check_quoted(path, read_quoted(path))
     with pytest.raises(Failure) as caught:
-        check_quoted(PEERS, quoted)
-    assert str(caught.value).startswith(f"{PEERS}: {says}") and "\n" not in str(caught.value)
+        check_quoted(path, read_quoted(path))
+    assert str(caught.value).startswith(f"{path}: {says}") and "\n" not in str(caught.value)
 
 
 def test_quoted_numbers_without_a_point_are_numbers():

@@ -105,6 +105,12 @@ def test_a_speed_up_stands_beside_what_it_compares_and_in_rows_of_its_own_where_
     for found, instance, at in ((ranks, [], " at its best point"), (ranks, ["ranks"], ""), (rows, [], "")):
         told = " ".join(layout(pd.DataFrame(found), "sssp", instance).notes)
         assert f" over conventional{at}, of medians of time;" in told
+    cores = [ranks[0] | {"cores": 1}, *ranks]
+    told = " ".join(layout(pd.DataFrame(cores), "sssp", []).notes)
+    assert " over conventional at its best point with the same number of cores, of medians of time;" in told
+    # Those of a GPU are no others.
+    cores[0]["backend"] = "cuda"
+    assert "number of cores" not in " ".join(layout(pd.DataFrame(cores), "sssp", []).notes)
     # Without the times that they would stand beside, they are a group alone.
     alone = [point("conventional") | quantity("memory", "bytes", 8), rows[-1] | {"paper": None, "over_paper": None}]
     assert "Speed-ups are over conventional, " in " ".join(layout(pd.DataFrame(alone), "sssp", []).notes)
