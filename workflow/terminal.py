@@ -55,18 +55,20 @@ class Progress(logging.Handler):
             _allow_pandas()
             self._wanted = record.stats.get("measure", 0)
         elif event == LogEvent.JOB_INFO:
-            self._jobs[record.jobid] = (record.rule_name, dict(record.wildcards or {}), time.monotonic())
+            output = Path(next(iter(getattr(record, "output", None) or ()), ""))
+            self._jobs[record.jobid] = (record.rule_name, dict(record.wildcards or {}), output, time.monotonic())
         elif event == LogEvent.JOB_FINISHED and record.job_id in self._jobs:
-            rule, wildcards, started = self._jobs.pop(record.job_id)
+            rule, wildcards, output, started = self._jobs.pop(record.job_id)
             if rule in SHOWN:
                 with _uninterrupted(late=True):
-                    self._finished(rule, wildcards, time.monotonic() - started)
+                    self._finished(rule, wildcards, output, time.monotonic() - started)
 
-    def _finished(self, rule: str, wildcards: dict[str, Any], seconds: float) -> None:
+    def _finished(self, rule: str, wildcards: dict[str, Any], output: Path, seconds: float) -> None:
         if rule != "measure":
             keys = ("backend", "graph", "variant", "point", "output") if rule == "keep" else ("graph", "array", "file")
             what = " ".join(wildcards[key] for key in keys if wildcards.get(key))
-            print(f"{rule} {what}: {seconds:.1f} s", file=sys.stderr, flush=True)
+            found = (rule == "keep" and _not_kept(output)) or f"{seconds:.1f} s"
+            print(f"{rule} {what}: {found}", file=sys.stderr, flush=True)
             return
         self._measured += 1
         self._seconds += seconds
@@ -92,6 +94,17 @@ def _found(name: str, plan: Plan) -> str:
     median = float(np.median(read_rows(path, ["seconds"])["seconds"].to_numpy()))
     doubt = called(told.settled, told.disturbed)
     return readable(median, "s") + (f" ({doubt})" if doubt else "")
+
+
+def _not_kept(answer: Path) -> str | None:
+    """Why a file holds no answer; None where it holds one."""
+    from saitan.workflow.answers import about_answer
+    from saitan.workflow.step import Failure
+
+    with contextlib.suppress(Failure):
+        if (reason := about_answer(answer).get("unavailable")) is not None:
+            return f"left out, {reason}"
+    return None
 
 
 def _duration(seconds: float) -> str:

@@ -43,9 +43,14 @@ class Generator:
     optional: Mapping[str, type] = field(default_factory=dict)
     arc: int = 20
 
+    @property
+    def known(self) -> dict[str, type]:
+        """All parameters, in the order in which they are told."""
+        return {**self.required, "seed": int, **self.optional}
+
     def check(self, parameters: Mapping[str, Any]) -> None:
         """Raise a ValueError of one line that names a parameter which is unknown, missing, mistyped or out of range."""
-        known = {**self.required, "seed": int, **self.optional}
+        known = self.known
         for parameter, value in parameters.items():
             if parameter not in known:
                 raise ValueError(

@@ -19,6 +19,15 @@ def test_the_catalogue_is_right_and_survives_json():
     assert {"road-rail-20k", "USA-road-d.NY", "NE-topology-drawn", "kronecker-24"} <= entries.keys()
 
 
+def test_parameters_in_another_order_make_no_other_graph():
+    parameters = {"width": 3, "height": 4, "weight_low": 1, "weight_high": 2, "seed": 1}
+    made = [
+        ENTRY.validate_python({"title": "G", "generator": "grid", "parameters": dict(some)}).model_dump_json()
+        for some in (parameters.items(), reversed(parameters.items()), sorted(parameters.items()))
+    ]
+    assert len(set(made)) == 1 and '{"width":3,"height":4,"weight_low":1,"weight_high":2,"seed":1}' in made[0]
+
+
 def test_the_schema_is_that_of_the_models():
     written = json.loads((CONFIG.parents[1] / "workflow" / "schemas" / "graphs.schema.json").read_text())
     assert written == CATALOGUE.json_schema(), "write it again: python -m saitan.workflow.graphs.catalogue"

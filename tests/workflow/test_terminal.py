@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
+import numpy as np
 import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not loaded)
 import pytest
 from plans import plan
@@ -18,7 +19,9 @@ from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from tiny import ROOT
 
+from saitan.blocks import Block
 from saitan.workflow import terminal
+from saitan.workflow.answer_writers import AnswerWriter, write_unavailable
 from saitan.workflow.step import DONE
 from saitan.workflow.terminal import Ending, Progress, end_by_sigterm, keep_report, show, stopped_early
 
@@ -138,17 +141,25 @@ def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp
         ("fetch", {"file": "roads"}, 3),
         ("table", {}, 1),
         ("keep", kept, 2),
+        ("keep", kept | {"output": "parents"}, 1),
         *zip(["measure"] * 3, points, (60, 21, 1), strict=True),
     ]
     progress = Progress(made)
     progress.emit(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"measure": 3}))
+    with AnswerWriter(Path("kept"), ["levels"], {}) as sink:
+        sink(Block("levels", 0, np.zeros(3)))
+    write_unavailable(Path("kept"), ["parents"], {}, "no root")
     for i, (rule, wildcards, lasts) in enumerate(jobs):
+        output = [f"kept/{wildcards['output']}.parquet"] if rule == "keep" else []
         for now, event in ((7, LogEvent.JOB_INFO), (7 + lasts, LogEvent.JOB_FINISHED)):
             monkeypatch.setattr(time, "monotonic", lambda now=now: now)
-            progress.emit(SimpleNamespace(event=event, jobid=i, job_id=i, rule_name=rule, wildcards=wildcards))
+            progress.emit(
+                SimpleNamespace(event=event, jobid=i, job_id=i, rule_name=rule, wildcards=wildcards, output=output)
+            )
     assert capsys.readouterr().err.splitlines() == [
         "fetch roads: 3.0 s",
         "keep cpu g fast default levels: 2.0 s",
+        "keep cpu g fast default parents: left out, no root",
         "[1/3] e cpu g fast 0: 2 s, about 2 min 0 s of measuring left",
         "[2/3] e cpu g fast 1: 2 s (not settled), about 40 s of measuring left",
         "[3/3] e cpu g fast 2: left out, no memory",

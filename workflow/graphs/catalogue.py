@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
+from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator, model_validator
 
 from saitan.generators import GENERATORS
 from saitan.workflow.points import RESULTS
@@ -84,6 +84,14 @@ class Generated(_Graph):
             raise ValueError(f"unknown generator {self.generator!r} (there are: {', '.join(GENERATORS)})")
         GENERATORS[self.generator].check(self.parameters)
         return self
+
+    @field_validator("parameters")
+    @classmethod
+    def _in_order(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        """As declared: in another order they are no other graph."""
+        known = GENERATORS.get(info.data.get("generator"))
+        order = {name: place for place, name in enumerate(known.known)} if known else {}
+        return dict(sorted(parameters.items(), key=lambda item: order.get(item[0], len(order))))
 
 
 def _kind(value: Any) -> str | None:
