@@ -18,6 +18,8 @@ NAMES = load_catalogue(CONFIG / "graphs.yaml"), load_arrays(CONFIG / "arrays.yam
 SSSP = {"title": "S", "problem": "sssp", "graphs": ["grid-128"], "variants": ["adaptive", "scipy"]}
 PHASES = {**SSSP, "variants": ["adaptive"], "view": "phases"}
 GRAPHS = {"title": "G", "graphs": ["grid-128"], "view": "graphs"}
+LEVELS = {"title": "L", "problem": "bfs", "graphs": ["grid-128"], "variants": ["hybrid"], "view": "phases"}
+LEVELS["column"] = "frontier"
 APSP = {"title": "A", "problem": "apsp", "graphs": ["grid-128"], "variants": {"batched": {"tasks": [32, 64]}}}
 TROPICAL = {"title": "T", "problem": "tropical", "variants": ["fast"], "instance": {"n": [32]}}
 
@@ -53,6 +55,9 @@ def test_what_is_committed_is_right(path):
         (SSSP, {"points": [{"graph": "grid-128", "threshold_up": 30, "seconds": 1, "phases": 2}]}),
         (PHASES, {"points": [{"variant": "adaptive", "phase": 30, "updated": 1}]}),
         (GRAPHS, {"points": [{"graph": "grid-128", "degree": 1, "share": 1}]}),
+        (LEVELS, {"points": [{"direction": "top-down", "phase": 1}]}),
+        # A paper's number may be out of the bounds of ours.
+        (SSSP, {"points": [{"threshold_up": -1, "seconds": 1}]}),
         (GRAPHS, {"quantities": [{"graph": "grid-128", "quantity": "vertices", "value": 1}]}),
         (
             APSP,

@@ -110,6 +110,22 @@ def test_other_cores_are_other_places():
     assert [(place.variant, place.cores) for place in ranking.places] == [("fast", 4), ("fast", 1), ("scipy", 4)]
 
 
+def test_rankings_are_in_the_order_of_the_table_and_of_what_has_no_value_too():
+    rows = [("cpu", "slow", None, 3.0), ("cpu", "fast", None, 1.0), ("cpu", "scipy", None, 2.0)]
+    graphs = [("small", None), ("big", 2), ("big", 1)]
+    measured = [table(*rows).assign(graph=graph, tile=pd.Series([tile] * 3, dtype=object)) for graph, tile in graphs]
+    found = rankings(pd.concat(measured), "sssp", ["tile"], ["scipy"], None)
+    assert [ranking.where for ranking in found] == ["small", "big, tile 2", "big, tile 1"]
+    # Cores are told where they differ.
+    assert {(place.variant, place.cores) for place in found[0].places} == {(name, None) for _, name, _, _ in rows}
+    # And equal ones, too, in the order of the table.
+    equal = [("cpu", "b", None, 1.0), ("cpu", "scipy", None, 1.0), ("cpu", "a", None, 1.0)]
+    (ranking,) = rankings(table(*equal), "sssp", [], ["scipy"], None)
+    assert [place.variant for place in ranking.places] == ["b", "scipy", "a"]
+    # Of graphs nothing is measured.
+    assert rankings(table(*rows).drop(columns="variant"), None, [], [], None) == []
+
+
 def test_a_lone_peer_is_no_ranking_but_two_are():
     lone = table(("cpu", "scipy", None, 1.0))
     assert rankings(lone, "sssp", [], ["scipy"], QUOTED) == []
