@@ -133,6 +133,10 @@ def test_the_papers_own_graph_says_how_many_vertices_a_point_has():
         figure = pd.DataFrame({"graph": ["ours"], column: 1})
         points = printed_points("own", published, MODELS, figure, VERTICES, DEFAULTS)
         assert [None if pd.isna(one) else one for one in points["vertices"]] == vertices
+    # One that names no graph of the paper's has no size.
+    alone = Published.model_validate({**PRINTED, "experiments": {"own": {"origin": "O", "points": [{"y": 4}]}}})
+    points = printed_points("own", alone, {}, pd.DataFrame({"graph": ["alien"], "vertices": 1}), {}, DEFAULTS)
+    assert points.to_dict("records") == [{"y": 4, "graph": "alien", "source": "paper"}]
 
 
 def test_a_point_that_names_a_graph_goes_to_that_one_alone():

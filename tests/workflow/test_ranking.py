@@ -258,6 +258,11 @@ def test_solvers_of_others_are_those_of_the_module_peers():
             "    values: [{value: .inf}]}\n",
             "line 5: solvers.s.values.0.value: input should be a finite number, not Infinity",
         ),
+        (
+            "machine: a\nmeasured: 2026-01-01\nsolvers:\n  s: {title: t, problem: sssp, backend: cpu, quantity: time,\n"
+            "    values: [{value: 0}]}\n",
+            "line 5: solvers.s.values.0.value: input should be greater than 0, not 0",
+        ),
         ("machine: [\n", "line 2: "),
     ],
 )

@@ -5,7 +5,7 @@ from samples import seconds, write_samples
 
 from saitan.blocks import Block
 from saitan.graph import Graph
-from saitan.workflow.answer_writers import AnswerWriter, SlabWriter
+from saitan.workflow.answer_writers import AnswerWriter, SlabWriter, write_unavailable
 from saitan.workflow.answers import about_answer, slab_name
 from saitan.workflow.ceilings import Ceilings
 from saitan.workflow.graphs.parquet import write_graph
@@ -23,12 +23,14 @@ def test_kept_answers_say_what_compressing_them_saves(tmp_path):
     for how, folder in places.items():
         with AnswerWriter(folder, ["d"], {"identity": "now"}, how == "compressed") as sink:
             sink(Block("d", 0, array))
+    write_unavailable(places["raw"], ["none"], {"identity": "now"}, "no root")
     raw, compressed, *others = kept(
         [
             planned(places["raw"] / "d.parquet"),
             planned(places["compressed"] / "d.parquet"),
             planned(places["compressed"] / "d.parquet", "another"),
             planned(tmp_path / "none"),
+            planned(places["raw"] / "none.parquet"),
         ],
         Ceilings(),
     )
