@@ -86,6 +86,9 @@ def axis_of(
         form = f".{digits}~s" if prefixed else plain if least >= 1e-4 or not log else f".{digits}~e"
         ticks = {"labelExpr": f"!datum.label ? '' : datum.value == 0 ? '0' : format(datum.value, '{form}')"}
     edge = {} if bars or largest > WIDEST else {"padding": EDGE, "nice": False}
+    if field != "x" and len(present) and not len(sizes):
+        # Between 0 and 0 all ticks would have one place, in the middle.
+        edge["domainMax"] = 1
     if not log:
         scale, ticks["tickCount"] = alt.Scale(zero=field != "x", **edge), 6
         if (present % 1 == 0).all():

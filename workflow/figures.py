@@ -98,6 +98,8 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
     for number, name in enumerate(figure.y):
         field, unit = f"y{number}", figure.units.get(name, "")
         title = titles[number] if number < len(titles) else titled(name, unit)
+        if data[field].isna().all():
+            title += ": no numbers"
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
         if facets and not figure.y_log:
@@ -111,7 +113,10 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         encoder = _Encoder(figure, data, above, y, chosen, interactive, figure.clocked(name))
         panel = alt.layer(*encoder.layers()).properties(**size)
         if facets:
-            panel = panel.facet(data=values, facet=alt.Facet("facet:N", title=None, sort=facets), columns=columns)
+            # A longer heading would move its panel away from those above.
+            header = alt.Header(labelLimit=size["width"])
+            facet = alt.Facet("facet:N", title=None, sort=facets, header=header)
+            panel = panel.facet(data=values, facet=facet, columns=columns)
             if not figure.y_log:
                 # One linear scale would flatten the GPU's chart beside the CPU's.
                 panel = panel.resolve_scale(y="independent")

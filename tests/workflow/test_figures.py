@@ -632,6 +632,36 @@ def test_whole_numbers_near_each_other_have_a_tick_each(values):
     assert shown[1] == [*range(least, max(values) + 1)] or (max(values) > 6 and shown[1][0] == 0)
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("mark", ["bar", "line", "point"])
+def test_zeros_alone_stand_on_an_axis_that_goes_up(mark, log):
+    table = pd.DataFrame({"x": ["a", "b"], "y": [0, 0], "source": "saitan", "settled": True})
+    drawn = specification(figure(mark=mark, x="x", y=["y"], y_log=log), table, interactive=False)
+    (panel,) = scene(drawn).panels
+    places = [place for place, _ in panel.labels["y"]]
+    texts = [text for _, text in panel.labels["y"]]
+    assert texts == (["0", "1"] if log else ["0"])
+    # Zero is low in the panel, and the ticks do not cover each other.
+    assert places[0] - panel.y > 0.9 * panel.height and places == sorted(places, reverse=True)
+    assert len(places) < 2 or places[0] - places[1] > 0.8 * panel.height
+
+
+def test_a_panel_of_no_numbers_says_so():
+    drawn = specification(figure(y=["mode", "seconds"]), phases(), interactive=False)
+    assert [one["title"] for one in of_kind(drawn, "y") if "title" in one][:1] == ["Mode: no numbers"]
+    given = specification(figure(y=["seconds", "mode"], y_title=["Time", "M"]), phases(), interactive=False)
+    titles = {one["title"] for one in of_kind(given, "y") if "title" in one}
+    assert titles == {"Time", "M: no numbers"}
+
+
+def test_a_long_heading_of_a_facet_moves_no_panel():
+    names = ["a", "b", "c", "n" * 90]
+    table = pd.DataFrame({"x": [1, 2] * 4, "y": 1.5, "graph": np.repeat(names, 2), "source": "saitan", "settled": True})
+    panels = scene(specification(figure(x="x", y=["y"], facet="graph"), table, interactive=False)).panels
+    left = [panel.x for panel in panels]
+    assert len(panels) == 4 and left[0] == left[2] and left[1] == left[3]
+
+
 @pytest.mark.parametrize(("values", "whole"), [([1, 2], True), ([4.0, 5.0], True), ([1, 2.5], False)])
 def test_ticks_of_whole_numbers_are_whole(values, whole):
     table = pd.DataFrame({"x": values, "y": values, "source": "saitan", "settled": True})

@@ -230,6 +230,8 @@ def test_printed_numbers_of_which_none_goes_with_ours_are_told(plan, tmp_path):
     drawn = (tmp_path / "a.json").read_text()
     (tmp_path / "a.json").write_text(drawn.replace('"x":1', '"source":"paper, 3 vertices","x":1'))
     assert cited in text_of(shown(plan))
+    plan["experiments"][0]["origin"] = "the note of `fast`"
+    assert "Printed numbers: the note of <code>fast</code>." in shown(plan)
 
 
 def test_an_experiment_of_which_nothing_could_run_says_so(plan, tmp_path):
