@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -52,11 +52,17 @@ def remembered(rows: list[dict[str, Any]], queries: int, known: Collection[int])
     columns = [[row["seconds"] for row in rows[place::queries]] for place in range(queries) if place not in known]
     if len(columns) < 2 or len(columns[0]) < 2:
         return None
-    first, later = zip(*((column[0], statistics.median(column[1:])) for column in columns), strict=True)
-    if min(first) < LEAST_KEPT or any(one < KEPT * rest for one, rest in zip(first, later, strict=True)):
+    if not all(map(kept, columns)):
         return None
+    first, later = zip(*((column[0], statistics.median(column[1:])) for column in columns), strict=True)
     took = f"{min(first):.2g} s or more when a query is new, and {max(later):.2g} s or less afterwards"
     return f"takes {took}: it remembers answers, and a run that computes its own is right"
+
+
+def kept(seconds: Sequence[float]) -> bool:
+    """Whether a question took so much longer when it was new that its answer may have been kept. seconds: in order."""
+    first, *later = seconds
+    return first >= max(LEAST_KEPT, KEPT * statistics.median(later))
 
 
 def wrong_run(run: Run, checked: Checked, query: Any, passed: float) -> str | None:

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import platform
+from contextlib import suppress
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -32,9 +33,11 @@ from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import METADATA, write
 from saitan.workflow.provenance import provenance
 from saitan.workflow.quantities import traces_of, undeclared, unranked
-from saitan.workflow.sampling import PHASE, Answering, Sampled, prepared, sample
+from saitan.workflow.sampling import ASKED_ANEW, PHASE, Answering, Sampled, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
+# By which queries are drawn that are not asked for.
+_OTHER_SEED = 2**31 - 1
 POINT = ("experiment", "problem", "backend", "graph", "variant")
 _PLAIN = {
     **dict.fromkeys(POINT, pa.string()),
@@ -96,7 +99,7 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs, settings["backend"])
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
-        sampled = sample(answering, solver, queries, settings, ranks)
+        sampled = sample(answering, solver, queries, settings, ranks, lambda: _others(package, instance, queries))
         counted = {name for row in sampled.rows for name in row["counters"]}
         traced = {name.removeprefix(PHASE) for row in sampled.rows for name in row if name.startswith(PHASE)}
         if unknown := undeclared(settings["problem"], settings["variant"], counted, traced):
@@ -128,6 +131,16 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
                 raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: {right}")
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(int(solver.memory)))}
         return sampled, costs
+
+
+def _others(package: ModuleType, instance: Any, queries: list) -> list:
+    """Queries that are none of these, each once; none where the problem has no others."""
+    others = []
+    with suppress(ValueError, Unavailable):
+        for query in json.loads(json.dumps(package.queries(instance, len(queries) + ASKED_ANEW, _OTHER_SEED))):
+            if query not in queries and query not in others:
+                others.append(query)
+    return others
 
 
 def _loaded(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ranks) -> tuple[ModuleType, Any]:

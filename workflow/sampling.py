@@ -22,7 +22,7 @@ from saitan.graph_input import shown
 from saitan.problem import Checked, Invalid, Reference, Run, completed
 from saitan.ranks import Ranks, current
 from saitan.solver import is_prepared
-from saitan.workflow.credible import remembered, unfinished, wrong_phases, wrong_run
+from saitan.workflow.credible import kept, remembered, unfinished, wrong_phases, wrong_run
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
 from saitan.workflow.step import Failure, progress, refusal, told
@@ -31,6 +31,8 @@ from saitan.workflow.step import Failure, progress, refusal, told
 CONFIDENCE = 0.95
 # Preparations, or answers to one query, in all of which something was compiled: another would be no different.
 COMPILING = 20
+# Queries that a solver is asked anew, at most, before it is said to keep its answers.
+ASKED_ANEW = 8
 # Before the names of arrays with an entry a phase, which are columns of lists.
 PHASE = "phase_"
 
@@ -197,6 +199,10 @@ class Answering:
         self.compiled += any(self._ranks.each(compilations() > before))
         return run
 
+    def seconds_of(self, query: Any) -> float:
+        """What a run says that it took, of whose answer nothing is made."""
+        return float(self._timed(query, *([Digest()] if self._streamed else [])).kernel)
+
     def count(self, query: Any) -> dict[str, np.ndarray]:
         """What the solver counts per phase, in a run of its own."""
         return self._clocked(self._solver.count, query)
@@ -282,11 +288,18 @@ def as_checked(checked: Any, query: Any) -> Checked:
 
 
 def sample(
-    answering: Answering, solver: Any, queries: list, settings: dict[str, Any], ranks: Ranks | None = None
+    answering: Answering,
+    solver: Any,
+    queries: list,
+    settings: dict[str, Any],
+    ranks: Ranks | None = None,
+    others: Callable[[], list] = list,
 ) -> Sampled:
     """Whole rounds of all queries until the median has settled or the budget is spent, the first check aside.
 
     So is what goes into compiling. Raises Invalid for a wrong answer, before its time counts.
+
+    others: gives more queries, for a solver that may keep its answers.
     """
     ranks = ranks or current()
     watch = Watch(settings["backend"], ranks)
@@ -337,13 +350,24 @@ def sample(
             break
     if wrong := unfinished(answering.pending, statistics.median(row["total_seconds"] for row in sampled.rows)):
         raise Failure(f"{settings['variant']} {wrong}")
-    if ranks.size == 1 and (wrong := remembered(sampled.rows, len(queries), known)):
+    wrong = remembered(sampled.rows, len(queries), known) if ranks.size == 1 else None
+    if wrong and _keeps(answering, others()[:ASKED_ANEW], sampled.rows[: len(queries)]):
         raise Failure(f"{settings['variant']} {wrong}")
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)
     if decided_by_disturbed(sampled.rows, settings["spread"]):
         sampled.disturbed = list(dict.fromkeys(kind for found in kinds.values() for kind in found))
     return sampled
+
+
+def _keeps(answering: Answering, others: list, first: list[dict[str, Any]]) -> bool:
+    """Whether a solver keeps answers, and its first round did not take so much longer by other work on the machine.
+
+    Other queries, each asked several times at once, tell that; where there are too few, the round must be undisturbed.
+    """
+    if len(others) < 2 and all(row["disturbed"] for row in first):
+        return False
+    return all(kept([answering.seconds_of(query) for _ in range(4)]) for query in others)
 
 
 def _answer_compiled(answering: Answering, query: Any) -> tuple[Run, Checked]:

@@ -25,7 +25,7 @@ from saitan.generators import GENERATORS
 from saitan.problem import Checked, Invalid, Metric, Output, Parameter, Reference, Trace, Unavailable, names, problem
 from saitan.ranks import Ranks
 from saitan.workflow import provenance as provenances
-from saitan.workflow import queries
+from saitan.workflow import queries, sampling
 from saitan.workflow.answer_writers import AnswerWriter
 from saitan.workflow.graphs.parquet import read_graph, write_graph
 from saitan.workflow.instances import (
@@ -37,7 +37,7 @@ from saitan.workflow.instances import (
     write_reference,
 )
 from saitan.workflow.keep import keep
-from saitan.workflow.measure import _cores, crowded_by, main, measure, write_samples
+from saitan.workflow.measure import _cores, _others, crowded_by, main, measure, write_samples
 from saitan.workflow.provenance import provenance
 from saitan.workflow.queries import draw
 from saitan.workflow.step import Failure
@@ -427,6 +427,31 @@ def test_a_cost_that_is_no_number_is_one_line(inputs, tmp_path, monkeypatch, nam
     with pytest.raises(Failure, match=rf"^scipy says that its {name} is {cost!r}: a number of at least 0 is right$"):
         measured(inputs, tmp_path / "a.parquet", max_rounds=1)
     assert not (tmp_path / "a.parquet").exists()
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_what_may_keep_its_answers_is_asked_other_queries(inputs, tmp_path, monkeypatch, keeps):
+    heard = []
+    monkeypatch.setattr(sampling, "remembered", lambda *_: "remembers")
+    monkeypatch.setattr(sampling, "_keeps", lambda _, others, first: heard.append((others, len(first))) or keeps)
+    with pytest.raises(Failure, match=r"^scipy remembers$") if keeps else contextlib.nullcontext():
+        measured(inputs, tmp_path / "a.parquet")
+    [(others, first)] = heard
+    drawn = read_queries(inputs["queries"])
+    assert first == 3 and len({*others}) == len(others) == 8 and not {*others} & {*drawn}
+
+
+def test_a_problem_without_other_queries_has_none():
+    def drawn(*given):
+        package = SimpleNamespace(queries=lambda instance, count, seed: list(given[:count]))
+        return _others(package, None, [[1, 2], [3, 4]])
+
+    assert drawn((3, 4), (1, 2), (5, 6), (5, 6)) == [[5, 6]] and drawn() == drawn((1, 2)) == []
+
+    def refused(*_):
+        raise Unavailable("no root")
+
+    assert _others(SimpleNamespace(queries=refused), None, [1]) == []
 
 
 def test_a_time_longer_than_what_went_by_is_none(inputs, tmp_path, monkeypatch):

@@ -1221,6 +1221,41 @@ def test_a_solver_that_keeps_its_answers_is_refused(seconds, refused):
         sampled(Scripted(seconds), queries, **settings)
 
 
+BURST = [[0.004, 0.2, 0.3], *[[1e-6] * 3] * 3]
+ANEW = [0.2, 1e-6, 1e-6, 2e-6]
+
+
+@pytest.mark.parametrize(
+    ("others", "busy", "refused"),
+    [
+        ([ANEW] * 8, True, True),
+        # Those beyond the eighth are not asked.
+        ([*[ANEW] * 8, [1e-6] * 4], True, True),
+        # A new query is answered at once: other work came into the first round.
+        ([ANEW, [1e-6] * 4], True, False),
+        ([[1e-6] * 4], False, False),
+        # Too few queries to tell.
+        ([ANEW], True, False),
+        ([ANEW], False, True),
+        ([], True, False),
+        ([], False, True),
+    ],
+)
+def test_what_took_long_in_the_first_round_alone_is_asked_of_new_queries(monkeypatch, others, busy, refused):
+    solver = Scripted(BURST + others)
+    monkeypatch.setattr(sampling, "Watch", Watching(BUSY if busy else True, True, True, True))
+    asked, settings = list(range(10, 10 + len(others))), SETTINGS | {"min_rounds": 4, "max_rounds": 4, "warmup": 0}
+    with pytest.raises(Failure, match="it remembers answers") if refused else contextlib.nullcontext():
+        sample(Answering(Package(), solver, None), solver, [1, 2, 3], settings, others=lambda: asked)
+    runs = [call[1] for call in solver.calls if call[0] == "run"][12:]
+    assert runs == ([query for query in asked[:8] for _ in range(4)] if refused or len(others) > 1 or not busy else [])
+
+
+def test_a_streamed_answer_is_asked_of_new_queries_too():
+    solver = Streaming()
+    assert Answering(Package(), solver, None).seconds_of(3) == 1.0 and solver.runs == 1 and not solver.checked
+
+
 @pytest.mark.parametrize("runs", [(), (1,), (1, 2)])
 def test_a_first_answer_that_compiles_tells_nothing_of_answers_that_are_kept(compiling, runs):
     """It does not count, and the next one to the same query may be kept already."""
