@@ -13,6 +13,7 @@ import sys
 from math import prod
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import Field, TypeAdapter
@@ -120,7 +121,7 @@ def _check_npy(entry: Array, path: Path, part: Path) -> None:
             raise Failure(f"{path}: not a .npy file: `format: raw` is right for numbers one behind the other")
     try:
         array = np.load(part, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, BadZipFile) as error:
         raise Failure(f"{path}: not a .npy file of numbers: {str(error).partition(chr(10))[0]}") from error
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
         found = array.dtype.str if isinstance(array, np.ndarray) else "an archive of arrays"

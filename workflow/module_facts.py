@@ -64,8 +64,9 @@ def _known() -> dict[str, Facts]:
     atexit.register(keep_found, FOUND.absolute())
     with contextlib.suppress(OSError, ValueError):
         stored = json.loads(FOUND.read_text(encoding="utf-8"))
-        if stored["by"] == _by() and len(stored["files"]) < _MANY:
-            return stored["files"]
+        files = stored.get("files") if isinstance(stored, dict) and stored.get("by") == _by() else None
+        if isinstance(files, dict) and len(files) < _MANY:
+            return files
     return {}
 
 

@@ -20,5 +20,5 @@ def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) ->
     if bound:
         return Checked(f"every value, absolute error at most {bound:g}")
     if kept < 0:
-        return Checked("nothing: a fixed rate has no bound")
+        return Checked("every value, that it is finite where it was; a fixed rate has no bound")
     return Checked("every value, to the bit" if exact else f"every value, relative error at most 2^-{kept + 1}")

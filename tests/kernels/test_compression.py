@@ -252,7 +252,7 @@ def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
     with pytest.raises(Invalid, match=r"are off by more than 0\.5, or are special"):
         judge(one, 52, 0.5, 52, 9)
     assert judge(clean, 0, 0.0, 52, 9).says == "every value, relative error at most 2^-1"
-    assert judge(clean, -1, 0.0, 52, 9).says == "nothing: a fixed rate has no bound"
+    assert judge(clean, -1, 0.0, 52, 9).says == "every value, that it is finite where it was; a fixed rate has no bound"
     with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values are special values that differ$"):
         judge(one, -1, 0.0, 52, 9)
 

@@ -111,6 +111,8 @@ def test_npy_files(tmp_path):
         ({"format": "npy"}, RAW, "not a .npy file: `format: raw` is right for numbers one behind the other"),
         ({"format": "npy"}, b"", "not a .npy file: `format: raw` is right for numbers one behind the other"),
         ({"format": "npy"}, npy(VALUES)[:-1], "not a .npy file of numbers: "),
+        # An archive of arrays cut short.
+        ({"format": "npy"}, b"PK\x03\x04" + RAW, "not a .npy file of numbers: "),
         ({"format": "npy"}, npy(np.array([None])), "not a .npy file of numbers: "),
         (
             {"format": "npy"},

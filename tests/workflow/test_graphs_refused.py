@@ -113,6 +113,11 @@ BAD = {
     "PACE too few": ("pace", "p tw 3 2\n1 2\n", "line 2: the file ends after 1 lines 'FROM TO'"),
     "PACE out of range": ("pace", "p tw 3 1\n1 4\n", "line 2: vertex 4 is out of range: 1 to 3 is right"),
     "PACE no header": ("pace", "1 2\n", "line 1: '1 2' comes where the header 'p tw VERTICES EDGES'"),
+    "PACE of DIMACS": (
+        "pace",
+        "p sp 2 1\na 1 2 3\n",
+        "line 1: 'p sp 2 1' comes where the header 'p tw VERTICES EDGES'",
+    ),
     "SNAP mis-counted": ("snap", "# Nodes: 2 Edges: 3\n0\t1\n", "line 2: the file ends after 1 lines 'FROM TO'"),
     "SNAP negative": ("snap", "0\t1\n-1\t0\n", "line 2: vertex -1 is out of range: 0 to 2147483646 is right"),
     "SNAP beyond 32 bits": (

@@ -410,7 +410,8 @@ def test_what_was_found_is_kept_by_content(package, tmp_path, monkeypatch):
         "by": f"0{old['by']}",
         "files": {content: [{"": [[], [], False]}, "of another code", "", [], []] for content in old["files"]},
     }
-    for content in ("", "{", json.dumps(old)):
+    other = [{}, None, [], old | {"by": None}, {"by": module_facts._by()}, {"by": module_facts._by(), "files": []}]
+    for content in ("", "{", *map(json.dumps, [old, *other])):
         kept.write_text(content)
         package(**texts)
         assert (modules.closure(["saitan.a"]), modules.digest(["saitan.a"])) == (found, digest)

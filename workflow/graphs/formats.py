@@ -94,7 +94,7 @@ def coordinates_header(path: Path, lines: Lines) -> Layout:
 
 
 def _pace_header(path: Path, lines: Lines) -> Layout:
-    number, (n, m) = _problem_line(path, lines, rb"p\s+\w+\s+(\d{1,18})\s+(\d{1,18})", "p tw VERTICES EDGES")
+    number, (n, m) = _problem_line(path, lines, rb"p\s+(?!sp\s)\w+\s+(\d{1,18})\s+(\d{1,18})", "p tw VERTICES EDGES")
     return Layout("FROM TO", ("vertex", "vertex"), 1, n, m, number, comment=b"c", undirected=True)
 
 
