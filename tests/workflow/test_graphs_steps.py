@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ from saitan.workflow.graphs.convert import convert
 from saitan.workflow.graphs.fetch import fetch
 from saitan.workflow.graphs.generate import generate
 from saitan.workflow.graphs.parquet import read_graph, read_metadata
+from saitan.workflow.graphs.streams import of_copies
 from saitan.workflow.step import Failure
 
 CONTENT = b"p sp 3 4\na 1 2 5\na 2 3 6\na 3 3 1\na 1 2 4\n"
@@ -328,6 +330,23 @@ def test_convert_fails_in_one_line_also_in_the_log(tmp_path):
     assert done.stderr == f"error: {tmp_path}/graph.gr: line 2: the weight -5 is negative: at least 0 is right{again}\n"
     assert log.read_text() == f"began\n{done.stderr}"
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("mirror", "again"),
+    [
+        ("my data", "a copy of my data/a.gr: once that is right, the next call takes it"),
+        ("http://host/data", "it is fetched again once this copy is removed"),
+        ("", "it is fetched again once this copy is removed"),
+    ],
+)
+def test_what_is_wrong_with_a_copy_of_a_mirror_s_folder_is_mended_there(monkeypatch, mirror, again):
+    monkeypatch.setenv("SAITAN_MIRROR", mirror)
+    copy = Path("results/downloads/a.gr")
+    with pytest.raises(Failure, match=re.escape(f"{copy}: line 2: wrong ({again})")), of_copies(copy, None):
+        raise Failure(f"{copy}: line 2: wrong")
+    with pytest.raises(Failure, match=r"^another: wrong$"), of_copies(copy, None):
+        raise Failure("another: wrong")
 
 
 def test_convert_checks_the_checksum_of_the_entry(tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import lzma
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
@@ -179,8 +180,13 @@ def of_copies(*paths: Path | None) -> Iterator[None]:
     try:
         yield
     except Failure as error:
-        if str(error).startswith(tuple(f"{path}: " for path in paths)):
-            raise Failure(f"{error} (it is fetched again once this copy is removed)") from error
+        mirror = os.environ.get("SAITAN_MIRROR", "")
+        for path in filter(None, paths):
+            if str(error).startswith(f"{path}: "):
+                again = "it is fetched again once this copy is removed"
+                if mirror and "://" not in mirror:
+                    again = f"a copy of {Path(mirror) / path.name}: once that is right, the next call takes it"
+                raise Failure(f"{error} ({again})") from error
         raise
 
 
