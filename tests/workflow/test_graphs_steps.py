@@ -336,13 +336,19 @@ def test_convert_fails_in_one_line_also_in_the_log(tmp_path):
     ("mirror", "again"),
     [
         ("my data", "a copy of my data/a.gr: once that is right, the next call takes it"),
+        # What is wrong with this copy came later.
+        ("another", "it is fetched again once this copy is removed"),
         ("http://host/data", "it is fetched again once this copy is removed"),
         ("", "it is fetched again once this copy is removed"),
     ],
 )
-def test_what_is_wrong_with_a_copy_of_a_mirror_s_folder_is_mended_there(monkeypatch, mirror, again):
+def test_what_is_wrong_with_a_copy_of_a_mirror_s_folder_is_mended_there(tmp_path, monkeypatch, mirror, again):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SAITAN_MIRROR", mirror)
     copy = Path("results/downloads/a.gr")
+    for file, content in ((copy, "x"), (Path("my data/a.gr"), "x"), (Path("another/a.gr"), "y"), (Path("a.gr"), "x")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
     with pytest.raises(Failure, match=re.escape(f"{copy}: line 2: wrong ({again})")), of_copies(copy, None):
         raise Failure(f"{copy}: line 2: wrong")
     with pytest.raises(Failure, match=r"^another: wrong$"), of_copies(copy, None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import gzip
 import hashlib
 import lzma
@@ -180,14 +181,20 @@ def of_copies(*paths: Path | None) -> Iterator[None]:
     try:
         yield
     except Failure as error:
-        mirror = os.environ.get("SAITAN_MIRROR", "")
         for path in filter(None, paths):
             if str(error).startswith(f"{path}: "):
-                again = "it is fetched again once this copy is removed"
-                if mirror and "://" not in mirror:
-                    again = f"a copy of {Path(mirror) / path.name}: once that is right, the next call takes it"
-                raise Failure(f"{error} ({again})") from error
+                raise Failure(f"{error} ({_again(path)})") from error
         raise
+
+
+def _again(copy: Path) -> str:
+    """How a fetched file is fetched again: from a mirror's folder by itself, once what it is a copy of is another."""
+    mirror = os.environ.get("SAITAN_MIRROR", "")
+    source = Path(mirror, copy.name)
+    with contextlib.suppress(OSError):
+        if mirror and filecmp.cmp(copy, source, shallow=False):
+            return f"a copy of {source}: once that is right, the next call takes it"
+    return "it is fetched again once this copy is removed"
 
 
 class Blocks:
