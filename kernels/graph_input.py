@@ -164,10 +164,10 @@ def joined_inexact(one: dict[str, float] | None, other: dict[str, float] | None)
     return {"count": one["count"] + other["count"], "relative": max(one["relative"], other["relative"])}
 
 
-def rounded_in_words(inexact: dict[str, float]) -> str:
-    """What `rounding` says, in words."""
+def rounded_in_words(inexact: dict[str, float], of: str = "") -> str:
+    """What `rounding` says, in words. of: of how many, such as "of 9 "."""
     count, most = inexact["count"], inexact["relative"]
-    return f"{count:,} weights are rounded to float32, by {most:.2g} of their value at most"
+    return f"{count:,} {of}weights are rounded to float32, by {most:.2g} of their value at most"
 
 
 def plane(values: Any, n: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from saitan.graph_input import (
     arc_weights,
     check_memory,
     label_texts,
+    rounded_in_words,
     rounded_weights,
     row_offsets,
     shown,
@@ -232,8 +233,7 @@ def _weights(values: Any) -> tuple[np.ndarray | None, dict[str, Any]]:
     if inexact is None:
         return rounded, {}
     warnings.warn(
-        f"{inexact['count']:,} of {len(rounded):,} weights are rounded to float32, "
-        f"by {inexact['relative']:.2g} of their value at most; whole numbers up to 2^32 - 1 stay exact as integers",
+        f"{rounded_in_words(inexact, f'of {len(rounded):,} ')}; whole numbers up to 2^32 - 1 stay exact as integers",
         stacklevel=4,
     )
     return rounded, {"inexact": inexact}

@@ -32,7 +32,6 @@ ANY = "any"
 # Where our graph is another size than the paper's, a ratio would compare different work: it is left out.
 SAME_SIZE = 0.02
 
-
 _Value = bool | int | FiniteFloat | str
 
 
@@ -74,18 +73,19 @@ def read_published(path: Path) -> Published:
     """The file's content. Raises Failure naming line and key of what is wrong, the key of a graph that is none."""
     published = read_checked(path, TypeAdapter(Published))
     for experiment, printed in published.experiments.items():
-        said = {"quantities": [quantity.model_dump() for quantity in printed.quantities], "points": printed.points}
-        for part, place, entry in ((part, *numbered) for part, some in said.items() for numbered in enumerate(some)):
-            if (graph := entry.get("models")) is not None and graph not in published.graphs:
-                unknown = f": unknown graph{suggest(str(graph), published.graphs)}"
-                raise mistake(path, ["experiments", experiment, part, place, "models"], unknown)
+        key = ["experiments", experiment]
+        quantities = [quantity.model_dump() for quantity in printed.quantities]
+        for part, entries in (("quantities", quantities), ("points", printed.points)):
+            for place, entry in enumerate(entries):
+                if (graph := entry.get("models")) is not None and graph not in published.graphs:
+                    unknown = f": unknown graph{suggest(str(graph), published.graphs)}"
+                    raise mistake(path, [*key, part, place, "models"], unknown)
         places: dict[tuple, int] = {}
         for place, quantity in enumerate(printed.quantities):
             row = tuple(sorted(quantity.model_dump(exclude={"value"}).items(), key=str))
             if (earlier := places.setdefault(row, place)) != place:
-                key = ["experiments", experiment, "quantities"]
-                same = ".".join(map(str, [*key, earlier]))
-                raise mistake(path, [*key, place], f": for the same row as {same}; a row has one number")
+                same = f"{'.'.join(key)}.quantities.{earlier}"
+                raise mistake(path, [*key, "quantities", place], f": for the same row as {same}; a row has one number")
     return published
 
 

@@ -33,7 +33,7 @@ from saitan.workflow.quoted import Quoted, read_quoted
 from saitan.workflow.ranking import Ranking, rankings
 from saitan.workflow.report_facts import Kernel, Machine, array_shape, graph_row, kept, kernels, machines
 from saitan.workflow.report_outcome import OUT_OF_DATE, Lacking, Outcome, by_reason, outcome
-from saitan.workflow.report_plan import PlannedExperiment, ReportPlan, read_plan
+from saitan.workflow.report_plan import PlannedExperiment, PlannedPoint, ReportPlan, read_plan
 from saitan.workflow.report_tables import Table, layout, times
 from saitan.workflow.report_words import not_there, parameters_in_words, quantities_in_words, variants_in_words
 from saitan.workflow.samples import called
@@ -107,8 +107,8 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     return [*lines, found.counts]
 
 
-def _measured(experiment: PlannedExperiment, found: Outcome) -> bool:
-    return any(point.experiment == experiment.name for point, _ in found.measured)
+def _measured(experiment: PlannedExperiment, found: Outcome) -> list[PlannedPoint]:
+    return [point for point, _ in found.measured if point.experiment == experiment.name]
 
 
 def _summary(experiment: PlannedExperiment, found: Outcome) -> str:
@@ -241,8 +241,8 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
     found = [] if table is None else bests(table, experiment.problem, experiment.instance)
     data = "graph" if known is None or any(i.kind == "graph" for i in known.INPUTS.values()) else "data"
     laid_out = None if table is None or table.empty else layout(table, experiment.problem, experiment.instance, data)
+    measured = _measured(experiment, run)
     if laid_out:
-        measured = (point for point, _ in run.measured if point.experiment == experiment.name)
         laid_out.notes += not_there(experiment, table, measured)
     return Section(
         experiment.name,
@@ -257,7 +257,7 @@ def _section(experiment: PlannedExperiment, run: Outcome, partial: bool, quoted:
         experiment.printed and not beside_ours,
         experiment.launcher,
         laid_out,
-        _measured(experiment, run),
+        bool(measured),
         csv,
         svg,
         specification if svg else None,

@@ -89,9 +89,9 @@ class Generated(_Graph):
     @classmethod
     def _in_order(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         """As declared: in another order they are no other graph."""
-        known = GENERATORS.get(info.data.get("generator"))
-        order = {name: place for place, name in enumerate(known.known)} if known else {}
-        return dict(sorted(parameters.items(), key=lambda item: order.get(item[0], len(order))))
+        generator = GENERATORS.get(info.data.get("generator"))
+        known = generator.known if generator else {}
+        return {name: parameters[name] for name in known if name in parameters} | parameters
 
 
 def _kind(value: Any) -> str | None:
