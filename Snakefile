@@ -15,7 +15,7 @@ root = Path(workflow.basedir)
 if workflow.is_main_process:
     check_environment(root)
 
-from saitan.workflow import slurm, terminal
+from saitan.workflow import interrupts, slurm, terminal
 from saitan.workflow.command_line import (
     check_default,
     check_triggers,
@@ -32,9 +32,10 @@ from saitan.workflow.points import RESULTS, digest
 from saitan.workflow.step import PLANNED
 from saitan.workflow.terminal import Ending
 
-sys.excepthook = terminal.stopped_early
+sys.excepthook = interrupts.stopped_early
 if workflow.is_main_process:
-    terminal.stop_with_the_terminal()
+    interrupts.answer_once()
+    interrupts.stop_with_the_terminal()
 min_version("9.6")
 
 if workflow.is_main_process:
@@ -120,7 +121,7 @@ if workflow.is_main_process:
 # when that one runs.
 onstart:
     as_they_were.pop_all()
-    terminal.end_by_sigterm()
+    interrupts.end_by_sigterm()
     plan.write_begun(code)
     for line in slurm.said_of(plan, workflow):
         print(line, file=sys.stderr, flush=True)

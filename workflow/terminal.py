@@ -8,20 +8,16 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import re
-import signal
 import sys
-import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psutil
-
 from saitan.workflow.graphs.catalogue import sources_of
+from saitan.workflow.interrupts import Stops, as_stop, ignore_interrupts, interrupted_later
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
 
@@ -31,9 +27,6 @@ _ROUTINE = (
     *("Using shell:", "Provided cores:", "Rules claiming more threads", "Provided resources:"),
     *("Execute ", "Select jobs"),
 )
-_STOPPED = "stopped before the first job"
-# Seconds that jobs have to end in after Ctrl-C.
-GRACE = 5
 # Rules whose jobs are worth a line of their own.
 SHOWN = {"fetch", "convert", "generate", "array", "measure", "keep"}
 
@@ -60,7 +53,7 @@ class Progress(logging.Handler):
         elif event == LogEvent.JOB_FINISHED and record.job_id in self._jobs:
             rule, wildcards, output, started = self._jobs.pop(record.job_id)
             if rule in SHOWN:
-                with _uninterrupted(late=True):
+                with interrupted_later():
                     self._finished(rule, wildcards, output, time.monotonic() - started)
 
     def _finished(self, rule: str, wildcards: dict[str, Any], output: Path, seconds: float) -> None:
@@ -124,7 +117,7 @@ def show(plan: Plan, workflow: Any) -> None:
     if not workflow.is_main_process:
         return
     plan.say_skipped()
-    logger.addFilter(_as_stop)
+    logger.addFilter(as_stop)
     if Quietness.RULES in (workflow.output_settings.quiet or ()):
         for handler in logger.handlers:
             # Whether it is a dry run, which has nothing but them to show, is known later.
@@ -145,58 +138,6 @@ def keep_report(plan: Plan) -> None:
         return
     if not counts.startswith("0 points"):
         sys.exit(f"error: nothing can be measured, and {plan.report} shows what was ({counts}): remove it to go on")
-
-
-def stop_with_the_terminal() -> None:
-    """From now on a terminal that is closed stops the run as Ctrl-C does; one that `nohup` keeps running goes on."""
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_DFL:
-        return
-    shown = [stream for stream in (1, 2) if os.isatty(stream)]
-
-    def hung_up(number: int, frame: Any) -> None:
-        # What is printed from now on, Snakemake's own lines too, would fail.
-        silent = os.open(os.devnull, os.O_WRONLY)
-        for stream in shown:
-            os.dup2(silent, stream)
-        if os.getsid(0) == os.getpid():
-            # Without a shell, which would tell all of a job, the system tells this process alone.
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            os.killpg(0, signal.SIGHUP)
-        # Asyncio has its own while Snakemake runs something in it.
-        answer = signal.getsignal(signal.SIGINT)
-        (answer if callable(answer) else signal.default_int_handler)(number, frame)
-
-    signal.signal(signal.SIGHUP, hung_up)
-
-
-def end_by_sigterm() -> None:
-    """From now on SIGTERM ends the run whenever it comes: Snakemake's answer takes a lock that the main thread may hold
-    at that moment, so it is given by another thread.
-    """
-    answer = signal.getsignal(signal.SIGTERM)
-    if callable(answer):
-        signal.signal(signal.SIGTERM, lambda *told: threading.Thread(target=answer, args=told).start())
-
-
-def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """The process's excepthook: Ctrl-C before the first job, which Snakemake does not catch, is one line."""
-    if issubclass(kind, KeyboardInterrupt):
-        print(_STOPPED, file=sys.stderr)
-    else:
-        sys.__excepthook__(kind, error, trace)
-
-
-def _as_stop(record: logging.LogRecord) -> bool:
-    """Have Ctrl-C that came while Snakemake asked for a job's resources told as the one line above; True.
-
-    Snakemake takes it there for a mistake of the rule, as it takes all that is raised.
-    """
-    if (
-        getattr(record, "exception", None) == "InputFunctionException"
-        and "\n  KeyboardInterrupt" in record.getMessage()
-    ):
-        record.msg, record.args = _STOPPED, ()
-    return True
 
 
 def _restore_index() -> None:
@@ -230,78 +171,20 @@ def _without_jobs(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith(_ROUTINE)
 
 
-class _Stops(logging.Handler):
-    """Notes whether the user ended the run: by Ctrl-C, or by SIGTERM, after which running jobs may finish.
-
-    Compiled code does not hear of Ctrl-C: jobs that go on after it for GRACE seconds, or when it comes again, are
-    killed. Until it comes Python's own handler stays: beside another one asyncio, in which Snakemake looks at files
-    before each job, leaves tasks behind that raise KeyboardInterrupt once more.
-    """
-
-    stopped = interrupted = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        said = record.getMessage()
-        self.stopped |= "on user request" in said or said.startswith("Will exit after finishing")
-        if "on user request" in said and not self.interrupted:
-            self.interrupted = True
-            late = threading.Timer(GRACE, kill_steps)
-            late.daemon = True
-            late.start()
-            ours = threading.current_thread() is threading.main_thread()
-            if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, lambda *_: kill_steps())
-
-
-@contextlib.contextmanager
-def _uninterrupted(*, late: bool) -> Iterator[None]:
-    """Keep Ctrl-C, and a terminal that is closed, from the main thread: PyArrow forgets it while it loads pandas, and
-    leaves half of that.
-
-    late: whether it comes afterwards; otherwise it is ignored.
-    """
-    # Only the main thread may set handlers, and they run there.
-    ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    held = {number: handler for number in ours if callable(handler := signal.getsignal(number))}
-    came: list[tuple[int, Any]] = []
-    for number in held:
-        signal.signal(number, lambda *told: came.append(told))
-    try:
-        yield
-    finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
-    if late and came:
-        number, frame = came[0]
-        held[number](number, frame)
-
-
-def kill_steps() -> None:
-    """Kill the steps that run on this machine, and what they started."""
-    steps = []
-    for job in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):
-            if any("saitan.workflow" in argument for argument in job.cmdline()):
-                steps += [*job.children(recursive=True), job]
-    for process in steps:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-
-
 class Ending:
     """What is done when a run ends."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._started, self._listener = plan, time.time(), _Stops()
+        self._plan, self._started, self._listener = plan, time.time(), Stops()
         logging.getLogger("snakemake.logging").addHandler(self._listener)
 
-    @_uninterrupted(late=False)
     def succeeded(self, targets: Collection[str], until: Collection[str] = (), omitted: Collection[str] = ()) -> None:
         """Say where the report is and what it found; of single experiments what their tables say.
 
         until, omitted: the rules of --until and --omit-from. With them no report was made: the one that stands there is
         of an earlier run.
         """
+        ignore_interrupts()
         _allow_pandas()
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines
@@ -325,12 +208,12 @@ class Ending:
         """Say that files were dated, of whatever configuration they are."""
         print("--touch measured nothing: another call measures what is out of date", file=sys.stderr)
 
-    @_uninterrupted(late=False)
     def failed(self) -> None:
         """After a failed or stopped run: the report of what there is, with the reasons of what is not.
 
         The summary of an earlier run is removed: the next call finds it missing, and with it what failed.
         """
+        ignore_interrupts()
         _allow_pandas()
         from saitan.workflow.index import write_index
         from saitan.workflow.outline import outline

@@ -1,9 +1,7 @@
-import asyncio
 import logging
 import os
 import re
 import signal
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,45 +21,18 @@ from saitan.blocks import Block
 from saitan.workflow import terminal
 from saitan.workflow.answer_writers import AnswerWriter, write_unavailable
 from saitan.workflow.step import DONE
-from saitan.workflow.terminal import Ending, Progress, end_by_sigterm, keep_report, show, stopped_early
+from saitan.workflow.terminal import Ending, Progress, keep_report, show
 
 
 @pytest.fixture(autouse=True)
 def interrupts(monkeypatch):
     """What `Ending` does on Ctrl-C stays within a test."""
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    monkeypatch.setattr(terminal, "kill_steps", lambda: None)
+    monkeypatch.setattr("saitan.workflow.interrupts.kill_steps", lambda: None)
     yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture
-def sigterm():
-    before = signal.getsignal(signal.SIGTERM)
-    yield lambda answer: signal.signal(signal.SIGTERM, answer)
-    signal.signal(signal.SIGTERM, before)
-
-
-def test_sigterm_is_answered_where_the_main_thread_holds_what_the_answer_waits_for(sigterm):
-    lock, answered = threading.Lock(), threading.Event()
-
-    def answer(number, frame):
-        if lock.acquire(timeout=20):
-            answered.set()
-
-    sigterm(answer)
-    end_by_sigterm()
-    with lock:
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert not answered.is_set()
-    assert answered.wait(20)
-
-
-def test_sigterm_without_an_answer_stays_as_it_is(sigterm):
-    sigterm(signal.SIG_IGN)
-    end_by_sigterm()
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def print_nothing(folder):
@@ -289,7 +260,7 @@ def event(progress, kind, **told):
     progress.emit(logging.makeLogRecord({"event": kind, **told}))
 
 
-def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monkeypatch, capsys):
+def test_an_interrupt_is_ignored_from_the_last_words_of_a_run_on(tmp_path, monkeypatch, capsys):
     made = plan()
     print_nothing(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -301,65 +272,12 @@ def test_an_interrupt_is_ignored_while_a_run_says_its_last_words(tmp_path, monke
 
     monkeypatch.setattr("saitan.workflow.report.summary_lines", interrupted)
     monkeypatch.setattr("saitan.workflow.report.write_report", interrupted)
-    ending.succeeded([next(iter(made.config.experiments))])
-    ending.failed()
-    assert capsys.readouterr().err.count("the end") == 2
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupt_amid_many_tasks_comes_once(number, monkeypatch):
-    """Snakemake gathers the sizes of all files before each job, and goes on with the same loop after an interrupt."""
-    monkeypatch.setattr(os, "isatty", lambda stream: False)
-    monkeypatch.setattr(os, "getsid", lambda process: 0)
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    killed = []
-    monkeypatch.setattr(terminal, "kill_steps", lambda: killed.append(True))
-
-    async def size(of):
-        await asyncio.sleep(0)
-        if of == 3:
+    for last in (lambda: ending.succeeded([next(iter(made.config.experiments))]), ending.failed):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        last()
+        assert capsys.readouterr().err.count("the end") == 1
+        for number in (signal.SIGINT, signal.SIGHUP):
             signal.raise_signal(number)
-        await asyncio.sleep(0)
-
-    async def sizes():
-        await asyncio.gather(*map(size, range(8)))
-
-    async def nothing():
-        await asyncio.sleep(0.01)
-
-    try:
-        terminal.stop_with_the_terminal()
-        ending = Ending(plan())
-        with asyncio.Runner() as runner:
-            with pytest.raises(KeyboardInterrupt):
-                runner.run(sizes())
-            ending._listener.emit(logging.makeLogRecord({"msg": "Terminating processes on user request"}))
-            runner.run(nothing())
-            assert not killed
-            runner.run(sizes())
-            assert killed == [True]
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
-def test_other_threads_leave_signals_as_they_are():
-    def told():
-        with terminal._uninterrupted(late=True):
-            handlers.append(signal.getsignal(signal.SIGINT))
-
-    handlers = []
-    thread = threading.Thread(target=told)
-    thread.start()
-    thread.join()
-    assert handlers == [signal.default_int_handler]
-
-
-def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
-    for error, last in ((KeyError("a"), "KeyError: 'a'"), (KeyboardInterrupt(), "stopped before the first job")):
-        stopped_early(type(error), error, None)
-        assert capsys.readouterr().err.splitlines()[-1] == last
 
 
 def test_after_a_failed_run_files_of_the_future_are_named(tmp_path, monkeypatch, capsys):
