@@ -382,6 +382,12 @@ def names() -> list[str]:
     return [name for name in packages if hasattr(importlib.import_module(f"saitan.{name}"), "VARIANTS")]
 
 
+def undeclared(name: str) -> str:
+    """What follows "unknown problem" where `kernels/` has a folder of that name; "" where it has none."""
+    there = name.isidentifier() and (Path(saitan.__path__[0]) / name).is_dir()
+    return f"; kernels/{name}/__init__.py defines no VARIANTS" if there else ""
+
+
 def problem(name: str) -> ModuleType:
     """The package of a problem. Raises KeyError naming those there are."""
     if name not in (known := names()):

@@ -13,7 +13,6 @@ import sys
 from math import prod
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
-from zipfile import BadZipFile
 
 import numpy as np
 from pydantic import Field, TypeAdapter
@@ -117,15 +116,23 @@ def _copy(entry: Array, path: Path, file: BinaryIO) -> None:
 
 def _check_npy(entry: Array, path: Path, part: Path) -> None:
     with part.open("rb") as file:
-        if not file.read(len(NPY)).startswith((NPY, b"PK")):
-            raise Failure(f"{path}: not a .npy file: `format: raw` is right for numbers one behind the other")
+        begins = file.read(len(NPY))
+    if begins.startswith(b"PK"):
+        raise Failure(f"{path}: an archive, as of numpy.savez: numpy.save of one of its arrays is right")
+    if begins != NPY:
+        raise Failure(f"{path}: not a .npy file: `format: raw` is right for numbers one behind the other")
     try:
         array = np.load(part, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, BadZipFile) as error:
+    except (ValueError, EOFError) as error:
+        if "mmap length" in str(error):
+            raise Failure(
+                f"{path}: cut short: its header announces more than its {part.stat().st_size:,} bytes"
+            ) from error
         raise Failure(f"{path}: not a .npy file of numbers: {str(error).partition(chr(10))[0]}") from error
-    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
-        found = array.dtype.str if isinstance(array, np.ndarray) else "an archive of arrays"
-        raise Failure(f"{path}: it holds {found}: {entry.dtype} in little-endian order is right, as its entry says")
+    if array.dtype != np.dtype(entry.dtype).newbyteorder("<"):
+        raise Failure(
+            f"{path}: it holds {array.dtype.str}: {entry.dtype} in little-endian order is right, as its entry says"
+        )
     if not array.ndim or not array.size:
         raise Failure(f"{path}: its shape is {array.shape}: one dimension or more, and at least one number, is right")
     if entry.shape is not None and array.shape != entry.shape:

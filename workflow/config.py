@@ -216,7 +216,8 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
         _check_columns(key, experiment, None)
         return
     if experiment.problem not in (names := problems.names()):
-        raise ConfigError(f"{key}.problem: unknown problem{suggest(experiment.problem, names)}")
+        there = suggest(experiment.problem, names) + problems.undeclared(experiment.problem)
+        raise ConfigError(f"{key}.problem: unknown problem{there}")
     package = problems.problem(experiment.problem)
     _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():

@@ -64,7 +64,7 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
     data["source"] = table["source"]
     ours = data["source"] == OURS
     if apart and figure.mark == "bar":
-        colors = data["color"] if "color" in data else pd.Series("", data.index)
+        colors = data["color"] if "color" in data and figure.color != figure.x else pd.Series("", data.index)
         # What is printed without a colour stands in the middle.
         data["place"] = (_texts(colors) + " " + data["series"]).where(ours | colors.notna())
     data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712

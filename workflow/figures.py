@@ -150,7 +150,9 @@ class _Encoder:
         self.at_levels: dict[str, Any] = {}
         if figure.color:
             self.base["color"] = self._color()
-        if figure.mark == "bar" and (figure.color or "series" in data):
+        # Where each x has a colour of its own, colour says nothing of bars at one x.
+        self.colored_beside = bool(figure.color) and figure.color != figure.x
+        if figure.mark == "bar" and (self.colored_beside or "series" in data):
             self.base["xOffset"] = self._offset()
         if picked is not None:
             self.base["opacity"] = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
@@ -242,7 +244,7 @@ class _Encoder:
         if "place" not in self.data:
             return alt.XOffset("color:N", sort=self._colors())
         places = self.data.dropna(subset="place").drop_duplicates("place")
-        if self.figure.color:
+        if self.colored_beside:
             order = {value: rank for rank, value in enumerate(self._colors())}
             ranks = places["color"].map(lambda value: order[chart_value(value)], na_action="ignore")
             places = places.iloc[ranks.astype(float).argsort(kind="stable")]

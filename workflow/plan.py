@@ -20,6 +20,7 @@ from saitan.workflow.graphs.plan import GraphFiles
 from saitan.workflow.identities import Identities
 from saitan.workflow.machine import Machine
 from saitan.workflow.points import NO_GRAPH, RESULTS, Point, digest
+from saitan.workflow.step import of_files
 
 VEGA = f"{RESULTS}/vega.js"
 INDEX = f"{RESULTS}/index.html"
@@ -156,7 +157,7 @@ class Plan(GraphFiles, CubinFiles, Identities):
                     path.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
             # The first files of a run.
-            sys.exit(f"error: {error.filename or self.compiled_together} cannot be written: {error.strerror}")
+            sys.exit(f"error: {error.filename or self.compiled_together} cannot be written: {of_files(error)}")
 
     def launcher_of(self, point: Point) -> str | None:
         """The launcher that a point's ranks are started by, with its options; None where it is one process."""

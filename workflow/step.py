@@ -83,9 +83,7 @@ def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.N
     except OSError as error:
         # One that own code raises itself names no file.
         place = f" ({error.filename})" if error.filename else "" if error.errno else _place_of(error)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            _give_up(arguments.log, f"the disk is full{place}: free some space and run the same command again")
-        _give_up(arguments.log, f"{error.strerror or _as_text(error)}{place}")
+        _give_up(arguments.log, of_files(error, place))
     except MemoryError as error:
         _give_up(arguments.log, f"out of memory: {str(error) or 'an allocation was refused'}")
     except BaseException as error:
@@ -252,6 +250,13 @@ def say(log: Path | None, text: str) -> None:
     with contextlib.suppress(Exception):
         print(text, file=sys.stderr, flush=True)
     say_to_log(log, text)
+
+
+def of_files(error: OSError, place: str = "") -> str:
+    """What went wrong with a file, and the way on where there is one. place: what is said of where, in brackets."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full{place}: free some space and run the same command again"
+    return f"{error.strerror or _as_text(error)}{place}"
 
 
 def progress(things: Iterable, what: str, total: int | None = None) -> Iterable:

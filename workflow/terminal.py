@@ -122,6 +122,8 @@ def show(plan: Plan, workflow: Any) -> None:
         for handler in logger.handlers:
             # Whether it is a dry run, which has nothing but them to show, is known later.
             handler.addFilter(lambda record: workflow.dryrun or _without_jobs(record))
+            if not isinstance(handler, logging.FileHandler):
+                handler.addFilter(_without_commands)
         progress = Progress(plan)
         # What --touch finishes was measured before, maybe for another configuration.
         progress.addFilter(lambda record: not workflow.touch)
@@ -154,6 +156,13 @@ def _restore_index() -> None:
 
     with contextlib.suppress(OSError):
         write_index(index)
+
+
+def _without_commands(record: logging.LogRecord) -> bool:
+    """Whether one of Snakemake's own lines is no command of a failed step, which says why itself."""
+    return not (
+        getattr(record, "exception", None) == "RuleException" and "\nCalledProcessError in " in record.getMessage()
+    )
 
 
 def _allow_pandas() -> None:
@@ -219,7 +228,7 @@ class Ending:
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines, write_report
         from saitan.workflow.report_outcome import outcome
-        from saitan.workflow.step import Failure
+        from saitan.workflow.step import Failure, of_files
 
         plan, told = self._plan, outline(self._plan)
         with contextlib.suppress(OSError):
@@ -234,7 +243,8 @@ class Ending:
                 lines = write_report(told, Path(plan.report), peers, vega=Path(VEGA), partial=True, **since)
                 write_index(Path(INDEX))
             except (OSError, Failure) as error:  # what ended the run, a full disk for one, may be in the way here too
-                lines = [f"{plan.report} cannot be written: {error}"]
+                why = of_files(error) if isinstance(error, OSError) else error
+                lines = [f"{plan.report} cannot be written: {why}"]
                 with contextlib.suppress(Failure):
                     lines = [*summary_lines(told, outcome(told, **since)), *lines]
         for line in [*lines, *_ahead(plan)]:

@@ -110,9 +110,13 @@ def test_npy_files(tmp_path):
         ({"format": "npy", "sha256": "0" * 64}, npy(VALUES), "its decompressed content has the SHA-256 "),
         ({"format": "npy"}, RAW, "not a .npy file: `format: raw` is right for numbers one behind the other"),
         ({"format": "npy"}, b"", "not a .npy file: `format: raw` is right for numbers one behind the other"),
-        ({"format": "npy"}, npy(VALUES)[:-1], "not a .npy file of numbers: "),
-        # An archive of arrays cut short.
-        ({"format": "npy"}, b"PK\x03\x04" + RAW, "not a .npy file of numbers: "),
+        ({"format": "npy"}, npy(VALUES)[:-1], "cut short: its header announces more than its 223 bytes"),
+        ({"format": "npy"}, npy(VALUES)[:90], "not a .npy file of numbers: EOF: "),
+        (
+            {"format": "npy"},
+            b"PK\x03\x04" + RAW,
+            "an archive, as of numpy.savez: numpy.save of one of its arrays is right",
+        ),
         ({"format": "npy"}, npy(np.array([None])), "not a .npy file of numbers: "),
         (
             {"format": "npy"},

@@ -213,6 +213,8 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"title": datetime.date(2024, 1, 2)}, '.title: input should be a text in quotes, not "2024-01-02"'),
         ({"view": "phase"}, ".view: input should be 'graphs', 'weights', 'summary', 'rivals', 'phases' or 'phase_cdf'"),
         ({"problem": "ssp"}, ".problem: unknown problem 'ssp'; did you mean 'sssp'?"),
+        ({"problem": "cuda"}, ", tropical); kernels/cuda/__init__.py defines no VARIANTS"),
+        ({"problem": "problem"}, ", tropical)"),
         ({"problem": None}, ": variants need a `problem`"),
         ({"variants": "scipy"}, ".variants: a list of names, or names with their parameters, is right"),
         ({"variants": {}}, ": view summary needs `variants`"),

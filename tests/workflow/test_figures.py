@@ -611,6 +611,15 @@ def test_bars_of_one_colour_stand_beside_each_other():
     assert next(of_kind(plain, "xOffset"))["sort"] == [" Tile 2", " Tile 1"]
 
 
+def test_bars_whose_colour_is_that_of_their_place_stand_over_its_name():
+    chosen = SWEEP[SWEEP["variant"].eq("fast") & SWEEP["graph"].eq("small")]
+    both = pd.concat([chosen, chosen.assign(variant="batched")])
+    one = specification(figure(mark="bar", x="variant", color="variant", keys=KEYS), both.iloc[::2], interactive=True)
+    assert not list(of_kind(one, "xOffset"))
+    two = specification(figure(mark="bar", x="variant", color="variant", keys=KEYS), both, interactive=True)
+    assert {tuple(offset["sort"]) for offset in of_kind(two, "xOffset")} == {(" Tile 1", " Tile 2")}
+
+
 @pytest.mark.parametrize(
     ("unit", "title"), [("TOP/s", "Y (TOP/s)"), ("s", "Y"), ("TEPS", "Y"), ("", "Y"), ("us", "Y (µs)")]
 )

@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -256,6 +257,10 @@ def test_wrong_answers_fail_their_jobs_and_no_other(with_toys):
     with_toys.configure({**good, "other": toy_experiment("wrong", "killed"), "digits_of": bad})
     done = with_toys.snakemake("-k")
     assert done.returncode != 0
+    # A step says why it failed; how it was called, Snakemake's log alone.
+    assert "CalledProcessError" not in done.stderr
+    [log] = re.findall(r"Complete log\(s\): (.*)", done.stderr)
+    assert Path(log).read_text().count("CalledProcessError") == 5
     assert state(with_toys) == before
     logs = with_toys.folder / "results/tiny/logs/measure"
     last = {path.parent.name: path.read_text().splitlines()[-1:] for path in logs.rglob("*.log")}

@@ -735,7 +735,9 @@ def test_a_file_of_the_plan_that_cannot_be_written_is_named(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(SystemExit, match=r"^error: results/run/compiled-together\.json cannot be written: No space"):
+    with pytest.raises(
+        SystemExit, match=r"^error: results/run/compiled-together\.json cannot be written: the disk is full: free"
+    ):
         plan().write_begun({})
 
 

@@ -1,3 +1,4 @@
+import errno
 import logging
 import os
 import re
@@ -174,6 +175,16 @@ def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypa
     said = capsys.readouterr().err.splitlines()
     assert "failed: generate grid: the disk is full" in said
     assert said[-1].startswith(f"{made.report} cannot be written: ")
+    (tmp_path / made.run).unlink()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "a file")
+
+    monkeypatch.setattr("saitan.workflow.report.write_report", full)
+    ending.failed()
+    said = capsys.readouterr().err.splitlines()
+    way_on = "the disk is full: free some space and run the same command again"
+    assert said[-1] == f"{made.report} cannot be written: {way_on}"
 
 
 def test_a_table_that_cannot_be_read_is_named_after_a_failed_run(tmp_path, monkeypatch, capsys):
