@@ -61,12 +61,15 @@ code |= digests_of(
 code |= digests_of(plan.own_files)
 if plan.own_packages:
     code |= {PACKAGES: repr(plan.own_packages)}
+told = outline_files(plan)
 ending = Ending(plan)
 # Steps run in the environment that Snakemake runs in, activated or not, and take no folder of the working directory for
 # the package. The mirror is no parameter of a rule: without it, what it gave is not fetched again.
 shell.prefix(
     f'export PATH="{Path(sys.executable).parent}:$PATH" PYTHONSAFEPATH=1'
     f" {PLANNED}={plan.planned_code} {plan.mirror_setting}; "
+    # Snakemake takes what stands in braces for a name of its own.
+    + interrupts.quiet_python().replace("{", "{{").replace("}", "}}")
 )
 # Snakemake writes this path into shell commands of its own without quotes.
 sys.executable = shlex.quote(sys.executable)
@@ -122,7 +125,7 @@ if workflow.is_main_process:
 onstart:
     as_they_were.pop_all()
     interrupts.end_by_sigterm()
-    plan.write_begun(code)
+    plan.write_begun(code, told)
     for line in slurm.said_of(plan, workflow):
         print(line, file=sys.stderr, flush=True)
 

@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -85,6 +86,16 @@ def end_by_sigterm() -> None:
     answer = signal.getsignal(signal.SIGTERM)
     if callable(answer):
         signal.signal(signal.SIGTERM, lambda *told: threading.Thread(target=answer, args=told).start())
+
+
+def quiet_python() -> str:
+    """A shell function that starts a step's Python without its answer to Ctrl-C, a traceback, as long as it loads what
+    comes before `saitan.workflow`: held back until then. Nothing where the system's `env` cannot.
+    """
+    held = ("env", "--block-signal=INT")
+    if subprocess.run([*held, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return ""
+    return f'python() {{ {" ".join(held)} python "$@"; }}; '
 
 
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:

@@ -133,6 +133,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
         """The file that holds the run's code to what it was planned with (planned_code.py)."""
         return f"{self.run}/code.json"
 
+    @property
+    def steps_told(self) -> str:
+        """The file of what `outline_files` tells the steps after measuring."""
+        return f"{self.run}/told.json"
+
     @staticmethod
     def compiles(point: Point) -> bool:
         """Whether one process measures a point on the CPU, where Numba compiles solvers and what checks answers."""
@@ -142,8 +147,8 @@ class Plan(GraphFiles, CubinFiles, Identities):
         """The argument that names that file. It is no input: another list measures nothing again."""
         return f"--together {self.compiled_together}" if self.compiles(point) else ""
 
-    def write_begun(self, code: Mapping[str, str]) -> None:
-        """Write both files: settings, files and identities of points that run code of ours, and code, as JSON."""
+    def write_begun(self, code: Mapping[str, str], told: Mapping[str, str]) -> None:
+        """Write the three files as JSON: settings, files and identities of points that run code of ours; code; told."""
         together = [
             self._solver_settings(point)
             | {"traced": self.config.experiments[point.experiment].traced}
@@ -152,7 +157,8 @@ class Plan(GraphFiles, CubinFiles, Identities):
             if self.compiles(point) and not problem(point.problem).VARIANTS[point.variant].foreign
         ]
         try:
-            for file, content in ((self.compiled_together, together), (self.planned_code, dict(code))):
+            files = {self.compiled_together: together, self.planned_code: dict(code), self.steps_told: dict(told)}
+            for file, content in files.items():
                 with beside(file) as path:
                     path.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:

@@ -1,14 +1,28 @@
 import asyncio
 import logging
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
+import psutil
 import pytest
+from tiny import ROOT
 
 from saitan.workflow import interrupts
-from saitan.workflow.interrupts import SAME, Stops, answer_once, end_by_sigterm, interrupted_later, stopped_early
+from saitan.workflow.interrupts import (
+    SAME,
+    Stops,
+    answer_once,
+    end_by_sigterm,
+    interrupted_later,
+    quiet_python,
+    stopped_early,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -167,3 +181,37 @@ def test_what_ends_a_run_early_and_is_no_ctrl_c_is_shown(capsys):
     for error, last in ((KeyError("a"), "KeyError: 'a'"), (KeyboardInterrupt(), "stopped before the first job")):
         stopped_early(type(error), error, None)
         assert capsys.readouterr().err.splitlines()[-1] == last
+
+
+@pytest.mark.parametrize("after", [0, 0.005, 0.01, 0.02, 0.04, 0.08])
+def test_a_step_that_is_stopped_as_it_starts_says_nothing(after):
+    if not (python := quiet_python()):
+        pytest.skip("env has no --block-signal here")
+    path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = f"{python}python -m saitan.workflow.report --help; echo $?"
+    with subprocess.Popen(
+        ["bash", "-c", command], env=os.environ | path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as shell:
+        while not (steps := psutil.Process(shell.pid).children()):
+            pass
+        while steps[0].name() != "python":
+            pass
+        time.sleep(after)
+        steps[0].send_signal(signal.SIGINT)
+        said = shell.communicate()
+    assert said == (f"{128 + signal.SIGINT}\n", "")
+
+
+def test_an_env_that_holds_nothing_back_is_not_asked_to(tmp_path, monkeypatch):
+    (tmp_path / "env").write_text("#!/bin/sh\necho unknown option >&2\nexit 125\n")
+    (tmp_path / "env").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert quiet_python() == ""
+
+
+def test_every_step_is_started_by_python_m():
+    """`saitan.workflow` has Ctrl-C end those without a traceback while they start, and Snakemake's scripts not."""
+    rules = "\n".join(file.read_text() for file in (ROOT / "workflow/rules").glob("*.smk"))
+    found = re.findall(r"^    (\w+):$", rules, flags=re.MULTILINE)
+    assert found.count("output") == found.count("shell") > 5
+    assert not {"script", "run", "notebook", "wrapper"} & {*found}

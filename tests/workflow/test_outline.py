@@ -1,17 +1,16 @@
 """What the steps after measuring are told of a plan, whole."""
 
 import errno
+import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from plans import ENTRIES, EXPERIMENT, GPU, KEPT, TROPICAL, WITHOUT, planned
 
-from saitan import workflow
+from saitan.workflow import write_plan
 from saitan.workflow.arrays import CATALOGUE as ARRAYS
 from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import CATALOGUE
@@ -227,19 +226,16 @@ def test_the_files_of_a_run_hold_its_outline_and_its_tables():
         assert TablePlan.model_validate_json(files[f"results/run/plan/{name}.json"]) == table_plan(plan, name)
 
 
-SCRIPT = Path(workflow.__file__).with_name("write_plan.py")
+def told(tmp_path, files):
+    (tmp_path / "told.json").write_text(json.dumps(files))
+    return tmp_path / "told.json"
 
 
 def test_outlines_are_utf_8_whatever_the_locale(tmp_path):
     file = tmp_path / "plan.json"
-    code = f"""
-import runpy
-from types import SimpleNamespace as Named
-told = Named(params=Named(files={{{str(file)!r}: "\\xe9"}}), output=[{str(file)!r}], log=[{str(tmp_path / "log")!r}])
-runpy.run_path({str(SCRIPT)!r}, {{"snakemake": told}})
-"""
+    command = [sys.executable, "-m", "saitan.workflow.write_plan", "--told", told(tmp_path, {str(file): "\xe9"})]
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | plain)
+    subprocess.run([*command, "--log", tmp_path / "log"], check=True, env=os.environ | plain)
     assert file.read_bytes() == "é".encode() and (tmp_path / "log").read_text() == "began\ndone\n"
 
 
@@ -247,10 +243,11 @@ def test_no_room_for_an_outline_is_one_line(tmp_path, monkeypatch, capsys):
     def full(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
-    monkeypatch.setattr("saitan.files.beside", full)
+    monkeypatch.setattr("saitan.workflow.write_plan.beside", full)
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
-    told = SimpleNamespace(params=SimpleNamespace(files={}), output=["results/plan.json"], log=[tmp_path / "log"])
+    listed = told(tmp_path, {"results/plan.json": ""})
+    monkeypatch.setattr(sys, "argv", ["write_plan", "--told", str(listed), "--log", str(tmp_path / "log")])
     with pytest.raises(SystemExit, match="1"):
-        runpy.run_path(str(SCRIPT), {"snakemake": told})
+        write_plan.main()
     line = "error: the disk is full (results/plan.json): free some space and run the same command again"
     assert capsys.readouterr().err == f"{line}\n" and (tmp_path / "log").read_text() == f"began\n{line}\n"

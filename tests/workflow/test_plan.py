@@ -712,7 +712,7 @@ def test_points_of_one_process_on_the_cpu_compile_ahead_for_each_other(tmp_path,
         ("cpu", "scipy"),
     }
     # What somebody else's solver runs is compiled already.
-    made.write_begun({})
+    made.write_begun({}, {})
     (listed,) = json.loads(Path("results/run/compiled-together.json").read_text())
     (point,) = (p for p in made.points if (p.backend, p.variant) == ("cpu", "conventional"))
     told = json.loads(made.measure_settings(point))
@@ -728,7 +728,7 @@ def test_a_file_of_the_plan_that_cannot_be_written_is_named(tmp_path, monkeypatc
     (tmp_path / "results").mkdir()
     (tmp_path / "results/run").write_text("where its folder should be")
     with pytest.raises(SystemExit, match=r"^error: results/run cannot be written: (Not a directory|File exists)$"):
-        plan().write_begun({})
+        plan().write_begun({}, {})
     (tmp_path / "results/run").unlink()
 
     def full(*_, **__):
@@ -738,7 +738,7 @@ def test_a_file_of_the_plan_that_cannot_be_written_is_named(tmp_path, monkeypatc
     with pytest.raises(
         SystemExit, match=r"^error: results/run/compiled-together\.json cannot be written: the disk is full: free"
     ):
-        plan().write_begun({})
+        plan().write_begun({}, {})
 
 
 def test_a_rank_on_the_gpu_has_one_of_its_own():

@@ -10,7 +10,8 @@ for name in plan.config.experiments:
             plan.files_of(name),
 
 
-# What the steps after it are told, as files: the paths of many points are too long for an argument.
+# What the steps after it are told, as files: the paths of many points are too long for an argument. No `script`: the one
+# that Snakemake writes would answer Ctrl-C, while it is read, with a traceback that shows all of it.
 rule outline:
     input:
         published=plan.source("config/published.yaml"),
@@ -19,10 +20,10 @@ rule outline:
     log:
         f"{plan.run}/logs/outline.log",
     params:
-        files=(told := outline_files(plan)),
+        told=plan.steps_told,
         identity=digest(told),
-    script:
-        "../write_plan.py"
+    shell:
+        "python -m saitan.workflow.write_plan --told {params.told:q} --log {log:q}"
 
 
 rule tabulate:
