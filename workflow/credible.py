@@ -47,14 +47,19 @@ def unfinished(pending: list[float], told: float) -> str | None:
 def remembered(rows: list[dict[str, Any]], queries: int, known: Collection[int]) -> str | None:
     """How answers are those of earlier runs, as the end of a sentence; None where nothing tells.
 
-    known: places of the queries that were answered before their first row
+    known: places of the queries that were answered before their first row; a single round is held against them
     """
-    columns = [[row["seconds"] for row in rows[place::queries]] for place in range(queries) if place not in known]
-    if len(columns) < 2 or len(columns[0]) < 2:
-        return None
-    if not all(map(kept, columns)):
-        return None
-    first, later = zip(*((column[0], statistics.median(column[1:])) for column in columns), strict=True)
+    columns = [[row["seconds"] for row in rows[place::queries]] for place in range(queries)]
+    new = [column for place, column in enumerate(columns) if place not in known]
+    first = [column[0] for column in new]
+    if len(rows) > queries:
+        if len(new) < 2 or not all(map(kept, new)):
+            return None
+        later = [statistics.median(column[1:]) for column in new]
+    else:
+        later = [column[0] for place, column in enumerate(columns) if place in known]
+        if not (first and later and kept([min(first), max(later)])):
+            return None
     took = f"{min(first):.2g} s or more when a query is new, and {max(later):.2g} s or less afterwards"
     return f"takes {took}: it remembers answers, and a run that computes its own is right"
 

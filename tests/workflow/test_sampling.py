@@ -1251,6 +1251,36 @@ def test_what_took_long_in_the_first_round_alone_is_asked_of_new_queries(monkeyp
     assert runs == ([query for query in asked[:8] for _ in range(4)] if refused or len(others) > 1 or not busy else [])
 
 
+@pytest.mark.parametrize(
+    ("round_", "others", "refused"),
+    [
+        ([2e-6, 0.7, 0.8], [ANEW] * 2, True),
+        # One of them is easy, as of a source that reaches nothing; new ones are answered anew each time.
+        ([2e-6, 0.7, 0.8], [ANEW, [0.7] * 4], False),
+        ([2e-6, 0.7, 1e-4], [], False),
+        ([2e-2, 0.7, 0.8], [], False),
+        ([2e-6, 9e-4, 9e-4], [], False),
+        # Too few new ones to tell.
+        ([2e-6, 0.7, 0.8], [ANEW], False),
+        ([2e-6, 0.7, 0.8], [], False),
+    ],
+)
+def test_a_single_round_in_which_what_was_asked_before_is_fast_is_asked_of_new_queries(round_, others, refused):
+    solver, asked = Scripted([[0.7], round_, *others]), list(range(10, 10 + len(others)))
+    answering = Answering(Package(), solver, None)
+    answering.warm_up(1)
+    says = r"^scipy takes 0\.7 s or more when a query is new, and 2e-06 s or less afterwards: it remembers answers"
+    with pytest.raises(Failure, match=says) if refused else contextlib.nullcontext():
+        settings = SETTINGS | {"min_rounds": 1, "max_rounds": 1}
+        sample(answering, solver, [1, 2, 3], settings, others=lambda: asked)
+    assert (len([call for call in solver.calls if call[0] == "run"]) > 4) == (len(others) > 1)
+
+
+def test_of_a_single_round_nothing_is_said_without_a_warm_up():
+    sampled(Scripted([[2e-6, 0.7, 0.8]]), [1, 2, 3], min_rounds=1, max_rounds=1, warmup=0)
+    sampled(Scripted([[2e-6]]), [1], min_rounds=1, max_rounds=1)
+
+
 def test_a_streamed_answer_is_asked_of_new_queries_too():
     solver = Streaming()
     assert Answering(Package(), solver, None).seconds_of(3) == 1.0 and solver.runs == 1 and not solver.checked
