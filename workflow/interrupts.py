@@ -89,13 +89,13 @@ def end_by_sigterm() -> None:
 
 
 def quiet_python() -> str:
-    """A shell function that starts a step's Python without its answer to Ctrl-C, a traceback, as long as it loads what
-    comes before `saitan.workflow`: held back until then. Nothing where the system's `env` cannot.
+    """A shell function that becomes a step's Python, whose answer to Ctrl-C is a traceback as long as it loads what comes
+    before `saitan.workflow`: held back until then. Nothing where the system's `env` cannot.
     """
     held = ("env", "--block-signal=INT")
     if subprocess.run([*held, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         return ""
-    return f'python() {{ {" ".join(held)} python "$@"; }}; '
+    return f'python() {{ exec {" ".join(held)} python "$@"; }}; '
 
 
 def stopped_early(kind: type[BaseException], error: BaseException, trace: Any) -> None:

@@ -159,10 +159,12 @@ def _restore_index() -> None:
 
 
 def _without_commands(record: logging.LogRecord) -> bool:
-    """Whether one of Snakemake's own lines is no command of a failed step, which says why itself."""
-    return not (
-        getattr(record, "exception", None) == "RuleException" and "\nCalledProcessError in " in record.getMessage()
-    )
+    """Whether one of Snakemake's own lines is no command of a step that said itself why it ended."""
+    if getattr(record, "exception", None) != "RuleException":
+        return True
+    said = record.getMessage()
+    killed = "died with <Signals." in said and "died with <Signals.SIGINT" not in said
+    return killed or "\nCalledProcessError in " not in said
 
 
 def _allow_pandas() -> None:

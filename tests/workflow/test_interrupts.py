@@ -188,7 +188,7 @@ def test_a_step_that_is_stopped_as_it_starts_says_nothing(after):
     if not (python := quiet_python()):
         pytest.skip("env has no --block-signal here")
     path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = f"{python}python -m saitan.workflow.report --help; echo $?"
+    command = f"({python}python -m saitan.workflow.report --help); echo $?"
     with subprocess.Popen(
         ["bash", "-c", command], env=os.environ | path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as shell:
