@@ -89,8 +89,8 @@ def end_by_sigterm() -> None:
 
 
 def quiet_python() -> str:
-    """A shell function that becomes a step's Python, whose answer to Ctrl-C is a traceback as long as it loads what comes
-    before `saitan.workflow`: held back until then. Nothing where the system's `env` cannot.
+    """A shell function that becomes a step's Python, with Ctrl-C held back until `saitan.workflow` is loaded: before,
+    Python answers it with a traceback. Nothing where the system's `env` cannot.
     """
     held = ("env", "--block-signal=INT")
     if subprocess.run([*held, "true"], stderr=subprocess.DEVNULL, check=False).returncode:

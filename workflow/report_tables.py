@@ -341,9 +341,10 @@ def _checked(table: pd.DataFrame) -> Iterable[str]:
         yield f"Checked in every timed answer: {told['checked'].iloc[0]}."
         return
     solvers = told["variant"] + " on " + told["backend"].map(lambda backend: _BACKENDS.get(backend, backend))
-    several = told.groupby(solvers)["checked"].transform("nunique") > 1
     points = told.apply(assigned, axis=1, names=parameters_of(told))
-    solvers = solvers.where(~several | (points == ""), solvers + " (" + points + ")")
+    for more in (" (" + points + ")").where(points != "", ""), (" for " + told["graph"]).fillna(""):
+        several = told.groupby(solvers)["checked"].transform("nunique") > 1
+        solvers = solvers.where(~several, solvers + more)
     for says, rows in groups:
         yield f"Checked in every timed answer of {', '.join(dict.fromkeys(solvers[rows.index]))}: {says}."
 

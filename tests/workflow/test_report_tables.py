@@ -215,6 +215,22 @@ def test_what_validation_covered_of_points_of_one_variant_is_said_by_its_paramet
     ]
 
 
+def test_what_validation_covered_of_a_variant_on_graphs_is_said_by_their_names():
+    rows = [
+        point("a", graph=graph, task=task) | quantity("time", "s", 1.0, checked=says)
+        for graph, task, says in (("big", 1, "256 vertices (a sample)"), ("small", 1, "80 vertices"), ("big", 2, "all"))
+    ]
+    notes = [note for note in layout(pd.DataFrame(rows), "sssp", []).notes if note.startswith("Checked")]
+    assert notes == [
+        "Checked in every timed answer of a on the CPU (task=1) for big: 256 vertices (a sample).",
+        "Checked in every timed answer of a on the CPU (task=2): all.",
+        "Checked in every timed answer of a on the CPU (task=1) for small: 80 vertices.",
+    ]
+    # Arrays of one problem's instance are of no graph.
+    several = pd.DataFrame(rows).assign(graph=None)
+    assert sum("(task=1): " in note for note in layout(several, "sssp", []).notes) == 2
+
+
 def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
     rows = [
         point(variant, size=size) | quantity("time", "s", value)
