@@ -191,6 +191,11 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f" {name!r} (there are: {', '.join(known[:NAMED])}{more})" if known else f" {name!r}"
 
 
+def unknown_problem(name: str) -> str:
+    """What is said of a problem that there is not."""
+    return f"unknown problem{suggest(name, problems.names())}{problems.undeclared(name)}"
+
+
 def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str], arrays: list[str]) -> None:
     for graph in experiment.graphs:
         if graph not in graphs:
@@ -215,9 +220,8 @@ def _check(key: str, experiment: Experiment, measure: Measure, graphs: list[str]
     if experiment.problem is None:
         _check_columns(key, experiment, None)
         return
-    if experiment.problem not in (names := problems.names()):
-        there = suggest(experiment.problem, names) + problems.undeclared(experiment.problem)
-        raise ConfigError(f"{key}.problem: unknown problem{there}")
+    if experiment.problem not in problems.names():
+        raise ConfigError(f"{key}.problem: {unknown_problem(experiment.problem)}")
     package = problems.problem(experiment.problem)
     _check_inputs(key, experiment, package)
     for variant, parameters in experiment.variants.items():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
 from saitan import problem as problems
-from saitan.workflow.config import QUANTITIES, suggest
+from saitan.workflow.config import QUANTITIES, suggest, unknown_problem
 from saitan.workflow.config_model import Model, with_numbers
 from saitan.workflow.yaml_files import Title, mistake, read_checked
 
@@ -71,7 +71,7 @@ def check_quoted(path: Path, quoted: Quoted) -> None:
     for name, solver in quoted.solvers.items():
         key = ["solvers", name]
         if solver.problem not in problems.names():
-            raise mistake(path, [*key, "problem"], f": unknown problem{suggest(solver.problem, problems.names())}")
+            raise mistake(path, [*key, "problem"], f": {unknown_problem(solver.problem)}")
         package = problems.problem(solver.problem)
         if solver.quantity not in (known := [*QUANTITIES, *package.METRICS]):
             raise mistake(path, [*key, "quantity"], f": unknown quantity{suggest(solver.quantity, known)}")

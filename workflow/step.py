@@ -43,16 +43,12 @@ class Failure(Exception):
 
 
 def run_step(main: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
-    """Parse the command line, run the step, exit 0; on failure print one line last, to stderr and to --log."""
-    parser.add_argument("--log", type=Path, help="also write messages here")
-    run_parsed(main, parser.parse_args())
-
-
-def run_parsed(main: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> None:
-    """Run a step as run_step does, with the arguments that it would parse, of which `log` is one.
+    """Parse the command line, run the step, exit 0; on failure print one line last, to stderr and to --log.
 
     What a user cannot mend (a defect of ours) prints its traceback before the line.
     """
+    parser.add_argument("--log", type=Path, help="also write messages here")
+    arguments = parser.parse_args()
     several = (getattr(arguments, "ranks", None) or 1) > 1
     answer((signal.SIGTERM, signal.SIGHUP), lambda: _stopped(None if several else arguments.log))
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
