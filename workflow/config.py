@@ -377,7 +377,8 @@ def _words(experiment: Experiment, package: Any) -> set[str]:
     }
 
 
-def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mapping[str, Parameter], owner: str) -> None:
+def _check_parameters(key: str, given: dict[str, list[Scalar]], known: Mapping[str, Parameter], owner: str) -> None:
+    """What is given is declared, and fits; it is put into the declared order and types, in which it names a point."""
     for name, values in given.items():
         if name not in known:
             has = f"it has: {', '.join(known)}" if known else "it has none"
@@ -405,6 +406,8 @@ def _check_parameters(key: str, given: Mapping[str, list[Scalar]], known: Mappin
         if (other := known[name].within) and max(values) > min(given[other]):
             least, most = min(given[other]), max(values)
             raise ConfigError(f"{key}.{name}: must be at most {other}, which is {least}, not {most}")
+    for name in [name for name in known if name in given]:
+        given[name] = given.pop(name)
 
 
 def _check_together(key: str, experiment: Experiment, package: Any) -> None:

@@ -99,7 +99,8 @@ def summary_lines(plan: ReportPlan, found: Outcome) -> list[str]:
     if busy := found.busy():
         lines.append(f"beware: {busy}")
     # What has a reason of its own is why the others did not run.
-    shown = sorted(found.lacking, key=lambda one: one.fate == "not run")[:LONG_LIST]
+    told = sorted(found.lacking, key=lambda one: (one.fate == "not run", one.fate == "out of date"))
+    shown = told[:LONG_LIST]
     lines += map(str, shown)
     if len(found.lacking) > LONG_LIST:
         lines.append(f"and {len(found.lacking) - LONG_LIST:,} more without a result, named in the report")

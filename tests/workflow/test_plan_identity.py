@@ -219,6 +219,25 @@ def test_another_configuration_is_another_identity(change):
     assert changed(before, identities(**{**BOTH, **change})) == set(before)
 
 
+def test_the_order_in_which_parameters_are_written_is_no_part_of_a_point():
+    sides = {"alpha": [2, 3], "beta": [8]}
+    searched = {"title": "Search", "problem": "bfs", "graphs": ["grid"], "variants": {"hybrid": sides}}
+    entries = {"n": [64], "zero": [0.5]}
+    product = {"title": "Product", "problem": "tropical", "variants": ["skip-both"], "instance": entries}
+
+    def points(**experiments):
+        config = load({"name": "run", "experiments": experiments}, ENTRIES)
+        return {point.name: point.identity for point in make(config, WITHOUT, ENTRIES).points}
+
+    def turned(mapping):
+        return dict(reversed(mapping.items()))
+
+    before = points(a=searched, b=product)
+    other = {**searched, "variants": {"hybrid": turned(sides)}}
+    assert len(before) == 3
+    assert points(a=other, b={**product, "instance": turned(entries)}) == before
+
+
 def test_another_graph_under_the_same_name_is_another_identity():
     def identities_of(**changes):
         entries = {**ENTRIES, "grid": ENTRIES["grid"].model_copy(update=changes)}

@@ -228,6 +228,13 @@ def test_the_console_names_reasons_before_what_did_not_run_for_them(plan):
     assert "and 5 more without a result, named in the report" in lines_of(plan)
 
 
+def test_the_console_names_what_failed_before_what_is_out_of_date(plan):
+    current = plan["points"][0]
+    plan["points"] = [{**current, "identity": f"another-{n}", "name": f"old-{n}"} for n in range(8)] + plan["points"]
+    lines = [line for line in lines_of(plan) if line.startswith(("failed: ", "out of date: "))]
+    assert [line.split(": ")[0] for line in lines] == ["failed", *["out of date"] * 3]
+
+
 @pytest.mark.parametrize(("there", "served", "failed"), [(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 0), (0, None, 1)])
 def test_a_file_that_has_served_may_be_gone(plan, tmp_path, there, served, failed):
     log = tmp_path / "fetch.log"
