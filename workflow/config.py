@@ -105,11 +105,13 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     # An unknown key is often why another one is missing: say it first.
     errors = error.errors(include_url=False)
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
-    where = list(first["loc"])
+    where = keys_of(first)
     message = re.sub(r" after validation, not 0$| or instance of \w+$", "", first["msg"].removeprefix("Value error, "))
     message = message.replace("a valid tuple", "a valid list").replace("a valid dictionary", "keys with values")
     if first["type"] == "string_type" and isinstance(first["input"], int | float | date):
         message = message.replace("a valid string", "a text in quotes")
+    if first["type"] == "invalid_key":
+        message = f"a key must be a text{' in quotes' if first['input'] is not None else ''}"
     # A value that fits no type of a union: pydantic complains once a type, with the type's name as the last part.
     types = [e["loc"][-1] for e in errors if where and e["loc"][:-1] == first["loc"][:-1]]
     if len(types) > 1 and set(types) <= {"bool", "int", "float", "str"}:
@@ -133,6 +135,15 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
     shown = "" if silent else f", not {json.dumps(first['input'], default=str)[:60]}"
     place = f"{key}: " if key else ""
     return f"{place}{message[0].lower()}{message[1:]}{shown}"
+
+
+def keys_of(error: Mapping[str, Any]) -> list[Any]:
+    """The keys of one of pydantic's complaints; of a key that is no text, such as a date, what stands in the file."""
+    where = list(error["loc"])
+    at = {"invalid_key": -1, "string_type": -2}.get(error["type"])
+    if at is not None and (error["type"] == "invalid_key" or where[-1:] == ["[key]"]):
+        where[at] = error["input"]
+    return where
 
 
 # Where keys of a run's file go, and where its schema has them.

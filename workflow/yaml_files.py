@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -160,14 +159,14 @@ def read_checked(path: Path, adapter: TypeAdapter[Content], empty: Any = None) -
 
     empty: what a file holds that has nothing in it
     """
-    from saitan.workflow.config import explain
+    from saitan.workflow.config import explain, keys_of
 
     content = read_yaml(path)
     try:
         return adapter.validate_python(empty if content is None else content)
     except ValidationError as error:
         first = min(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
-        line = _line_of(path, first["loc"])
+        line = _line_of(path, keys_of(first))
         raise Failure(f"{path}: line {line}: {explain(error, adapter.json_schema(), content)}") from None
 
 
@@ -214,8 +213,10 @@ def _part(content: Any, key: Any) -> Any:
 
 
 def _as_text(content: Any) -> str:
-    """To compare by: NaN is NaN."""
-    return json.dumps(content, default=str)
+    """To compare by: NaN is NaN. A key may be anything, such as a date."""
+    if isinstance(content, dict):
+        return "{" + ", ".join(f"{key!r}: {_as_text(value)}" for key, value in content.items()) + "}"
+    return f"[{', '.join(map(_as_text, content))}]" if isinstance(content, list) else repr(content)
 
 
 def _line_of(path: Path, keys: Sequence[str | int]) -> int:

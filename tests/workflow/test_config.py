@@ -233,6 +233,16 @@ def test_fewer_rounds_than_are_wanted_otherwise_are_a_choice():
         ({"variants": {False: {}}}, ".variants: a name in it must be a text in quotes, not false"),
         ({"variants": ["adaptive", False]}, ".variants: a name in it must be a text in quotes, not false"),
         ({"keep": [False]}, ".keep.0: input should be a text in quotes, not false"),
+        (
+            {datetime.date(2024, 1, 2): 3},
+            '.2024-01-02: a key must be a text in quotes, not "2024-01-02"',
+        ),
+        ({True: 3}, ".True: a key must be a text in quotes, not true"),
+        ({None: 3}, ".None: a key must be a text, not null"),
+        (
+            {"variants": {datetime.date(2024, 1, 2): {}}},
+            '.variants: a name in it must be a text in quotes, not "2024-01-02"',
+        ),
         ({"variants": {"adaptive": 3}}, ".variants.adaptive: input should be keys with values, not 3"),
         (
             {"variants": {"conventional": {"threshold_up": [1]}}},

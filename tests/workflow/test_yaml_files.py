@@ -1,3 +1,5 @@
+import datetime
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -64,7 +66,9 @@ def test_what_is_right_is_read(tmp_path, content, value):
     assert read_yaml(path) == value
 
 
-@pytest.mark.parametrize(("key", "shown"), [("yes", "true"), ("off", "false"), ("7", "7")])
+@pytest.mark.parametrize(
+    ("key", "shown"), [("yes", "true"), ("off", "false"), ("7", "7"), ("2024-01-02", '"2024-01-02"')]
+)
 def test_a_name_that_yaml_reads_as_something_else_has_its_line(tmp_path, key, shown):
     path = tmp_path / "a.yaml"
     path.write_text(f"a: 1\nb: 2\n{key}: 3\n")
@@ -170,3 +174,19 @@ def test_a_mistake_in_a_run_s_file_has_its_line(tmp_path, monkeypatch, message, 
     assert place_of_key(message, given, files) == place
     # Another value of the command line stands in no file.
     assert place_of_key("name: why", given | {"name": "third"}, files) == ""
+
+
+def test_a_date_as_a_key_is_found_where_it_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written = "name: run\nexperiments:\n  2024-01-02:\n    title: A\n    2024-01-03 10:00:00: {2024-01-04: [1, .nan]}\n"
+    (tmp_path / "run.yaml").write_text(written)
+    given = read_yaml(tmp_path / "run.yaml")
+    for key, line in (
+        ("experiments", 2),
+        ("experiments.2024-01-02", 3),
+        ("experiments.2024-01-02.2024-01-03 10:00:00", 5),
+    ):
+        assert place_of_key(f"{key}: why", given, ["run.yaml"]) == f"run.yaml: line {line}: "
+    # Another value of the command line.
+    given["experiments"] = {datetime.date(2024, 1, 5): {}}
+    assert place_of_key("experiments: why", given, ["run.yaml"]) == ""
