@@ -46,6 +46,18 @@ def _root(parent, v):
 
 
 @njit
+def leading_on(offsets, targets):
+    """bool [n]: whether some arc of a vertex goes to another one."""
+    found = np.zeros(len(offsets) - 1, np.bool_)
+    for v in range(len(found)):
+        for arc in range(offsets[v], offsets[v + 1]):
+            if targets[arc] != v:
+                found[v] = True
+                break
+    return found
+
+
+@njit
 def strong(offsets, targets):
     """int32 [n]: the strongly connected component of every vertex."""
     n = len(offsets) - 1

@@ -142,10 +142,10 @@ def queries(instance: Graph | Asked, count: int, seed: int) -> list[int]:
     count, seed = checked_count("count", count), checked_count("seed", seed)
     if _task(instance) == "closeness":
         return [0]
-    from saitan.bfs.search import loops
+    from saitan.components import leading_on
 
     graph = checked_graph(_graph(instance))
-    candidates = np.flatnonzero(graph.degrees - loops(graph.offsets, graph.targets))
+    candidates = np.flatnonzero(leading_on(graph.offsets, graph.targets))
     if not len(candidates):
         raise Unavailable(f"graph {graph.name} has no root to search from: no vertex has an arc to another one")
     drawn = np.random.default_rng(seed).choice(candidates, min(count, len(candidates)), replace=False)

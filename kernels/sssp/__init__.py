@@ -102,15 +102,21 @@ def instance(inputs: Mapping[str, Any]) -> Graph:
 def queries(graph: Graph, count: int, seed: int) -> list[int]:
     """`count` sources, drawn from the largest strongly connected component: all of them reach the same vertices.
 
-    Raises ValueError for what is no graph or undirected by its metadata alone, and a count or seed that is none;
-    Unavailable for a graph without weights or vertices.
+    Where that has less than a tenth of the vertices with an arc to another one, as without cycles, from all of these.
+    Distinct ones, unless there are fewer. Raises ValueError for what is no graph or undirected by its metadata alone,
+    and a count or seed that is none; Unavailable for a graph without weights or vertices.
     """
+    from saitan.components import leading_on
+
     count, seed = checked_count("count", count), checked_count("seed", seed)
     graph = checked_both_ways(weighted_graph(checked_graph(graph)), weighted=False)
     # An undirected graph holds both arcs of an edge, so the cheaper weak components are the strong ones.
     connection = "strong" if graph.directed else "weak"
     labels = graph.components(connection)
     members = np.flatnonzero(labels == np.bincount(labels).argmax())
+    leading = np.flatnonzero(leading_on(graph.offsets, graph.targets))
+    if len(leading) and len(members) < max(2, len(leading) / 10):
+        members = leading
     drawn = np.random.default_rng(seed).choice(members, count, replace=count > len(members))
     return [int(source) for source in drawn]
 

@@ -221,6 +221,30 @@ def test_sources_reach_most_of_the_graph_and_are_the_same_every_time():
     assert len(sssp.queries(graph, 60, 4)) == 60
 
 
+@pytest.mark.parametrize(
+    ("n", "arcs", "wanted"),
+    [
+        # A tree whose arcs lead to the root.
+        (40, [(v, (v - 1) // 2) for v in range(1, 40)], range(1, 40)),
+        # Three vertices in a ring at the end of a long path, and then one for each ten of its vertices.
+        (60, [(v, v + 1) for v in range(59)] + [(59, 57)], range(60)),
+        (30, [(v, v + 1) for v in range(29)] + [(29, 27)], range(27, 30)),
+        # A loop and a parallel arc lead nowhere else.
+        (3, [(0, 0), (2, 1), (2, 1)], [2]),
+        # Pairs that are connected with nothing else.
+        (60, [(v, v ^ 1) for v in range(60)], range(60)),
+        (1, [(0, 0)], [0]),
+        (2, [], [0]),
+    ],
+)
+def test_sources_are_of_all_that_lead_on_where_few_reach_each_other(n, arcs, wanted):
+    both = all(arc[::-1] in arcs for arc in arcs)
+    sources, targets = np.array(arcs, int).reshape(-1, 2).T
+    graph = Graph.from_arcs(n, sources, targets, np.ones(len(arcs), np.uint32), metadata={"directed": not both})
+    assert sorted(sssp.queries(graph, len(wanted), 4)) == list(wanted)
+    assert set(sssp.queries(graph, 3 * len(wanted), 5)) <= set(wanted)
+
+
 def test_thresholds():
     assert thresholds_from(None, None) is None
     assert thresholds_from(350, 330).down == pytest.approx(330e-6)
