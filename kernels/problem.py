@@ -28,7 +28,8 @@ No module beside the package has its name: Python would take it for that module.
 
 `check_instance`, `instance` and `prepare` raise ValueError for parameters that are off, and all but `check_instance`
 Unavailable for what cannot run here, or not on these inputs. `prepare` makes its solvers by `prepared` of
-saitan.solver, which has them refuse queries that there are not, and answers before there is one.
+saitan.solver, which has them refuse queries that there are not, and answers before there is one. Where `validate`
+checks by a query that the solver keeps, `tells_query` of saitan.solver has them refuse an answer to another one.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import math
 import os
 import platform
 from contextlib import suppress
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -99,7 +100,8 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
         answering = Answering(package, solver, read_reference(arguments.reference), ranks, outputs, settings["backend"])
         for query in queries[: settings["warmup"]]:
             answering.warm_up(query)
-        sampled = sample(answering, solver, queries, settings, ranks, lambda: _others(package, instance, queries))
+        others = partial(_others, package, instance, queries)
+        sampled = sample(answering, solver, queries, settings, ranks, others, partial(package.reference, instance))
         counted = {name for row in sampled.rows for name in row["counters"]}
         traced = {name.removeprefix(PHASE) for row in sampled.rows for name in row if name.startswith(PHASE)}
         if unknown := undeclared(settings["problem"], settings["variant"], counted, traced):

@@ -235,6 +235,36 @@ class Answering:
             self._first = False
         return self._digests[key]
 
+    def compare_other(self, first: Any, query: Any, reference_of: Callable[[Any], Reference | None]) -> None:
+        """Hold the last answer, to `query`, against a reference of its own where it is as right an answer to the first.
+
+        A solver may have kept that, with the query by which it is checked. Raises Invalid.
+        """
+        if query == first or self._reference is None or self._ranks.size > 1:
+            return
+        try:
+            taken = self._package.differs(self._reference, self._last(query, self._reference).answer()) is None
+        except Invalid:
+            raise
+        except Exception:
+            # An answer to another query may have another shape.
+            return
+        if taken and (reference := with_rows(reference_of(query))):
+            try:
+                check_same(self._package, reference, self._last(query, reference).answer())
+            except Invalid as error:
+                raise Invalid(f"gives for query {query} what is right for {first}: {error}") from None
+
+    def _last(self, query: Any, reference: Reference) -> Rows:
+        """Rows of the last answer that a reference has; of a streamed one from another run."""
+        rows = Rows(reference.rows)
+        if self._streamed:
+            self._solver.run(query, rows)
+        else:
+            for block in self._solver.blocks(reference.rows):
+                rows(block)
+        return rows
+
     def check_declared(self, block: Block) -> None:
         """A sink that raises Failure for what the problem's OUTPUTS do not have, or have of another type."""
         outputs, type_ = self._package.OUTPUTS, np.dtype(block.array.dtype).name
@@ -294,12 +324,13 @@ def sample(
     settings: dict[str, Any],
     ranks: Ranks | None = None,
     others: Callable[[], list] = list,
+    reference_of: Callable[[Any], Reference | None] | None = None,
 ) -> Sampled:
     """Whole rounds of all queries until the median has settled or the budget is spent, the first check aside.
 
     So is what goes into compiling. Raises Invalid for a wrong answer, before its time counts.
 
-    others: gives more queries, for a solver that may keep its answers.
+    others, reference_of: give more queries, and their references, for a solver that may keep its answers.
     """
     ranks = ranks or current()
     watch = Watch(settings["backend"], ranks)
@@ -328,6 +359,10 @@ def sample(
                 kinds[len(sampled.rows)] = [run.disturbed]
             sampled.rows.append(_row(query, len(medians), run, checked, ranks))
         rows = sampled.rows[first:]
+        if reference_of and not medians:
+            begin = time.perf_counter()
+            answering.compare_other(queries[0], queries[-1], reference_of)
+            deadline += time.perf_counter() - begin
         if settings["traced"] and not medians and hasattr(solver, "count"):
             begin = time.perf_counter()
             for row, query in zip(rows, queries, strict=True):

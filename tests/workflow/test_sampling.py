@@ -1281,6 +1281,77 @@ def test_of_a_single_round_nothing_is_said_without_a_warm_up():
     sampled(Scripted([[2e-6]]), [1], min_rounds=1, max_rounds=1)
 
 
+class Sums:
+    """A problem whose answers are their queries plus 0 to 3; of two queries that differ by 100 they are alike."""
+
+    OUTPUTS: ClassVar = {"d": Output("[n]", dtype="int64")}
+
+    def __init__(self):
+        self.asked = []
+
+    def reference(self, query, rows=None):
+        self.asked.append(query)
+        values = np.arange(4) + query % 100
+        return Reference("addition", {"d": values if rows is None else values[rows]}, rows)
+
+    def differs(self, reference, answer):
+        if "d" not in answer:
+            return "no d"
+        return None if np.array_equal(reference.arrays["d"], answer["d"]) else f"{answer['d'].tolist()}"
+
+
+class Summing(Scripted):
+    """`kept`: it gives its first answer to all."""
+
+    kept, answered = False, None
+
+    def run(self, query, sink=None):
+        if self.answered is None or not self.kept:
+            self.answered = query
+        for block in () if sink is None else self.blocks():
+            sink(block)
+        return super().run(query)
+
+    def blocks(self, rows=None):
+        yield from chosen("d", np.arange(4) + self.answered % 100, rows)
+
+
+class StreamedSumming(Summing):
+    streamed = True
+
+    def checker(self, query):
+        return Streaming().checker(query)
+
+
+@pytest.mark.parametrize("made", [Summing, StreamedSumming])
+@pytest.mark.parametrize("rows", [None, np.array([0, 2])])
+@pytest.mark.parametrize("warmed", [False, True])
+def test_a_solver_that_gives_its_first_answer_to_all_queries_is_refused(made, rows, warmed):
+    package, settings = Sums(), SETTINGS | {"min_rounds": 1, "max_rounds": 1}
+
+    def sample_of(queries, **attributes):
+        solver = made([[1.0] * 20])
+        vars(solver).update(attributes)
+        answering = Answering(package, solver, package.reference(queries[0], rows))
+        if warmed:
+            answering.warm_up(queries[0])
+        package.asked.clear()
+        return sample(
+            answering, solver, queries, settings, reference_of=functools.partial(package.reference, rows=rows)
+        )
+
+    first = [5, 6, 7, 8] if rows is None else [5, 7]
+    with pytest.raises(Invalid) as refused:
+        sample_of([5, 6, 9], kept=True)
+    why = "differs from the reference solver (addition)"
+    assert str(refused.value) == f"gives for query 9 what is right for 5: {why}: {first}"
+    assert package.asked == [9]
+    # Another reference is only made where the answers are alike.
+    assert sample_of([5, 6, 9]).rows and package.asked == []
+    assert sample_of([5, 6, 105]).rows and package.asked == [105]
+    assert sample_of([5, 6, 5], kept=False).rows and package.asked == []
+
+
 def test_a_streamed_answer_is_asked_of_new_queries_too():
     solver = Streaming()
     assert Answering(Package(), solver, None).seconds_of(3) == 1.0 and solver.runs == 1 and not solver.checked
