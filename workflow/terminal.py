@@ -6,6 +6,7 @@ Snakemake's own lines are left out by the profile (profiles/default); with anoth
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import re
@@ -20,6 +21,7 @@ from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.interrupts import Stops, as_stop, ignore_interrupts, interrupted_later
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
+from saitan.workflow.step import Failure, of_files
 
 # What Snakemake says at every start and for every job it selects.
 _ROUTINE = (
@@ -92,7 +94,6 @@ def _found(name: str, plan: Plan) -> str:
 def _not_kept(answer: Path) -> str | None:
     """Why a file holds no answer; None where it holds one."""
     from saitan.workflow.answers import about_answer
-    from saitan.workflow.step import Failure
 
     with contextlib.suppress(Failure):
         if (reason := about_answer(answer).get("unavailable")) is not None:
@@ -118,6 +119,8 @@ def show(plan: Plan, workflow: Any) -> None:
         return
     plan.say_skipped()
     logger.addFilter(as_stop)
+    logger.addFilter(_as_full_disk)
+    logging.FileHandler.handleError = _unwritten
     if Quietness.RULES in (workflow.output_settings.quiet or ()):
         for handler in logger.handlers:
             # Whether it is a dry run, which has nothing but them to show, is known later.
@@ -156,6 +159,20 @@ def _restore_index() -> None:
 
     with contextlib.suppress(OSError):
         write_index(index)
+
+
+def _as_full_disk(record: logging.LogRecord) -> bool:
+    """Have a full disk, on which Snakemake cannot note what it does, told in our words and not as a traceback; True."""
+    numbers = (errno.ENOSPC, errno.EDQUOT)
+    if getattr(record, "exception", None) and any(f"[Errno {number}]" in record.getMessage() for number in numbers):
+        record.msg, record.args = f"error: {of_files(OSError(errno.ENOSPC, ''))}", ()
+    return True
+
+
+def _unwritten(handler: logging.FileHandler, record: logging.LogRecord) -> None:
+    """What Snakemake's log does with a line that it cannot hold: on a full disk nothing, which is told elsewhere."""
+    if getattr(sys.exc_info()[1], "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+        logging.Handler.handleError(handler, record)
 
 
 def _without_commands(record: logging.LogRecord) -> bool:
@@ -230,7 +247,6 @@ class Ending:
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines, write_report
         from saitan.workflow.report_outcome import outcome
-        from saitan.workflow.step import Failure, of_files
 
         plan, told = self._plan, outline(self._plan)
         with contextlib.suppress(OSError):

@@ -1,8 +1,10 @@
+import contextlib
 import errno
 import logging
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ import pandas  # noqa: F401  (`show` has Snakemake do without it where it is not
 import pytest
 from plans import plan
 from samples import seconds, write_samples
+from snakemake.exceptions import WorkflowError, print_exception
 from snakemake.logging import logger
 from snakemake.settings.types import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -31,6 +34,7 @@ def interrupts(monkeypatch):
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr("saitan.workflow.interrupts.kill_steps", lambda: None)
+    monkeypatch.setattr(logging.FileHandler, "handleError", logging.Handler.handleError)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -91,6 +95,40 @@ def test_points_are_said_in_the_place_of_snakemakes_lines_on_rules(quiet, monkey
     ours = [one for one in logger.handlers if isinstance(one, Progress)]
     shown = theirs.filter(logging.makeLogRecord({"msg": "Finished", "event": LogEvent.JOB_FINISHED}))
     assert (len(ours), bool(shown)) == ((1, False) if quiet == {Quietness.RULES} else (0, True))
+
+
+FULL = "error: the disk is full: free some space and run the same command again"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a disk that is full")
+def test_on_a_full_disk_snakemake_tells_no_more_than_that(monkeypatch, capsys):
+    theirs = logging.FileHandler("/dev/full", delay=True)
+    monkeypatch.setattr(logger, "handlers", [theirs, shown := logging.StreamHandler(sys.stderr)])
+    monkeypatch.setattr(logger, "filters", [])
+    show(plan(), SimpleNamespace(is_main_process=True, output_settings=SimpleNamespace(quiet=None)))
+    capsys.readouterr()
+
+    def said(error):
+        print_exception(error)
+        return capsys.readouterr().err
+
+    path = "the directory /a/.snakemake"
+    for number in (errno.ENOSPC, errno.EDQUOT):
+        error = OSError(number, os.strerror(number))
+        assert said(error) == f"{FULL}\n"
+        why = f"Error recording metadata for finished job ({error}). Please ensure write permissions for {path}"
+        assert said(WorkflowError(why)) == f"{FULL}\n"
+    assert said(WorkflowError("a job failed")) == "WorkflowError:\na job failed\n"
+    assert "Errno 13" in said(PermissionError(errno.EACCES, "no"))
+    logger.error("[Errno 28] stands in a text")
+    assert capsys.readouterr().err == "[Errno 28] stands in a text\n"
+    # Any other reason for which a line is not written is told.
+    monkeypatch.setattr(theirs, "format", lambda record: 1 / 0)
+    logger.error("text")
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    shown.close()
+    with contextlib.suppress(OSError):
+        theirs.close()
 
 
 def test_each_measured_point_is_said_with_the_time_that_the_others_will_take(tmp_path, monkeypatch, capsys):
