@@ -49,18 +49,22 @@ def tabulate(plan: TablePlan) -> None:
     units = {"seconds": "s", "mean_seconds": "s"} | {name: one.unit for name, one in known.items() if one.unit}
     counts = [name for name, one in known.items() if not is_timed(one.unit)]
     with beside(plan.csv) as path:
-        table.to_csv(path, index=False)
+        # As the page says them, which has the table.
+        _uniform(table).to_csv(path, index=False)
     keys = [name for name in (*KEYS, *experiment.swept, "query") if name in figure]
     _write(figure, plan.figure, {"identity": plan.identity, "units": units, "counts": counts, "keys": keys})
     _write(table, plan.table, {"identity": plan.identity})
 
 
 def _write(table: pd.DataFrame, path: Path, described: dict[str, Any]) -> None:
-    parameters = {name: _alike(table[name]) for name in table if name not in MEASURED}
-    arrow = pa.Table.from_pandas(table.assign(**parameters), preserve_index=False)
+    arrow = pa.Table.from_pandas(_uniform(table), preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), METADATA: json.dumps(described).encode()}
     with beside(path) as written:
         write(arrow.replace_schema_metadata(metadata), written)
+
+
+def _uniform(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{name: _alike(table[name]) for name in table if name not in MEASURED})
 
 
 def _alike(values: pd.Series) -> pd.Series:

@@ -12,7 +12,7 @@ from samples import seconds, write_samples
 from saitan.problem import problem
 from saitan.workflow.bests import parameters_of
 from saitan.workflow.config_model import Experiment
-from saitan.workflow.parquet_files import described
+from saitan.workflow.parquet_files import described, read_rows
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
 from saitan.workflow.step import Failure
 from saitan.workflow.tabulate import TablePlan, _write, read_plan, tabulate
@@ -339,6 +339,26 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     with pytest.raises(OSError):
         tabulate(plan)
     assert (tmp_path / "t.csv").read_bytes() == before
+
+
+def test_a_csv_says_what_the_page_makes_of_its_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("saitan.workflow.tabulate.read_metadata", lambda folder: {"vertices": VERTICES[folder.name]})
+    swept = {"infinite": [0, 0.5, None], "n": [64, None, 128], "by": ["tile", 3, None], "reuse": [True, False, None]}
+    rows = [row("ours") | dict(zip(swept, values, strict=True)) for values in zip(*swept.values(), strict=True)]
+    table = pd.DataFrame(rows, dtype=object).astype({"ours": float})
+    monkeypatch.setitem(VIEWS, "graphs", lambda experiment, inputs: (table, table))
+    (tmp_path / "published.yaml").write_text("{graphs: {}, experiments: {}}")
+    (tmp_path / "ceilings.yaml").write_text("{}")
+    names = {"table": "t.parquet", "csv": "t.csv", "figure": "f.parquet"}
+    files = {key: tmp_path / name for key, name in (names | {"published": "published.yaml"}).items()}
+    settings = Experiment(title="T", view="graphs", graphs=["ours"])
+    ceilings, graphs = tmp_path / "ceilings.yaml", [tmp_path / "ours"]
+    plan = TablePlan(experiment="fig", settings=settings, identity="now", ceilings=ceilings, graphs=graphs, **files)
+    tabulate(plan)
+    written = plan.csv.read_text()
+    assert written == read_rows(plan.table).to_pandas().to_csv(index=False)
+    said = [line[line.index("2.0,") + 4 :] for line in written.splitlines()[1:]]
+    assert [text.removesuffix(",,") for text in said] == ["0.0,64,tile,True", "0.5,,3,False", ",128,,"]
 
 
 def test_a_table_has_no_rows_of_samples_of_another_configuration(tmp_path):
