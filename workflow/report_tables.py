@@ -7,7 +7,7 @@ rows. Otherwise (one variant, a sweep) a point is a row, and the quantities are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -341,12 +341,27 @@ def _checked(table: pd.DataFrame) -> Iterable[str]:
         yield f"Checked in every timed answer: {told['checked'].iloc[0]}."
         return
     solvers = told["variant"] + " on " + told["backend"].map(lambda backend: _BACKENDS.get(backend, backend))
-    points = told.apply(assigned, axis=1, names=parameters_of(told))
-    for more in (" (" + points + ")").where(points != "", ""), (" for " + told["graph"]).fillna(""):
-        several = told.groupby(solvers)["checked"].transform("nunique") > 1
-        solvers = solvers.where(~several, solvers + more)
+    for _, rows in told.groupby(solvers):
+        solvers[rows.index] += _apart(rows, parameters_of(told))
     for says, rows in groups:
         yield f"Checked in every timed answer of {', '.join(dict.fromkeys(solvers[rows.index]))}: {says}."
+
+
+def _apart(rows: pd.DataFrame, parameters: Collection[str]) -> pd.Series:
+    """What is to be said of each row of a solver for its `checked` to be that of all rows of which the same is said:
+    one parameter or the graph where that is enough.
+    """
+
+    def settles(column: str) -> bool:
+        return rows.groupby(column, dropna=False, sort=False)["checked"].nunique().max() == 1
+
+    needed = [name for name in parameters if settles(name)][:1] or ([] if settles("graph") else parameters)
+    if rows["checked"].nunique() == 1:
+        needed = []
+    said = rows.apply(assigned, axis=1, names=needed)
+    said = (" (" + said + ")").where(said != "", "")
+    several = rows.groupby(said)["checked"].transform("nunique") > 1
+    return said.where(~several, said + (" for " + rows["graph"]).fillna(""))
 
 
 _BACKENDS = {"cpu": "the CPU", "cuda": "the GPU"}

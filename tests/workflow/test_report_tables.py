@@ -231,6 +231,33 @@ def test_what_validation_covered_of_a_variant_on_graphs_is_said_by_their_names()
     assert sum("(task=1): " in note for note in layout(several, "sssp", []).notes) == 2
 
 
+def test_what_was_checked_of_a_variant_is_said_by_one_parameter_or_the_graph_where_that_is_enough():
+    def said(*points):
+        rows = [one | quantity("time", "s", 1.0, checked=says) for one, says in points]
+        notes = layout(pd.DataFrame(rows), "sssp", []).notes
+        return [note.removeprefix("Checked in every timed answer of ") for note in notes if note.startswith("Checked")]
+
+    swept = [(qubits, seed, bits) for qubits in (10, 12) for seed in (1, 2) for bits in (20, 40, None)]
+    assert said(
+        *((point("a", qubits=q, seed=s, keep_bits=bits), f"{bits} bits") for q, s, bits in swept),
+        (point("b", qubits=10, seed=1), "20 bits"),
+    ) == [
+        "a on the CPU (keep_bits=20), b on the CPU: 20 bits.",
+        "a on the CPU (keep_bits=40): 40 bits.",
+        "a on the CPU: None bits.",
+    ]
+    assert said(*((point("a", graph=graph, task=task), graph) for graph in ("big", "small") for task in (1, True))) == [
+        "a on the CPU for big: big.",
+        "a on the CPU for small: small.",
+    ]
+    # Neither is enough alone.
+    assert said(*((point("a", n=n, k=k), f"{n * k}") for n in (1, 2) for k in (1, 2))) == [
+        "a on the CPU (n=1, k=1): 1.",
+        "a on the CPU (n=1, k=2), a on the CPU (n=2, k=1): 2.",
+        "a on the CPU (n=2, k=2): 4.",
+    ]
+
+
 def test_the_best_is_found_for_each_value_of_the_problems_own_parameters():
     rows = [
         point(variant, size=size) | quantity("time", "s", value)
