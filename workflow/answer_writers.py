@@ -7,7 +7,7 @@ import operator
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +58,24 @@ class AnswerWriter:
         self._open[block.name].write(block.first, block.array)
 
     def __exit__(self, *error: Any) -> bool | None:
-        for output in self._open.values():
-            if output is not None:
-                output.close()
-        missing = [name for name, output in self._open.items() if output is None]
-        if missing and error[0] is None:
+        if error[0] is None:
+            try:
+                self._close()
+            except BaseException as failure:
+                self._leave(type(failure), failure, failure.__traceback__)
+                raise
+        return self._leave(*error)
+
+    def _close(self) -> None:
+        for output in filter(None, self._open.values()):
+            output.close()
+        if missing := [name for name, output in self._open.items() if output is None]:
             given = sorted(self._others.union(self._open).difference(missing))
-            failure = Failure(f"keep: the answer has no {missing[0]} (it has: {', '.join(given) or 'none'})")
-            self._places.__exit__(Failure, failure, None)
-            raise failure
+            raise Failure(f"keep: the answer has no {missing[0]} (it has: {', '.join(given) or 'none'})")
+
+    def _leave(self, *error: Any) -> bool | None:
+        for output in filter(None, self._open.values() if error[0] else ()):
+            output.abandon()
         return self._places.__exit__(*error)
 
 
@@ -256,6 +265,13 @@ class _Output:
         self._writer.add_key_value_metadata({METADATA: json.dumps(metadata)})
         self._writer.close()
         self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is. What is in the way, such as a full disk, was told."""
+        with suppress(Exception):
+            self._writer.close()
+        with suppress(OSError):
+            self._file.close()
 
 
 class _Streams(_Output):

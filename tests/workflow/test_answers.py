@@ -1,3 +1,5 @@
+import errno
+import gc
 import itertools
 import json
 import shutil
@@ -134,6 +136,29 @@ def test_an_error_or_a_missing_output_leaves_nothing(tmp_path):
     with pytest.raises(Failure, match=says), AnswerWriter(tmp_path, ["d", "e"], {}) as sink:
         sink(Block("d", 0, np.zeros(3)))
         sink(Block("other", 0, np.zeros(3)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a disk that is full")
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("blocks", [[3], [200_000, 200_000], [3, 200_000]], ids=["end", "first", "later"])
+def test_a_disk_that_fills_while_an_answer_is_kept_is_named_and_nothing_is_left(
+    tmp_path, monkeypatch, blocks, compressed
+):
+    opened = Path.open
+
+    def on_a_full_disk(path, mode="r", *how):
+        return opened(Path("/dev/full") if mode == "wb" else path, mode, *how)
+
+    monkeypatch.setattr(Path, "open", on_a_full_disk)
+    values, first = np.random.default_rng(1), 0
+    with pytest.raises(OSError) as full, AnswerWriter(tmp_path, ["d", "e"], {}, compressed) as sink:
+        for rows in blocks:
+            for name in ("d", "e"):
+                sink(Block(name, first, values.random(rows)))
+            first += rows
+    assert full.value.errno == errno.ENOSPC
+    gc.collect()
     assert list(tmp_path.iterdir()) == []
 
 
