@@ -154,9 +154,18 @@ def _check_methods(made: Any) -> None:
         if not callable(getattr(made, name, None)):
             right = f"{', '.join(methods)} are right"
             raise Misdeclared(f"a solver of class {type(made).__name__} has no method {name}: {right}")
+    _check_names(made)
     for name, takes in {**methods, "count": ("query",)}.items():
         if hasattr(made, name):
             check_takes(getattr(made, name), takes, name=name)
+
+
+def _check_names(made: Any) -> None:
+    """Raise Misdeclared where the name of an optional method is that of something else."""
+    for name in _OPTIONAL:
+        if not callable(value := getattr(made, name, print)):
+            right = "that is the name of a method, and another one is right"
+            raise Misdeclared(f"{name} of a solver of class {type(made).__name__} is {shown(value)}: {right}")
 
 
 def typed(made: Solver, **types: Iterable[np.typing.DTypeLike]) -> Solver:
@@ -185,6 +194,7 @@ def is_prepared(solver: Any) -> bool:
 _METHODS = {"run": ("query",), "validate": (), "blocks": ("rows",), "close": ()}
 _STREAMED = {"run": ("query", "sink"), "checker": ("query",), "close": ()}
 _TELL = ("validate", "answer", "predecessors")
+_OPTIONAL = ("count", "answer", "predecessors", "checker")
 _NEW, _COUNTED, _FAILED, _CLOSED = (
     "this solver has answered nothing yet: call run first",
     "this solver has counted since its last run: call run again",
@@ -262,6 +272,7 @@ def _running(call: Callable) -> Callable:
         self._lacks = ""  # a run may read its own answer
         try:
             run = call(self, query, *(_of_formed(take, self._types) for take in sink))
+            _check_names(self)
             if not isinstance(run, Run):
                 raise Invalid(f"run gives {shown(run)}: a Run is right")
             answered = getattr(self, self._query_name, None) if self._query_name else None

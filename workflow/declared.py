@@ -171,18 +171,31 @@ def _check_functions(package: ModuleType) -> None:
     if _returns_nothing(package.reference):
         right = "`return None` is right where there is none"
         raise Misdeclared(f"{package.__name__}.reference returns nothing of what it makes: {right}")
+    if _drops_its_end(package.differs):
+        raise Misdeclared(f"{package.__name__}.differs ends in a value: `return` before it is right")
 
 
 def _returns_nothing(function: Callable) -> bool:
     """Whether a function does something, and no line of it returns: nothing would be compared with its answer."""
-    try:
-        [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, TypeError, ValueError, SyntaxError):  # compiled, called otherwise, or amid a line
-        return False
-    if not isinstance(node, ast.FunctionDef):
+    if (node := _written(function)) is None:
         return False
     does = [one for one in node.body if not isinstance(one, ast.Pass | ast.Raise) and not _is_constant(one)]
     return bool(does) and not any(isinstance(one, ast.Return | ast.Yield | ast.YieldFrom) for one in _own_nodes(node))
+
+
+def _drops_its_end(function: Callable) -> bool:
+    """Whether its last line is a value that it does not return. A call may raise what it finds."""
+    end = node.body[-1] if (node := _written(function)) else None
+    return isinstance(end, ast.Expr) and not isinstance(end.value, ast.Constant | ast.Call | ast.Await | ast.Yield)
+
+
+def _written(function: Callable) -> ast.FunctionDef | None:
+    """None for what is compiled, called otherwise, or written amid a line."""
+    try:
+        [node] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, TypeError, ValueError, SyntaxError):
+        return None
+    return node if isinstance(node, ast.FunctionDef) else None
 
 
 def _is_constant(statement: ast.stmt) -> bool:

@@ -252,8 +252,9 @@ class Answering:
         if taken and (reference := with_rows(reference_of(query))):
             try:
                 check_same(self._package, reference, self._last(query, reference).answer())
-            except Invalid as error:
-                raise Invalid(f"gives for query {query} what is right for {first}: {error}") from None
+            except (Invalid, ValueError) as error:
+                why = error if isinstance(error, Invalid) else told(error)
+                raise Invalid(f"gives for query {query} what is right for {first}: {why}") from None
 
     def _last(self, query: Any, reference: Reference) -> Rows:
         """Rows of the last answer that a reference has; of a streamed one from another run."""

@@ -219,6 +219,8 @@ class Ending:
         from saitan.workflow.report_outcome import outcome
 
         plan, partial = self._plan, bool(until or omitted)
+        if omitted:
+            print(f"--omit-from {' '.join(omitted)}: what that makes is left as it was", file=sys.stderr)
         if partial:
             targets = () if omitted else until
         reported = not partial and (not targets or {"all", plan.report} & set(targets))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import saitan.tropical
@@ -457,6 +458,25 @@ def test_a_reference_without_return_is_named():
         check_package("toy", toy(GOOD, reference=computes))
     for function in (leaves, refuses, says_why, yields, lambda instance, query: None, partial(computes)):
         check_package("toy", toy(GOOD, reference=function))
+
+
+def drops(reference, answer):
+    if line := reference.misshapen(answer, "c"):
+        return line
+    wrong = reference.arrays["c"] != answer["c"]
+    f"{wrong.sum()} differ" if wrong.any() else None
+
+
+def asserts(reference, answer):
+    np.testing.assert_array_equal(reference.arrays["c"], answer["c"])
+
+
+def test_a_difference_that_is_not_returned_is_named():
+    says = r"^saitan\.tropical\.differs ends in a value: `return` before it is right$"
+    with pytest.raises(Misdeclared, match=says):
+        check_package("toy", toy(GOOD, differs=drops))
+    for function in (asserts, lambda reference, answer: None, partial(drops)):
+        check_package("toy", toy(GOOD, differs=function))
 
 
 RING = GENERATORS["ring"]

@@ -894,6 +894,30 @@ def test_a_solver_that_lacks_a_method_is_one_line(solver, says):
     assert str(found.value) == f"a solver of class {says}"
 
 
+@pytest.mark.parametrize("name", ["count", "answer", "predecessors", "checker"])
+@pytest.mark.parametrize("made", ["class", "constructor", "run"])
+def test_a_solver_whose_attribute_has_the_name_of_a_method_is_one_line(name, made):
+    class Named(Scripted):
+        if made == "class":
+            locals()[name] = 0
+
+        def __init__(self):
+            super().__init__([[1]])
+            if made == "constructor":
+                setattr(self, name, 0)
+
+        def run(self, query):
+            setattr(self, name, 0)
+            return super().run(query)
+
+    says = f"{name} of a solver of class Named is 0: that is the name of a method, and another one is right"
+    with pytest.raises(Misdeclared) as found:
+        solver = guarded(Named, int)
+        assert made == "run"
+        solver.run(1)
+    assert str(found.value) == says
+
+
 @pytest.mark.parametrize(
     ("solver", "given", "says"),
     [
@@ -1350,6 +1374,16 @@ def test_a_solver_that_gives_its_first_answer_to_all_queries_is_refused(made, ro
     assert sample_of([5, 6, 9]).rows and package.asked == []
     assert sample_of([5, 6, 105]).rows and package.asked == [105]
     assert sample_of([5, 6, 5], kept=False).rows and package.asked == []
+
+
+def test_a_first_answer_for_all_queries_of_another_length_is_refused_in_the_same_words():
+    package, solver = Sums(), Summing([[1.0] * 20])
+    solver.kept = True
+    answering = Answering(package, solver, package.reference(5))
+    longer = Reference("addition", {"d": np.array([18])}, np.array([9]))
+    says = "^gives for query 9 what is right for 5: ValueError: d has 4 rows: there is none of number 9"
+    with pytest.raises(Invalid, match=says):
+        sample(answering, solver, [5, 9], SETTINGS | {"max_rounds": 1}, reference_of=lambda query: longer)
 
 
 def test_a_streamed_answer_is_asked_of_new_queries_too():

@@ -198,6 +198,7 @@ def test_the_summary_of_an_earlier_run_is_not_shown_where_no_report_was_made(
     said = capsys.readouterr().err
     assert "its summary" not in said and said.startswith("tiny: no table") == shown
     assert (f"{made.report} is of an earlier run" in said) == shown
+    assert ("--omit-from report: what that makes is left as it was\n" in said) == ("omitted" in chosen)
 
 
 def test_a_report_that_cannot_be_written_keeps_no_reason_back(tmp_path, monkeypatch, capsys):
