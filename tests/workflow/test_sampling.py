@@ -1376,6 +1376,26 @@ def test_a_solver_that_gives_its_first_answer_to_all_queries_is_refused(made, ro
     assert sample_of([5, 6, 5], kept=False).rows and package.asked == []
 
 
+@pytest.mark.parametrize(
+    ("made", "queries", "others", "refused"),
+    [
+        ([ANEW] * 2, [1, 2], [10, 11], True),
+        ([ANEW, [0.2] * 4], [1, 2], [10, 11], False),
+        # Too few new queries to tell, or one query.
+        ([], [1, 2], [10], False),
+        ([], [1], [10, 11], False),
+    ],
+)
+def test_a_streamed_solver_that_keeps_its_answers_is_refused(made, queries, others, refused):
+    # The runs in which answers are certified, and the rows.
+    solver = StreamedSumming([[0.2, 1e-6] * len(queries), *made])
+    settings = SETTINGS | {"min_rounds": 1, "max_rounds": 1, "warmup": 0}
+    says = "^scipy answers at once what it was asked before: it remembers answers, "
+    with pytest.raises(Failure, match=says) if refused else contextlib.nullcontext():
+        sample(Answering(Sums(), solver, None), solver, queries, settings, others=lambda: others)
+    assert next(solver.script, None) is None
+
+
 def test_a_first_answer_for_all_queries_of_another_length_is_refused_in_the_same_words():
     package, solver = Sums(), Summing([[1.0] * 20])
     solver.kept = True
