@@ -140,9 +140,10 @@ def explain(error: ValidationError, schema: dict[str, Any], content: Any = None)
 def keys_of(error: Mapping[str, Any]) -> list[Any]:
     """The keys of one of pydantic's complaints; of a key that is no text, such as a date, what stands in the file."""
     where = list(error["loc"])
-    at = {"invalid_key": -1, "string_type": -2}.get(error["type"])
-    if at is not None and (error["type"] == "invalid_key" or where[-1:] == ["[key]"]):
-        where[at] = error["input"]
+    if error["type"] == "invalid_key":
+        where[-1] = error["input"]
+    elif where[-1:] == ["[key]"]:
+        where[-2] = error["input"]
     return where
 
 

@@ -355,9 +355,9 @@ def _apart(rows: pd.DataFrame, parameters: Collection[str]) -> pd.Series:
     def settles(column: str) -> bool:
         return rows.groupby(column, dropna=False, sort=False)["checked"].nunique().max() == 1
 
-    needed = [name for name in parameters if settles(name)][:1] or ([] if settles("graph") else parameters)
     if rows["checked"].nunique() == 1:
-        needed = []
+        return pd.Series("", rows.index)
+    needed = [name for name in parameters if settles(name)][:1] or ([] if settles("graph") else parameters)
     said = rows.apply(assigned, axis=1, names=needed)
     said = (" (" + said + ")").where(said != "", "")
     several = rows.groupby(said)["checked"].transform("nunique") > 1

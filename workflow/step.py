@@ -30,6 +30,8 @@ from saitan.workflow.numba_code import numba_cache
 BEGAN, DONE, STOPPED, ERROR = "began", "done", "stopped", "error: "
 # What Python's faulthandler begins with.
 CRASHED = "Fatal Python error: "
+# Numbers of errors by which a disk, or a user's share of it, is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 # Calls that a traceback shows at most.
 CALLS = 30
@@ -250,7 +252,7 @@ def say(log: Path | None, text: str) -> None:
 
 def of_files(error: OSError, place: str = "") -> str:
     """What went wrong with a file, and the way on where there is one. place: what is said of where, in brackets."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         return f"the disk is full{place}: free some space and run the same command again"
     return f"{error.strerror or _as_text(error)}{place}"
 

@@ -6,7 +6,6 @@ Snakemake's own lines are left out by the profile (profiles/default); with anoth
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import logging
 import re
@@ -21,7 +20,7 @@ from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.interrupts import Stops, as_stop, ignore_interrupts, interrupted_later
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
-from saitan.workflow.step import Failure, of_files
+from saitan.workflow.step import FULL, Failure, of_files
 
 # What Snakemake says at every start and for every job it selects.
 _ROUTINE = (
@@ -163,15 +162,14 @@ def _restore_index() -> None:
 
 def _as_full_disk(record: logging.LogRecord) -> bool:
     """Have a full disk, on which Snakemake cannot note what it does, told in our words and not as a traceback; True."""
-    numbers = (errno.ENOSPC, errno.EDQUOT)
-    if getattr(record, "exception", None) and any(f"[Errno {number}]" in record.getMessage() for number in numbers):
-        record.msg, record.args = f"error: {of_files(OSError(errno.ENOSPC, ''))}", ()
+    if getattr(record, "exception", None) and any(f"[Errno {number}]" in record.getMessage() for number in FULL):
+        record.msg, record.args = f"error: {of_files(OSError(FULL[0], ''))}", ()
     return True
 
 
 def _unwritten(handler: logging.FileHandler, record: logging.LogRecord) -> None:
     """What Snakemake's log does with a line that it cannot hold: on a full disk nothing, which is told elsewhere."""
-    if getattr(sys.exc_info()[1], "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+    if getattr(sys.exc_info()[1], "errno", None) not in FULL:
         logging.Handler.handleError(handler, record)
 
 
