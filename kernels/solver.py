@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from saitan.blocks import Block, Sink, are_rows, formed, misshapen
+from saitan.blocks import Block, Blockwise, Sink, are_rows, formed, misshapen
 from saitan.calls import plain_array
 from saitan.errors import Invalid, Misdeclared
 from saitan.graph_input import shown
@@ -120,7 +120,7 @@ class Solver(Protocol):
         """
 
     def answer(self) -> dict[str, np.ndarray]:
-        """All blocks joined (`Blockwise` of saitan.blocks does it)."""
+        """All blocks joined (optional: `prepared` adds that of `Blockwise`)."""
 
     def close(self) -> None:
         """Free what was allocated."""
@@ -151,12 +151,12 @@ def prepared(solver: type, check: Callable[[Any], Any], /, *arguments: Any, **pa
 def _check_methods(made: Any) -> None:
     methods = _STREAMED if getattr(made, "streamed", False) else _METHODS
     for name in methods:
-        if not callable(getattr(made, name, None)):
+        if _inherits(type(made), name) or not callable(getattr(made, name, None)):
             right = f"{', '.join(methods)} are right"
             raise Misdeclared(f"a solver of class {type(made).__name__} has no method {name}: {right}")
     _check_names(made)
     for name, takes in {**methods, "count": ("query",)}.items():
-        if hasattr(made, name):
+        if hasattr(made, name) and not _inherits(type(made), name):
             check_takes(getattr(made, name), takes, name=name)
 
 
@@ -214,8 +214,24 @@ def _guarded(solver: type) -> type:
     own["_query_name"] = ""
     wrapped = dict.fromkeys(_TELL, _telling) | {"blocks": _blocks, "checker": _asking, "count": _counting}
     wrapped |= {"run": _running, "close": _closing}
-    own |= {name: wrap(_method(solver, name)) for name, wrap in wrapped.items() if hasattr(solver, name)}
+    stubs = {name for name in wrapped if _inherits(solver, name)}
+    has = {name for name in wrapped if hasattr(solver, name)} - stubs
+    own |= {name: wrapped[name](_method(solver, name)) for name in has} | {name: _Absent() for name in stubs}
+    if "blocks" in has and "answer" not in has:
+        own["answer"] = Blockwise.answer
     return type(solver.__name__, (solver,), own)
+
+
+def _inherits(solver: type, name: str) -> bool:
+    """Whether a class has this method of Solver's, which does nothing."""
+    return name in vars(Solver) and getattr(solver, name, None) is vars(Solver)[name]
+
+
+class _Absent:
+    """An attribute that a class inherits, and its objects do not have."""
+
+    def __get__(self, *_: Any) -> NoReturn:
+        raise AttributeError
 
 
 def _method(solver: type, name: str) -> Callable:

@@ -50,7 +50,7 @@ from saitan.calls import (
     plain_array,
     weighted_graph,
 )
-from saitan.problem import Reference, Run, Solver, backend_for, check_parameters, known_variant
+from saitan.problem import Invalid, Reference, Run, Solver, backend_for, check_parameters, known_variant
 from saitan.solver import prepared, tells_query, typed
 from saitan.sssp.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, TRACES, VARIANTS
 
@@ -243,9 +243,19 @@ def solve(
         else:
             distances = narrowed(answer, graph.weights.dtype)
             # A variant of the user's own has the methods of Solver and no more.
-            tell = getattr(solver, "predecessors", partial(tight_tree, graph, source, answer))
+            tell = getattr(solver, "predecessors", partial(_tree_of, variant, graph, source, answer))
             tree = tell() if predecessors else None
         return Result(distances, tree, run)
+
+
+def _tree_of(variant: str, graph: Graph, source: int, distances: np.ndarray) -> np.ndarray:
+    from saitan.sssp.validate import tight_tree
+
+    try:
+        return tight_tree(graph, source, distances)
+    except Invalid as error:
+        right = ": sums added in float32 are right, or distances of float64" if distances.dtype == np.float32 else ""
+        raise Invalid(f"{variant}: {error}{right}") from None
 
 
 def path(predecessors: np.ndarray, target: int) -> np.ndarray:

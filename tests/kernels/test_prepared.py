@@ -8,9 +8,12 @@ from saitan import apsp, bfs, compression, sssp, tropical
 from saitan.apsp.cpu import Iterated
 from saitan.bfs.cpu import Hybrid
 from saitan.blocks import Blockwise, Rows, both
+from saitan.compression.cpu import C1
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import Block, Invalid, Unavailable, Variant, problem
+from saitan.problem import Block, Checked, Invalid, Misdeclared, Run, Unavailable, Variant, problem
+from saitan.solver import Solver
+from saitan.solver import prepared as guarded
 from saitan.sssp.cpu import Conventional
 from saitan.tropical.cpu import Untiled
 
@@ -131,15 +134,17 @@ def test_the_library_gives_no_answer_of_another_shape(package, variant, patched,
         package.solve(grid, range(1) if package is apsp else 0, variant=variant, backend="cpu")
 
 
-def test_a_variant_without_predecessors_of_its_own_has_a_tree(monkeypatch):
-    """Its tree is made of its distances, whose sums must be those of the weights' type."""
+def least(other, base=object):
+    """A class of solvers that has the methods which README asks for, and no more."""
 
-    class Mine(Blockwise):
-        def __init__(self, graph):
-            self.other = Conventional(graph)
+    class Mine(base):
+        memory, transfer = 0, 0.0
 
-        def run(self, source):
-            return self.other.run(source)
+        def __init__(self, instance):
+            self.other = other(instance)
+
+        def run(self, query):
+            return self.other.run(query)
 
         def validate(self):
             return self.other.validate()
@@ -150,13 +155,89 @@ def test_a_variant_without_predecessors_of_its_own_has_a_tree(monkeypatch):
         def close(self):
             self.other.close()
 
-    monkeypatch.setattr("saitan.sssp.cpu.Mine", Mine, raising=False)
+    return Mine
+
+
+@pytest.mark.parametrize("base", [object, Blockwise, Solver])
+@pytest.mark.parametrize(
+    ("package", "other", "given"),
+    [
+        (sssp, Conventional, (1,)),
+        (bfs, Hybrid, (1,)),
+        (apsp, Iterated, (range(4),)),
+        (tropical, Untiled, ()),
+        (compression, C1, ()),
+    ],
+)
+def test_the_one_call_takes_a_variant_with_the_methods_that_readme_asks_for(package, other, given, base, monkeypatch):
+    monkeypatch.setattr(f"{other.__module__}.Mine", least(other, base), raising=False)
+    monkeypatch.setitem(package.VARIANTS, "mine", Variant("the least", cpu=f"{other.__module__}:Mine"))
+    data = {
+        tropical: [np.arange(12.0, dtype=np.float32).reshape(3, 4), np.ones((4, 5), np.float32)],
+        compression: [np.arange(9.0)],
+    }.get(package, [GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)])
+    mine = package.solve(*data, *given, variant="mine", backend="cpu")
+    right = package.solve(*data, *given, variant="fast", backend="cpu")
+    for one, other in zip(arrays_of(mine), arrays_of(right), strict=True):
+        assert np.array_equal(one, other)
+
+
+def arrays_of(answer):
+    if isinstance(answer, np.ndarray):
+        return [answer]
+    return [getattr(answer, name) for name in ("distances", "levels", "values") if hasattr(answer, name)]
+
+
+def test_methods_of_the_protocol_are_none():
+    class Mine(Solver):
+        def run(self, query):
+            return Run(1.0, 1.0)
+
+        def validate(self):
+            return Checked("all")
+
+        def close(self):
+            pass
+
+    with pytest.raises(Misdeclared, match=r"^a solver of class Mine has no method blocks: "):
+        guarded(Mine, int)
+    Mine.blocks = lambda self, rows=None: iter([Block("c", 0, np.arange(3))])
+    solver = guarded(Mine, int)
+    assert not hasattr(solver, "count") and not hasattr(solver, "checker")
+    solver.run(0)
+    assert solver.answer()["c"].tolist() == [0, 1, 2]
+
+
+def test_a_variant_without_predecessors_of_its_own_has_a_tree(monkeypatch):
+    """Its tree is made of its distances, whose sums must be those of the weights' type."""
+    monkeypatch.setattr("saitan.sssp.cpu.Mine", least(Conventional), raising=False)
     monkeypatch.setitem(sssp.VARIANTS, "mine", Variant("no more than a Solver", cpu="saitan.sssp.cpu:Mine"))
     grid = GENERATORS["grid"](width=13, height=11, weight_low=1, weight_high=99, seed=1)
     mine = sssp.solve(grid, 5, "mine", "cpu", predecessors=True)
     right = sssp.solve(grid, 5, "scipy", "cpu", predecessors=True)
     assert np.array_equal(mine.distances, right.distances) and np.array_equal(mine.predecessors, right.predecessors)
     assert sssp.solve(grid, 5, "mine", "cpu").predecessors is None
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_tree_of_sums_that_were_rounded_once(wide, monkeypatch):
+    """As a heap in Python makes them: it is told what is right, which float64 is."""
+    mine = least(Conventional)
+    weights = np.random.default_rng(0).random(40, np.float32)
+    graph = Graph.from_arcs(41, range(40), range(1, 41), weights)
+    sums = np.concatenate([[0.0], np.cumsum(weights, dtype=np.float64)])
+    mine.blocks = lambda self, rows=None: iter([Block("distances", 0, sums if wide else sums.astype(np.float32))])
+    monkeypatch.setattr("saitan.sssp.cpu.Mine", mine, raising=False)
+    monkeypatch.setitem(sssp.VARIANTS, "mine", Variant("by a heap", cpu="saitan.sssp.cpu:Mine"))
+    if wide:
+        found = sssp.solve(graph, 0, "mine", "cpu", predecessors=True)
+        assert found.predecessors.tolist() == list(range(-1, 40))
+        assert np.array_equal(found.distances, np.concatenate([[0], np.cumsum(weights)]).astype(np.float32))
+        return
+    with pytest.raises(
+        Invalid, match=r"^mine: vertex \d+ .*: sums added in float32 are right, or distances of float64$"
+    ):
+        sssp.solve(graph, 0, "mine", "cpu", predecessors=True)
 
 
 def test_answers_of_another_type_than_their_data_are_one_line(monkeypatch):
