@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def card_alone():
-    """For tests of the card's free memory, which the other processes of `pytest -n` change."""
+    """For tests of the card's free memory and of times, which the other processes of `pytest -n` change."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("other test processes use the card: run it without -n")
 
