@@ -40,6 +40,8 @@ from saitan.workflow.step import run_step
 from saitan.workflow.vega import COLORS, check_room, theme, vega_lite_version
 
 WIDTH = 720
+# Facets with scales of their own: one linear scale would flatten the GPU's chart beside the CPU's.
+SCALED = ("backend", "graph")
 _DATA = "measured"
 # Pixels that the labels of a facet's y axis have, also where they are short.
 LABELS = 44
@@ -102,6 +104,7 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
             title += ": no numbers"
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
+        apart = _scales_apart(figure, data, field)
         if facets and not figure.y_log:
             # By it the facets of a column stand under each other, and over the labels of their one x axis.
             y.axis.minExtent = LABELS
@@ -117,8 +120,7 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
             header = alt.Header(labelLimit=size["width"])
             facet = alt.Facet("facet:N", title=None, sort=facets, header=header)
             panel = panel.facet(data=values, facet=facet, columns=columns)
-            if not figure.y_log:
-                # One linear scale would flatten the GPU's chart beside the CPU's.
+            if apart:
                 panel = panel.resolve_scale(y="independent")
         panels.append(panel)
     whole = alt.vconcat(*panels, data=values) if len(panels) > 1 else panels[0].properties(data=values)
@@ -130,6 +132,13 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
         window = {"encodings": ["x"]} if len(panels) > 1 else {}
         whole = whole.add_params(alt.selection_interval(name="window", bind="scales", zoom=zoom, **window))
     return whole.properties(title=figure.title).configure(**theme())
+
+
+def _scales_apart(figure: Drawn, data: pd.DataFrame, field: str) -> bool:
+    """Whether each facet has a y scale of its own. It spans from 0 to a number of the facet: there must be one."""
+    if figure.y_log or figure.facet not in SCALED or not pd.api.types.is_numeric_dtype(data[field]):
+        return False
+    return bool((data[field].abs().groupby(data["facet"]).max().dropna() > 0).all())
 
 
 class _Encoder:

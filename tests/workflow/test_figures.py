@@ -671,6 +671,26 @@ def test_a_long_heading_of_a_facet_moves_no_panel():
     assert len(panels) == 4 and left[0] == left[2] and left[1] == left[3]
 
 
+@pytest.mark.parametrize("zeros", [[], ["a"], ["b"], ["a", "b"]])
+@pytest.mark.parametrize("facet", ["backend", "graph", "variant"])
+@pytest.mark.parametrize("mark", ["bar", "line", "point"])
+def test_facets_share_a_scale_but_for_backends_and_graphs_that_all_have_numbers(mark, facet, zeros):
+    """The marks of a panel are where its ticks say, and no tick covers another."""
+    table = pd.DataFrame({"x": [1, 2] * 2, "y": [1, 2, 30, 60], facet: np.repeat(["a", "b"], 2)})
+    table.loc[table[facet].isin(zeros), "y"] = 0
+    table = table.assign(source="saitan", settled=True)
+    panels = scene(specification(figure(mark=mark, x="x", y=["y"], facet=facet), table, interactive=False)).panels
+    assert len(panels) == 2
+    for panel, ours in zip(panels, table["y"].to_numpy().reshape(2, 2), strict=True):
+        places = [place for place, _ in panel.labels["y"]]
+        assert len(set(places)) == len(places) and min(np.diff(sorted(places)), default=99) > 9
+        assert len(places) > 1 or not ours.any()
+        shown = [panel.value("y", one.y) for one in panel.marks if one.kind in ("symbol", "rect") and one.seen]
+        assert len(places) < 2 or np.allclose(sorted(shown), sorted(ours), atol=1e-6)
+    own = panels[0].labels["y"] != panels[1].labels["y"]
+    assert own is (facet != "variant" and not zeros)
+
+
 @pytest.mark.parametrize(("values", "whole"), [([1, 2], True), ([4.0, 5.0], True), ([1, 2.5], False)])
 def test_ticks_of_whole_numbers_are_whole(values, whole):
     table = pd.DataFrame({"x": values, "y": values, "source": "saitan", "settled": True})
