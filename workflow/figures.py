@@ -104,7 +104,6 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
             title += ": no numbers"
         quartiles = [data[column] for end in ("q1", "q3") if (column := f"{field}_{end}") in data]
         y = axis_of(field, data[field], title, figure.y_log, bars, unit, beside=quartiles)
-        apart = _scales_apart(figure, data, field)
         if facets and not figure.y_log:
             # By it the facets of a column stand under each other, and over the labels of their one x axis.
             y.axis.minExtent = LABELS
@@ -120,7 +119,7 @@ def _chart(figure: Drawn, data: pd.DataFrame, interactive: bool) -> alt.TopLevel
             header = alt.Header(labelLimit=size["width"])
             facet = alt.Facet("facet:N", title=None, sort=facets, header=header)
             panel = panel.facet(data=values, facet=facet, columns=columns)
-            if apart:
+            if _scales_apart(figure, data, field):
                 panel = panel.resolve_scale(y="independent")
         panels.append(panel)
     whole = alt.vconcat(*panels, data=values) if len(panels) > 1 else panels[0].properties(data=values)

@@ -691,6 +691,16 @@ def test_facets_share_a_scale_but_for_backends_and_graphs_that_all_have_numbers(
     assert own is (facet != "variant" and not zeros)
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("mark", ["bar", "line", "step", "point"])
+@pytest.mark.parametrize("facet", ["backend", "graph", "variant"])
+def test_a_facet_of_one_value_is_none(facet, mark, log):
+    table = pd.DataFrame({"x": [1, 2], "y": [1, 2], facet: "a", "source": "saitan", "settled": True})
+    asked = figure(mark=mark, x="x", y=["y"], facet=facet, y_log=log)
+    (panel,) = scene(specification(asked, table, interactive=False)).panels
+    assert panel.facet is None and len(panel.labels["y"]) > 1
+
+
 @pytest.mark.parametrize(("values", "whole"), [([1, 2], True), ([4.0, 5.0], True), ([1, 2.5], False)])
 def test_ticks_of_whole_numbers_are_whole(values, whole):
     table = pd.DataFrame({"x": values, "y": values, "source": "saitan", "settled": True})
