@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import json
 import re
 import resource
@@ -13,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import vl_convert
+import yaml
 from scene import number, scene
+from tiny import ROOT
 
 from saitan.workflow import figure_data, vega
 from saitan.workflow.axes import axis_of
@@ -689,6 +692,24 @@ def test_facets_share_a_scale_but_for_backends_and_graphs_that_all_have_numbers(
         assert len(places) < 2 or np.allclose(sorted(shown), sorted(ours), atol=1e-6)
     own = panels[0].labels["y"] != panels[1].labels["y"]
     assert own is (facet != "variant" and not zeros)
+
+
+@pytest.mark.parametrize("values", [1, 2, 5])
+@pytest.mark.parametrize("run", sorted(path.stem for path in (ROOT / "config").glob("*.yaml")))
+def test_every_figure_of_ours_can_be_drawn(run, values):
+    """With as many values of what each names beside y, as where only one backend or graph could be used."""
+    experiments = (yaml.safe_load((ROOT / f"config/{run}.yaml").read_text()) or {}).get("experiments", {})
+    asked = {name: one["figure"] for name, one in experiments.items() if one.get("figure")}
+    for name, given in asked.items():
+        wanted = Drawn.model_validate({**given, "title": name})
+        keys = [key for key in (wanted.color, wanted.facet) if key]
+        rows = itertools.product(range(1, 4), *(map(str, range(values)) for _ in keys))
+        table = pd.DataFrame(rows, columns=[wanted.x, *keys]).assign(source="saitan", settled=True)
+        for place, column in enumerate(wanted.y):
+            table[column] = np.arange(len(table)) + place + 1.0
+        panels = scene(specification(wanted, table, interactive=False)).panels
+        facets = {one.facet for one in panels} - {None}
+        assert any(one.marks for one in panels) and len(facets) == (values if wanted.facet and values > 1 else 0)
 
 
 @pytest.mark.parametrize("log", [False, True])
