@@ -217,7 +217,8 @@ def _guarded(solver: type) -> type:
     stubs = {name for name in wrapped if _inherits(solver, name)}
     has = {name for name in wrapped if hasattr(solver, name)} - stubs
     own |= {name: wrapped[name](_method(solver, name)) for name in has} | {name: _Absent() for name in stubs}
-    if "blocks" in has and "answer" not in has:
+    # Another solver, which is asked for what is not here, may have no answer either.
+    if "answer" not in has and ("blocks" in has or hasattr(solver, "__getattr__")):
         own["answer"] = Blockwise.answer
     return type(solver.__name__, (solver,), own)
 

@@ -158,7 +158,16 @@ def least(other, base=object):
     return Mine
 
 
-@pytest.mark.parametrize("base", [object, Blockwise, Solver])
+class Delegating:
+    """A solver that asks another one for all that it does not have."""
+
+    def __getattr__(self, name):
+        if name == "other":
+            raise AttributeError(name)
+        return getattr(self.other, name)
+
+
+@pytest.mark.parametrize("base", [object, Blockwise, Solver, Delegating])
 @pytest.mark.parametrize(
     ("package", "other", "given"),
     [
@@ -170,7 +179,11 @@ def least(other, base=object):
     ],
 )
 def test_the_one_call_takes_a_variant_with_the_methods_that_readme_asks_for(package, other, given, base, monkeypatch):
-    monkeypatch.setattr(f"{other.__module__}.Mine", least(other, base), raising=False)
+    mine = least(other, object if base is Delegating else base)
+    if base is Delegating:
+        asked = mine
+        mine = type("Mine", (Delegating,), {"__init__": lambda self, instance: setattr(self, "other", asked(instance))})
+    monkeypatch.setattr(f"{other.__module__}.Mine", mine, raising=False)
     monkeypatch.setitem(package.VARIANTS, "mine", Variant("the least", cpu=f"{other.__module__}:Mine"))
     data = {
         tropical: [np.arange(12.0, dtype=np.float32).reshape(3, 4), np.ones((4, 5), np.float32)],
