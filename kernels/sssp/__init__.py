@@ -220,7 +220,7 @@ def solve(
 
     Raises ValueError for what is no graph (on a GPU, undirected by its metadata alone), no vertex of it, an unknown
     variant or backend, and a parameter that is off; Unavailable where the variant cannot run here, or the graph has no
-    weights or no vertices.
+    weights or no vertices; Invalid for distances, of a variant of one's own, that are sums along no tree.
     """
     from saitan.sssp.ending import narrowed
     from saitan.sssp.float_sums import added_again
