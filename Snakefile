@@ -6,8 +6,6 @@ import shlex
 import sys
 from pathlib import Path
 
-from snakemake.utils import min_version
-
 from saitan.workflow.environment import check_environment
 
 root = Path(workflow.basedir)
@@ -36,9 +34,6 @@ sys.excepthook = interrupts.stopped_early
 if workflow.is_main_process:
     interrupts.answer_once()
     interrupts.stop_with_the_terminal()
-min_version("9.6")
-
-if workflow.is_main_process:
     check_triggers(sys.argv[1:])
 
 if not workflow.overwrite_configfiles:

@@ -60,7 +60,11 @@ def remembered(rows: list[dict[str, Any]], queries: int, known: Collection[int])
         later = [column[0] for place, column in enumerate(columns) if place in known]
         if not (first and later and kept([min(first), max(later)])):
             return None
-    took = f"{min(first):.2g} s or more when a query is new, and {max(later):.2g} s or less afterwards"
+    return remembers(f"{min(first):.2g} s or more when a query is new, and {max(later):.2g} s or less afterwards")
+
+
+def remembers(took: str) -> str:
+    """The end of a sentence. took: seconds with which answers are new, and with which they are not."""
     return f"takes {took}: it remembers answers, and a run that computes its own is right"
 
 

@@ -67,7 +67,7 @@ def tidy(figure: Figure, table: pd.DataFrame, keys: Sequence[str] = ()) -> pd.Da
         colors = data["color"] if "color" in data and figure.color != figure.x else pd.Series("", data.index)
         # What is printed without a colour stands in the middle.
         data["place"] = (_texts(colors) + " " + data["series"]).where(ours | colors.notna())
-    data["doubt"] = ours & (table["settled"].fillna(True) == False if "settled" in table else False)  # noqa: E712
+    data["doubt"] = ours & (table["settled"].eq(False) if "settled" in table else False)
     for i, name in enumerate(figure.y):
         for end in ("q1", "q3"):
             if f"{name}_{end}" in table:

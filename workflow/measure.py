@@ -34,7 +34,7 @@ from saitan.workflow.numba_code import absent
 from saitan.workflow.parquet_files import METADATA, write
 from saitan.workflow.provenance import provenance
 from saitan.workflow.quantities import traces_of, undeclared, unranked
-from saitan.workflow.sampling import ASKED_ANEW, PHASE, Answering, Sampled, prepared, sample
+from saitan.workflow.sampling import ASKED_ANEW, LEAST_OTHERS, PHASE, Answering, Sampled, check_anew, prepared, sample
 from saitan.workflow.step import Failure, add_ranks, leave_after, one_line, run_step, say
 
 # By which queries are drawn that are not asked for.
@@ -132,7 +132,11 @@ def _sampled(settings: dict[str, Any], arguments: argparse.Namespace, ranks: Ran
                 right = "a number of at least 0 is right"
                 raise Failure(f"{settings['variant']} says that its {name} is {shown(cost)}: {right}")
         costs = {"transfer_seconds": ranks.slowest(solver.transfer), "memory": sum(ranks.each(int(solver.memory)))}
-        return sampled, costs
+    # Its memory is free again.
+    if ranks.size == 1 and len(queries) == 1 and len(others()) < LEAST_OTHERS:
+        prepare = partial(prepared, package, instance, settings)
+        check_anew(answering, sampled, prepare, queries[0], settings["variant"])
+    return sampled, costs
 
 
 def _others(package: ModuleType, instance: Any, queries: list) -> list:

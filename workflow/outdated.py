@@ -23,11 +23,11 @@ from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.reach import made_before
 from saitan.workflow.instances import instance_identity
 from saitan.workflow.outline import outline_files
-from saitan.workflow.parquet_files import identity_in
-from saitan.workflow.plan import Plan
+from saitan.workflow.parquet_files import identity_in, identity_of_csv
+from saitan.workflow.plan import VEGA, Plan
 from saitan.workflow.points import digest
 from saitan.workflow.step import Failure
-from saitan.workflow.vega import identity_of
+from saitan.workflow.vega import SCRIPT_END, identity_of
 
 # Snakemake's: records of how files were made, and marks of those that are not complete.
 RECORDS, INCOMPLETE = Path(".snakemake/metadata"), Path(".snakemake/incomplete")
@@ -105,8 +105,9 @@ def _stale(plan: Plan, experiment: str) -> Iterator[bool]:
 
 def _shown(plan: Plan, experiment: str) -> Iterator[tuple[str, Callable[[Path], str | None]]]:
     """The files of an experiment that say what they were made for, and how they are read."""
-    tables = (f"{plan.run}/tables/{experiment}{end}" for end in (".parquet", ".figure.parquet"))
-    yield from ((table, identity_in) for table in tables)
+    table, figure = (f"{plan.run}/tables/{experiment}{end}" for end in (".parquet", ".figure.parquet"))
+    yield from ((file, identity_in) for file in (table, figure))
+    yield f"{plan.run}/tables/{experiment}.csv", lambda csv: identity_of_csv(csv, Path(table))
     yield f"{plan.run}/figures/{experiment}.json", identity_of
 
 
@@ -151,11 +152,11 @@ def _told_another(told: Mapping[str, str]) -> list[str]:
 
 
 def _cut(plan: Plan) -> list[str]:
-    """The page, what is listed of it and the charts in it, which bear no identity, where they do not end as they
-    should.
+    """The page, what is listed of it, and the charts in it and their script, which bear no identity, where they do not
+    end as they should.
     """
     ends = {f"{plan.run}/figures/{name}.svg": b"</svg>" for name in plan.config.experiments}
-    ends |= {plan.report: b"</html>", plan.listed: b"}"}
+    ends |= {plan.report: b"</html>", plan.listed: b"}"} | ({VEGA: SCRIPT_END.encode()} if plan.draws else {})
     return [file for file, end in ends.items() if end not in _end(file, end)]
 
 

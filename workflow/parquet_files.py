@@ -6,6 +6,7 @@ made for a configuration, `identity` is a digest of that (identities.py).
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -72,3 +73,17 @@ def described(path: Path, expected: str = "written by this workflow", *, has: Co
 def identity_in(path: Path) -> str | None:
     """What a file says it was made for. Raises Failure as `described` does."""
     return described(path).get("identity")
+
+
+def checksum_of_csv(csv: Path) -> str:
+    with csv.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def identity_of_csv(csv: Path, table: Path) -> str | None:
+    """What a .csv file was made for, as the table says that was written with it; None where it is another file.
+
+    Raises Failure as `described` does.
+    """
+    told = described(table)
+    return told.get("identity") if told.get("csv") == checksum_of_csv(csv) else None

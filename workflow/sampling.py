@@ -19,10 +19,10 @@ import numpy as np
 from saitan import cuda
 from saitan.blocks import Block, Digest, Rows, both
 from saitan.graph_input import shown
-from saitan.problem import Checked, Invalid, Reference, Run, completed
+from saitan.problem import Checked, Invalid, Reference, Run, Unavailable, completed
 from saitan.ranks import Ranks, current
 from saitan.solver import is_prepared
-from saitan.workflow.credible import kept, remembered, unfinished, wrong_phases, wrong_run
+from saitan.workflow.credible import kept, remembered, remembers, unfinished, wrong_phases, wrong_run
 from saitan.workflow.disturbance import Disturbance, Watch
 from saitan.workflow.numba_code import compilations, load_numba
 from saitan.workflow.step import Failure, progress, refusal, told
@@ -33,6 +33,10 @@ CONFIDENCE = 0.95
 COMPILING = 20
 # Queries that a solver is asked anew, at most, before it is said to keep its answers.
 ASKED_ANEW = 8
+# Fewer other queries do not tell whether a solver keeps its answers: one may be easy, or the seed of a check.
+LEAST_OTHERS = 3
+# Solvers that are prepared anew, at most, before one is said to keep the answer to the only question.
+PREPARED_ANEW = 3
 # Before the names of arrays with an entry a phase, which are columns of lists.
 PHASE = "phase_"
 
@@ -50,6 +54,11 @@ class Sampled:
     settled: bool = False
     spread: float = float("inf")
     disturbed: list[str] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """Seconds, of all rows."""
+        return statistics.median(row["seconds"] for row in self.rows)
 
 
 @contextmanager
@@ -129,13 +138,15 @@ class Answering:
     outputs   those that an answer must have
     backend   where runs are timed from outside too, beside what their solver says of them; None where no time counts
     compiled  timed runs so far within which Numba compiled or loaded code, on any rank
-    passed    seconds that the last timed run or count took here, or on the slowest rank
+    passed    seconds that the last run or count took here, or on the slowest rank
+    first     those of the first of all, within which code may have been compiled
     pending   for each timed run, seconds that the GPU worked on after it
     streamed  whether answers leave in blocks while they are made
     """
 
     compiled = 0
     passed = math.inf
+    first: float | None = None
 
     def __init__(
         self,
@@ -158,7 +169,7 @@ class Answering:
         if self.streamed:
             self.certify(query)
         else:
-            self._solver.run(query)
+            self._clocked(self._solver.run, query)
 
     def answer(self, query: Any) -> tuple[Run, Checked]:
         """A timed answer, checked. Raises Invalid."""
@@ -214,6 +225,8 @@ class Answering:
         if self._backend is not None:
             # Ranks may wait within it for one that came later, and tell the time of the slowest.
             self.passed = self._ranks.slowest(time.perf_counter() - begin)
+            if self.first is None:
+                self.first = self.passed
         return result
 
     def certify(self, query: Any) -> tuple[Digest, Checked]:
@@ -397,11 +410,40 @@ def sample(
         # Where no query was new in one round and known in another, new ones alone tell.
         if (shown_again or len(new) > 1) and _keeps(answering, new, sampled.rows[: len(queries)]):
             raise Failure(f"{settings['variant']} {wrong}")
+    elif ranks.size == 1 and not answering.streamed and len({*range(len(queries))} - known) < 2:
+        new, later = others()[:ASKED_ANEW], sampled.median
+        # One new query tells of most solvers that they keep nothing.
+        if (
+            len(new) >= LEAST_OTHERS
+            and kept([took := answering.seconds_of(new[0]), later])
+            and _keeps(answering, new[1:], [])
+        ):
+            said = remembers(f"{took:.2g} s when a query is new, and {later:.2g} s when it is not")
+            raise Failure(f"{settings['variant']} {said}")
     sampled.spread = spread_of(medians)
     sampled.settled = settled(medians, settings)
     if decided_by_disturbed(sampled.rows, settings["spread"]):
         sampled.disturbed = list(dict.fromkeys(kind for found in kinds.values() for kind in found))
     return sampled
+
+
+def check_anew(answering: Answering, sampled: Sampled, prepare: Callable[[], Any], query: Any, variant: str) -> None:
+    """Raise Failure for a solver that keeps the answer to the only question that there is.
+
+    One that was just prepared takes as long as it did, or nearly so. prepare: a context of such a solver. Of an answer
+    that leaves in blocks, and of one that is kept for all solvers of a process, nothing is said.
+    """
+    later, new = sampled.median, math.inf
+    if answering.streamed or answering.first is None or not kept([answering.first, later]):
+        return
+    with suppress(Unavailable):
+        for _ in range(PREPARED_ANEW):
+            with prepare() as solver:
+                new = min(new, float(solver.run(query).kernel))
+            if not kept([new, later]):
+                return
+        right = remembers(f"{new:.2g} s when it was just prepared, and {later:.2g} s afterwards")
+        raise Failure(f"{variant} {right}")
 
 
 def _keeps(answering: Answering, others: list, first: list[dict[str, Any]]) -> bool:

@@ -16,7 +16,7 @@ from saitan.problem import problem
 from saitan.workflow.ceilings import read_ceilings
 from saitan.workflow.config import COLUMNS, explain
 from saitan.workflow.graphs.parquet import read_metadata
-from saitan.workflow.parquet_files import METADATA, identity_in, write
+from saitan.workflow.parquet_files import METADATA, checksum_of_csv, identity_in, write
 from saitan.workflow.planned_code import check_planned
 from saitan.workflow.published import beside_ours, printed_points, read_published
 from saitan.workflow.quantities import is_timed, metrics_of, traces_of
@@ -53,7 +53,7 @@ def tabulate(plan: TablePlan) -> None:
         _uniform(table).to_csv(path, index=False)
     keys = [name for name in (*KEYS, *experiment.swept, "query") if name in figure]
     _write(figure, plan.figure, {"identity": plan.identity, "units": units, "counts": counts, "keys": keys})
-    _write(table, plan.table, {"identity": plan.identity})
+    _write(table, plan.table, {"identity": plan.identity, "csv": checksum_of_csv(plan.csv)})
 
 
 def _write(table: pd.DataFrame, path: Path, described: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ _FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 # Okabe and Ito's colours (safe for the colour-blind), their yellow, too faint on white, replaced by greys.
 _PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4d4d4d", "#999999"]
 COLORS = len(_PALETTE)
+# A script of charts without this line was cut.
+SCRIPT_END = "// the end of Vega-Embed"
 _PALETTE_DARK = ["#4ea3de", "#f0803c", "#2fc199", "#e29ac4", "#f2b632", "#8fd0f5", "#d0d0d0", "#8a8a8a"]
 
 
@@ -94,7 +96,7 @@ def charts_script() -> str:
     import vl_convert
 
     check_room()
-    return vl_convert.javascript_bundle(vl_version=vega_lite_version())
+    return f"{vl_convert.javascript_bundle(vl_version=vega_lite_version())}\n{SCRIPT_END}\n"
 
 
 def write_script(arguments: argparse.Namespace) -> None:

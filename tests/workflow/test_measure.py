@@ -144,18 +144,26 @@ def test_parameters_and_counters_are_columns_of_their_own(inputs, tmp_path):
     assert told["settled"] is True and 0 < told["spread"] < 1e9
 
 
+PRODUCT = {"problem": "tropical", "instance": {"n": 8}, "graph": "no-graph"}
+
+
+def product(folder):
+    """The only query there is of a matrix, and the reference answer, on disk."""
+    files = {"queries": folder / "queries.json", "reference": folder / "reference.npz"}
+    asked = json.dumps(PRODUCT | {"queries": 1, "seed": 1})
+    draw(argparse.Namespace(settings=asked, graph=None, array=None, identity=None, **files))
+    return files
+
+
 @pytest.mark.parametrize("problem", ["sssp", "tropical"])
 def test_measuring_does_without_pandas(inputs, tmp_path, problem):
     """Its import would be a third of a step's overhead; with a graph and without one."""
     settings = {**SETTINGS, "problem": problem, "variant": "scipy" if problem == "sssp" else "numpy", "instance": {}}
     files = {**inputs, "output": tmp_path / "a.parquet"}
     if problem == "tropical":
-        settings |= {"instance": {"n": 8}, "graph": "no-graph"}
+        settings |= PRODUCT
         del files["graph"]
-        files |= {"queries": tmp_path / "queries.json", "reference": tmp_path / "reference.npz"}
-        asked = {"problem": problem, "instance": {"n": 8}, "queries": 1, "seed": 1}
-        drawn = {key: files[key] for key in ("queries", "reference")}
-        draw(argparse.Namespace(settings=json.dumps(asked), graph=None, array=None, identity=None, **drawn))
+        files |= product(tmp_path)
     arguments = [part for name, path in files.items() for part in (f"--{name}", str(path))]
     command = ["measure", "--settings", json.dumps(settings), "--cores", "1", *arguments]
     code = f"import sys; sys.argv = {command!r}; from saitan.workflow.measure import main; main()"
@@ -439,6 +447,37 @@ def test_what_may_keep_its_answers_is_asked_other_queries(inputs, tmp_path, monk
     [(others, first)] = heard
     drawn = read_queries(inputs["queries"])
     assert first == 3 and len({*others}) == len(others) == 8 and not {*others} & {*drawn}
+
+
+@pytest.mark.parametrize("warmup", [0, 1])
+@pytest.mark.parametrize("takes_long", ["once a solver", "always", "once"])
+def test_the_answer_to_the_only_question_is_not_kept(tmp_path, monkeypatch, takes_long, warmup):
+    """What is loaded once a process may take long."""
+    from saitan.tropical.cpu import Untiled
+
+    multiply, known = Untiled.multiply, set()
+
+    def patched(self):
+        key = {"once a solver": id(self), "once": 0}.get(takes_long)
+        if key not in known or key is None:
+            known.add(key)
+            kept.append(self)
+            multiply(self)
+            time.sleep(0.2)
+        return {}
+
+    # As long as they are held, no other solver has the number of one of them.
+    kept = []
+    monkeypatch.setattr(Untiled, "multiply", patched)
+    given = {**PRODUCT, "variant": "untiled", "warmup": warmup, "max_rounds": 3}
+    files = {**product(tmp_path), "graph": None}
+    if takes_long == "once a solver":
+        says = r"^untiled takes 0\.\d+ s when it was just prepared, and \S+ s afterwards: it remembers answers, "
+        with pytest.raises(Failure, match=says):
+            measured(files, tmp_path / "a.parquet", **given)
+        assert len(kept) == 4 and not (tmp_path / "a.parquet").exists()
+    else:
+        assert len(measured(files, tmp_path / "a.parquet", **given)) > 1
 
 
 def test_a_problem_without_other_queries_has_none():

@@ -23,9 +23,11 @@ from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, _record, check_packed, make_again, unrecorded
 from saitan.workflow.outline import outline_files
+from saitan.workflow.parquet_files import checksum_of_csv
 from saitan.workflow.planning import make
 from saitan.workflow.points import digest
 from saitan.workflow.tabulate import _write
+from saitan.workflow.vega import SCRIPT_END
 
 WIDTH = {"width": 3, "height": 3, "weight_low": 1, "weight_high": 2, "seed": 1}
 GRID = [f"results/graphs/grid/{name}.parquet" for name in ("vertices", "edges")]
@@ -91,11 +93,13 @@ def write_drawn(made, identity):
 
 
 TABLES = ["results/run/tables/tiny.parquet", "results/run/tables/tiny.figure.parquet", "results/run/figures/tiny.json"]
+CSV = "results/run/tables/tiny.csv"
 
 
 def write_tables(identity):
+    Path(CSV).write_text("a\n1\n")
     for table in TABLES[:2]:
-        _write(pd.DataFrame({"a": [1]}), Path(table), {"identity": identity})
+        _write(pd.DataFrame({"a": [1]}), Path(table), {"identity": identity, "csv": checksum_of_csv(Path(CSV))})
     Path(TABLES[2]).write_text(json.dumps({"usermeta": {"saitan": {"identity": identity}}}))
 
 
@@ -141,7 +145,7 @@ def test_a_file_that_replaced_that_of_the_record_is_made_again(run, kind):
             lambda told: write_samples(Path(point.samples), seconds(1.0), identity=told),
         ),
         "graph": (run.graph_identity("grid"), {*GRID}, write_grid),
-        "tables": (run.table_identity("tiny"), {*TABLES}, write_tables),
+        "tables": (run.table_identity("tiny"), {*TABLES, CSV}, write_tables),
         "queries": (
             run.queries_identity(point),
             {run.queries_of(point), run.reference_of(point)},
@@ -239,25 +243,42 @@ def test_without_a_record_a_file_of_another_configuration_is_made_again(run, kin
     elif kind == "graph":
         write_grid("another")
     elif kind == "table":
-        _write(pd.DataFrame({"a": [1]}), Path(TABLES[0]), {"identity": "another"})
+        _write(pd.DataFrame({"a": [1]}), Path(TABLES[0]), {"identity": "another", "csv": checksum_of_csv(Path(CSV))})
     else:
         Path(TABLES[2]).write_text("{}")
-    files = {"samples": {point.samples}, "graph": {*GRID}, "table": {TABLES[0]}, "chart": {TABLES[2]}}[kind]
+    files = {"samples": {point.samples}, "graph": {*GRID}, "table": {TABLES[0], CSV}, "chart": {TABLES[2]}}[kind]
     make_again(run)
     assert again() == files
 
 
 def test_a_damaged_file_is_made_again(run):
-    files = {run.points[0].samples, *GRID, *TABLES}
+    files = {run.points[0].samples, *GRID, *TABLES, CSV}
     for file in files:
         os.truncate(file, 9)
     make_again(run)
     assert again() == files
 
 
-@pytest.mark.parametrize("file", ["results/run/report.html", "results/run/figures/tiny.svg"])
-def test_a_page_or_a_chart_that_was_cut_is_made_again(run, file):
-    end = "</svg>" if file.endswith("svg") else "</body>\n</html>\n"
+@pytest.mark.parametrize("text", ["a\n2\n", "a\n1", "", "a\r\n1\r\n"])
+def test_a_table_that_was_saved_over_or_cut_is_made_again(run, text):
+    """By a spreadsheet, say."""
+    check_packed(run, ["--report", "x.zip"])
+    Path(CSV).write_text(text, newline="")
+    with pytest.raises(SystemExit, match=r"^--report: tiny: .* or damaged: "):
+        check_packed(run, ["--report", "x.zip"])
+    make_again(run)
+    assert again() == {CSV}
+
+
+@pytest.mark.parametrize(
+    ("file", "end"),
+    [
+        ("results/run/report.html", "</body>\n</html>\n"),
+        ("results/run/figures/tiny.svg", "</svg>"),
+        ("results/vega.js", SCRIPT_END + "\n"),
+    ],
+)
+def test_what_was_cut_is_made_again(run, file, end):
     Path(file).write_text("x" * 300 + end)
     make_again(run)
     assert again() == set()

@@ -1218,6 +1218,7 @@ def test_phases_take_no_longer_than_their_run(counts):
         timed(solver(1000), traced=True)
 
 
+ANEW = [0.2, 1e-6, 1e-6, 2e-6]
 KEPT = [[0.004, 0.2, 0.3], [0.003, 1e-6, 2e-6], [0.004, 2e-6, 1e-6]]
 
 
@@ -1245,8 +1246,31 @@ def test_a_solver_that_keeps_its_answers_is_refused(seconds, refused):
         sampled(Scripted(seconds), queries, **settings)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "others", "refused"),
+    [
+        ([[0.7], [2e-6], [2e-6], [2e-6]], [[0.7], ANEW, ANEW], True),
+        # Two queries, of which one was asked before its first row.
+        ([[0.7], [2e-6, 0.7], [2e-6, 2e-6], [2e-6, 2e-6]], [[0.7], ANEW, ANEW], True),
+        # The first of the others is answered at once, or each time anew, or there are too few.
+        ([[0.7], [2e-6], [2e-6], [2e-6]], [[9e-4], ANEW, ANEW], False),
+        ([[0.7], [2e-6], [2e-6], [2e-6]], [[0.7], ANEW, [0.7] * 4], False),
+        ([[0.7], [2e-6], [2e-6], [2e-6]], [[0.7], ANEW], False),
+        ([[0.7], [0.1], [0.1], [0.1]], [[0.7], ANEW, ANEW], False),
+    ],
+)
+def test_a_solver_of_few_queries_does_not_keep_its_answers(rounds, others, refused):
+    solver, asked = Scripted([*rounds, *others]), list(range(10, 10 + len(others)))
+    answering = Answering(Package(), solver, None)
+    answering.warm_up(1)
+    says = r"^scipy takes 0\.7 s when a query is new, and 2e-06 s when it is not: it remembers answers, and a run"
+    with pytest.raises(Failure, match=says) if refused else contextlib.nullcontext():
+        settings = SETTINGS | {"min_rounds": 3, "max_rounds": 3}
+        sample(answering, solver, [1, 2][: len(rounds[1])], settings, others=lambda: asked)
+    assert [call[1] for call in solver.calls if call[0] == "run"].count(10) == (len(others) > 2)
+
+
 BURST = [[0.004, 0.2, 0.3], *[[1e-6] * 3] * 3]
-ANEW = [0.2, 1e-6, 1e-6, 2e-6]
 
 
 @pytest.mark.parametrize(
