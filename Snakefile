@@ -16,6 +16,7 @@ if workflow.is_main_process:
 from saitan.workflow import interrupts, slurm, terminal
 from saitan.workflow.command_line import (
     check_default,
+    check_targets,
     check_triggers,
     cores_meant,
     jobs_here,
@@ -109,6 +110,8 @@ include: "workflow/rules/report.smk"
 
 terminal.show(plan, workflow)
 if workflow.is_main_process:
+    named = ["all", *plan.config.experiments, *(rule.name for rule in workflow.rules)]
+    check_targets(sys.argv[1:], list(dict.fromkeys(named)))
     terminal.keep_report(plan)
     check_packed(plan, sys.argv[1:])
     as_they_were = make_again(plan)

@@ -68,6 +68,21 @@ def check_triggers(command: Sequence[str]) -> None:
         sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
 
 
+def check_targets(command: Sequence[str], rules: Sequence[str]) -> None:
+    """End the process with one line for a word among a command line's targets that names neither a rule nor a file.
+
+    rules: the names of all rules, those of the experiments too
+    """
+    from saitan.workflow.config import suggest
+
+    chosen = _chosen(command)
+    for option in ("targets", "until", "omit_from", "forcerun"):
+        for name in getattr(chosen, option) or ():
+            if re.fullmatch(r"[\w-]+", name) and name not in rules and not Path(name).exists():
+                where = "" if option == "targets" else f"--{option.replace('_', '-')}: "
+                sys.exit(f"{where}unknown target{suggest(name, rules)}")
+
+
 def cores_meant(given: int | None, command: Sequence[str]) -> int:
     """The cores that a command line plans for: those that a run by it would have, all of the machine by default.
 

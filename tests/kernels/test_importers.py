@@ -9,6 +9,7 @@ import scipy.sparse as sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from packaging.version import Version
 
 from saitan import memory
 from saitan.graph import Graph, GraphError
@@ -331,13 +332,15 @@ def test_names_that_are_the_same_as_texts_are_refused():
         Graph.from_networkx(nx.Graph([(1, 2), ("1", 2)]))
 
 
-def test_names_that_would_be_the_same_without_a_nul_at_their_end_are_refused():
-    for call in (
-        lambda: Graph.from_networkx(nx.Graph([("a", "a\0")])),
-        lambda: Graph.from_pandas(pd.DataFrame({"source": ["a"], "target": ["a\0"]})),
-    ):
-        with pytest.raises(GraphError, match=r"^labels\[1\] is 'a\\x00': NumPy drops a NUL at the end"):
-            call()
+@pytest.mark.parametrize("library", ["networkx", "pandas"])
+def test_names_that_would_be_the_same_without_a_nul_at_their_end_are_refused(library):
+    if library == "pandas" and Version(pd.__version__) < Version("3.1"):
+        pytest.skip("pandas before 3.1 takes them for one name itself")
+    with pytest.raises(GraphError, match=r"^labels\[1\] is 'a\\x00': NumPy drops a NUL at the end"):
+        if library == "pandas":
+            Graph.from_pandas(pd.DataFrame({"source": ["a"], "target": ["a\0"]}))
+        else:
+            Graph.from_networkx(nx.Graph([("a", "a\0")]))
 
 
 def test_a_column_that_is_there_twice_is_named():

@@ -620,6 +620,11 @@ def test_a_named_file_that_cannot_be_read_is_one_line(project):
         assert done.returncode != 0 and len(lines) == 1 and lines[0].startswith(f"config: {says}"), lines
 
 
+def test_a_mistyped_target_is_one_line(project):
+    done = project.snakemake("-n", "tinny")
+    assert done.returncode != 0 and project.said(done) == ["unknown target 'tinny'; did you mean 'tiny'?"]
+
+
 def test_bad_catalogue_is_one_line(project):
     (project.folder / "config/graphs.yaml").write_text(
         GRAPHS + "\nother: {title: x, generator: ringg, parameters: {}}\n"

@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import json
 import os
@@ -16,7 +17,7 @@ from plans import BOTH, EXPERIMENT, GPU, TROPICAL, WITHOUT, plan, wildcards
 import saitan
 from saitan import generators, problem
 from saitan.workflow import declared, modules
-from saitan.workflow.command_line import check_named, check_triggers, cores_meant, jobs_here
+from saitan.workflow.command_line import check_named, check_targets, check_triggers, cores_meant, jobs_here
 from saitan.workflow.config import ConfigError
 from saitan.workflow.declared import check_package
 from saitan.workflow.machine import NO_NVCC
@@ -873,6 +874,28 @@ def test_snakemake_is_not_told_to_leave_changes_out(words, lacking):
         return check_triggers(words)
     with pytest.raises(SystemExit, match=f"^--rerun-triggers: without {lacking} numbers of other settings stay"):
         check_triggers(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--cores", "2", "tinny"], r"^unknown target 'tinny'; did you mean 'tiny'\?$"),
+        (["tiny", "nothing-like-it"], r"^unknown target 'nothing-like-it' \(there are: all, tiny, measure\)$"),
+        (["--until", "mesure"], r"^--until: unknown target 'mesure'; did you mean 'measure'\?$"),
+        (["--omit-from=al"], r"^--omit-from: unknown target 'al'; did you mean 'all'\?$"),
+        (["all", "--forcerun", "measure", "tny"], r"^--forcerun: unknown target 'tny'; did you mean 'tiny'\?$"),
+        # With these Snakemake finds out for itself.
+        (["results/tiny/report.html", "no.txt"], None),
+        (["all", "tiny", "here", "--until", "tiny", "--forcerun", "measure", "-n"], None),
+        (["--forcerun"], None),
+        ([], None),
+    ],
+)
+def test_a_word_that_is_no_target_is_one_line(tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    Path("here").write_text("")
+    with pytest.raises(SystemExit, match=says) if says else contextlib.nullcontext():
+        check_targets(words, ["all", "tiny", "measure"])
 
 
 NEEDS_SLURM = pytest.mark.skipif(

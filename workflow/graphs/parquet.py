@@ -117,7 +117,7 @@ def _column(path: Path, file: pq.ParquetFile, name: str, nulls: int = 0) -> np.n
     if name not in file.schema_arrow.names:
         raise _unreadable(path)
     groups, done = file.metadata.num_row_groups, 0
-    dtype = file.schema_arrow.field(name).type.to_pandas_dtype()
+    dtype = _numpys(file.schema_arrow.field(name).type)
     whole = np.empty(0 if groups == 1 else file.metadata.num_rows, dtype)
     for group in range(groups):
         with reading(path):
@@ -134,10 +134,15 @@ def _column(path: Path, file: pq.ParquetFile, name: str, nulls: int = 0) -> np.n
     return whole
 
 
+def _numpys(dtype: pa.DataType) -> np.dtype:
+    """NumPy's own of a type, without pandas, which `to_pandas_dtype` of PyArrow before 26 imports."""
+    return pa.array([], dtype).to_numpy(zero_copy_only=False).dtype
+
+
 def _values(column: pa.ChunkedArray) -> np.ndarray:
     """What is decoded, on PyArrow's memory; what stands where a value is null is not said."""
     chunk = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    dtype = np.dtype(chunk.type.to_pandas_dtype())
+    dtype = _numpys(chunk.type)
     return np.frombuffer(chunk.buffers()[1], dtype, count=len(chunk), offset=chunk.offset * dtype.itemsize)
 
 
