@@ -4,11 +4,9 @@ import shutil
 import subprocess
 import sys
 
-import numba
 import pytest
 from numba import config
 from numba.core.caching import IndexDataCacheFile
-from packaging.version import Version
 
 from saitan import compiled, own_code
 from saitan.compiled import njit
@@ -76,8 +74,7 @@ def test_a_changed_helper_outside_saitan_compiles_its_callers_again(package, tmp
         exec(compile(path.read_text(), path, "exec"), names)
         assert names["caller"](10) == 10 + added
         hits.append(len(names["caller"].stats.cache_hits))
-    # Numba before 0.68 compiles them each time.
-    assert hits == ([0, 1, 0, 0, 1] if Version(numba.__version__) >= Version("0.68") else [0] * 5)
+    assert hits == [0, 1, 0, 0, 1]
 
 
 def test_options_are_numbas():

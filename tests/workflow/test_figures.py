@@ -71,7 +71,7 @@ def test_an_address_space_in_which_no_chart_can_be_drawn_is_told(monkeypatch, tm
     says = rf"^the address space is limited to {told} GB \(ulimit -v\), and what draws charts reserves 69 GB of it: "
     vega.charts_script.cache_clear()
     with pytest.raises(Failure, match=says) if told else contextlib.nullcontext():
-        assert vega.charts_script() == "script"
+        assert vega.charts_script() == f"script\n{vega.SCRIPT_END}\n"
     vega.charts_script.cache_clear()
     places = {name: tmp_path / name for name in ("data", "svg", "spec")}
     with pytest.raises(Failure, match=says if told else "cannot be read: "):
@@ -172,7 +172,7 @@ def test_the_script_is_of_the_version_that_charts_are_written_in(tmp_path, monke
     vega.charts_script.cache_clear()
     vega.write_script(SimpleNamespace(output=tmp_path / "vega.js"))
     vega.charts_script.cache_clear()
-    assert (tmp_path / "vega.js").read_text() == f"for {vega.vega_lite_version()}"
+    assert (tmp_path / "vega.js").read_text() == f"for {vega.vega_lite_version()}\n{vega.SCRIPT_END}\n"
 
 
 def test_what_is_printed_is_on_white_and_a_dark_page_shows_through():

@@ -12,7 +12,7 @@ from samples import seconds, write_samples
 from saitan.problem import problem
 from saitan.workflow.bests import parameters_of
 from saitan.workflow.config_model import Experiment
-from saitan.workflow.parquet_files import described, read_rows
+from saitan.workflow.parquet_files import described, identity_in, identity_of_csv, read_rows
 from saitan.workflow.published import Published, beside_ours, printed_points, read_published
 from saitan.workflow.step import Failure
 from saitan.workflow.tabulate import TablePlan, _write, read_plan, tabulate
@@ -326,7 +326,9 @@ def test_tables_and_figures_are_written_with_the_papers_numbers(tmp_path, monkey
     ).read_text() == "graph,variant,quantity,ours,paper,over_paper\nours,adaptive,time,2.0,4.0,0.5\n"
     drawn = pq.read_table(tmp_path / "f.parquet").to_pylist()
     assert [(mark["source"], mark["x"], mark["y"]) for mark in drawn] == [("saitan", 5.0, None), ("paper", 1.0, 2.0)]
-    assert described(tmp_path / "t.parquet") == {"identity": "now"}
+    assert identity_in(tmp_path / "t.parquet") == identity_of_csv(tmp_path / "t.csv", tmp_path / "t.parquet") == "now"
+    (tmp_path / "t.csv").write_text("graph,variant,quantity,ours,paper,over_paper\nours,adaptive,time,1.0,4.0,0.25\n")
+    assert identity_of_csv(tmp_path / "t.csv", tmp_path / "t.parquet") is None
     assert described(tmp_path / "f.parquet")["units"]["seconds"] == "s"
     assert described(tmp_path / "f.parquet")["keys"] == ["graph", "query"]
 
