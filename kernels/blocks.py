@@ -6,6 +6,7 @@ array's memory may be reused when the call returns.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -122,6 +123,21 @@ class Blockwise:
         return joined(self.blocks())
 
 
+def check_given(solver: Any, checking: type, checked: Iterable[Block]) -> None:
+    """Raise Invalid where a solver gives other blocks of its last answer than those that were checked.
+
+    For `validate` of a class, `checking`, which a class with `blocks` of its own may inherit; the blocks of others are
+    not looked at.
+    """
+    if inspect.unwrap(type(solver).blocks) is checking.blocks:
+        return
+    right, given = Digest.of_blocks(checked), Digest.of_blocks(solver.blocks())
+    for name, total in right.sums.items():
+        if (given.sums.get(name), given.entries.get(name)) != (total, right.entries[name]):
+            other = "other" if name in given.sums else "no"
+            raise Invalid(f"blocks gives {other} {name}: those that validate of {checking.__name__} checked are right")
+
+
 def joined(blocks: Iterable[Block]) -> dict[str, np.ndarray]:
     """Output name -> the rows of all its blocks, in the order of their numbers, as one NumPy array."""
     parts: dict[str, list[tuple[int, np.ndarray]]] = {}
@@ -218,6 +234,13 @@ class Digest:
             total = digest(array, first * width)
         self.sums[name] = (self.sums.get(name, 0) + total) % 2**64
         self.entries[name] = self.entries.get(name, 0) + int(array.size)
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[Block]) -> Digest:
+        digest = cls()
+        for block in blocks:
+            digest(block)
+        return digest
 
     @classmethod
     def of(cls, parts: Iterable[Digest]) -> Digest:

@@ -1,4 +1,6 @@
-"""Checksums of the user's own files and of arrays, kept from plan to plan: what did not change is not read again."""
+"""What is known of files, kept from plan to plan: checksums of the user's own and of arrays, and whether those that
+were written to since they were made are whole. What did not change is not read again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from saitan.files import beside
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import Failure
 
-# Name of a file, or arrays/<file> -> the one that was last planned with: its path, size, times and checksum.
+# Name of a file of the user's own, arrays/<file>, or path of one that was made -> the one that was last planned with:
+# its path, size, times, and checksum or what was found.
 KNOWN = Path(f"{RESULTS}/checksums.json")
 
 

@@ -18,12 +18,13 @@ from pathlib import Path
 
 from saitan.workflow.answers import kept_answer
 from saitan.workflow.arrays import array_file
+from saitan.workflow.checksums import checksum_of
 from saitan.workflow.graphs.catalogue import keyed_sources
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.reach import made_before
 from saitan.workflow.instances import instance_identity
 from saitan.workflow.outline import outline_files
-from saitan.workflow.parquet_files import identity_in, identity_of_csv
+from saitan.workflow.parquet_files import check_pages, identity_in, identity_of_csv
 from saitan.workflow.plan import VEGA, Plan
 from saitan.workflow.points import digest
 from saitan.workflow.step import Failure
@@ -31,6 +32,8 @@ from saitan.workflow.vega import SCRIPT_END, identity_of
 
 # Snakemake's: records of how files were made, and marks of those that are not complete.
 RECORDS, INCOMPLETE = Path(".snakemake/metadata"), Path(".snakemake/incomplete")
+# What is known (checksums.py) of a Parquet file whose pages are what was written.
+_WHOLE = "whole"
 # How many names a message shows.
 _NAMED = 3
 # Snakemake cuts a longer name of a record into folders.
@@ -106,7 +109,7 @@ def _stale(plan: Plan, experiment: str) -> Iterator[bool]:
 def _shown(plan: Plan, experiment: str) -> Iterator[tuple[str, Callable[[Path], str | None]]]:
     """The files of an experiment that say what they were made for, and how they are read."""
     table, figure = (f"{plan.run}/tables/{experiment}{end}" for end in (".parquet", ".figure.parquet"))
-    yield from ((file, identity_in) for file in (table, figure))
+    yield from ((file, _identity_of_unharmed) for file in (table, figure))
     yield f"{plan.run}/tables/{experiment}.csv", lambda csv: identity_of_csv(csv, Path(table))
     yield f"{plan.run}/figures/{experiment}.json", identity_of
 
@@ -121,7 +124,7 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
             continue
         yield array_file(array), (identity := plan.array_identity(array)), _array_identity(plan, array, identity)
     for file, identity in plan.kept_identities.items():
-        yield file, identity, lambda path: kept_answer(path).identity
+        yield file, identity, _identity_of_kept
     for cubin in filter(os.path.exists, plan.cubins):
         *_, problem, stem = Path(cubin).with_suffix("").parts
         told = Path(cubin).with_suffix(".resources.json")
@@ -131,7 +134,7 @@ def _claims(plan: Plan) -> Iterator[tuple[str, str, Callable[[Path], str | None]
         identity = plan.queries_identity(point)
         yield from ((file, identity, instance_identity) for file in (made, plan.reference_of(point)))
     for point in plan.points:
-        yield point.samples, point.identity, identity_in
+        yield point.samples, point.identity, _identity_of_unharmed
     for name in plan.config.experiments:
         yield from ((file, plan.table_identity(name), found) for file, found in _shown(plan, name))
 
@@ -175,6 +178,28 @@ def _untold(plan: Plan) -> list[str]:
     made = [plan.report, *(f"{plan.run}/tables/{name}.figure.parquet" for name in plan.config.experiments)]
     untold = [file for told, file in zip(plan.outlines, made, strict=True) if not Path(told).exists()]
     return list(filter(unrecorded, untold))
+
+
+def _identity_of_unharmed(path: Path) -> str | None:
+    return None if _harmed(path, path) else identity_in(path)
+
+
+def _identity_of_kept(path: Path) -> str | None:
+    kept = kept_answer(path)
+    return None if any(_harmed(file, path) for file, told in kept.files.items() if told) else kept.identity
+
+
+def _harmed(file: Path, output: Path) -> bool:
+    """Whether a Parquet file is damaged that was written to since the job of an output ended: others are not read."""
+    status, record = file.stat(), _record(str(output))
+    if record.exists() and max(status.st_mtime_ns, status.st_ctime_ns) <= record.stat().st_mtime_ns:
+        return False
+    return checksum_of(str(file), file, _read_whole) != _WHOLE
+
+
+def _read_whole(file: Path) -> str:
+    check_pages(file)
+    return _WHOLE
 
 
 def _compiled_from(told: Path) -> str | None:

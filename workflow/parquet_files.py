@@ -57,6 +57,13 @@ def read_rows(path: Path, columns: list[str] | None = None) -> pa.Table:
         return file.read(columns=columns)
 
 
+def check_pages(path: Path) -> None:
+    """Read all of a file, a row group at a time. Raises Failure for a damaged one."""
+    with opened(path) as file:
+        for group in range(file.num_row_groups):
+            file.read_row_group(group)
+
+
 def described(path: Path, expected: str = "written by this workflow", *, has: Collection[str] = ()) -> dict[str, Any]:
     """What a file says it is. Raises Failure for a file that cannot be read, or does not say what it `has`."""
     with opened(path) as file:

@@ -18,7 +18,7 @@ from saitan.apsp.batches import Tasks, counters, run_batches, widening
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
 from saitan.atomics import atomic_min
-from saitan.blocks import Blockwise, check_output, chosen
+from saitan.blocks import Blockwise, check_given, check_output, chosen
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.memory import check_room
@@ -161,10 +161,15 @@ class CpuSolver(Blockwise):
         """The certificate of validate.py. Raises Invalid."""
         check_output("distances", self.distances, (self.sources, self.graph.n))
         self.certificate.check(self.first, self.distances)
+        check_given(self, CpuSolver, CpuSolver.blocks(self))
         return CERTIFIED
 
+    def leaving(self) -> np.ndarray:
+        """The distances as `blocks` gives them."""
+        return self.distances
+
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        yield from chosen("distances", self.distances, rows)
+        yield from chosen("distances", self.leaving(), rows)
 
     def answer(self) -> dict[str, np.ndarray]:
         """The last answer, until the next: it is copied only where it is a part of a larger matrix."""

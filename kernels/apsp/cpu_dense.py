@@ -18,6 +18,7 @@ from saitan.apsp.closure_check import HostCheck
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.dense import check_sums, graph_matrix
 from saitan.apsp.instances import Instance
+from saitan.blocks import check_given
 from saitan.compiled import njit
 from saitan.problem import Block, Checked, Run
 from saitan.sssp import unreachable
@@ -102,7 +103,9 @@ class Dense(CpuSolver):
         if self.dtype == np.uint32:
             return super().validate()
         self._check = self._check or HostCheck(self.a)
-        return self._check([Block("distances", 0, self.c)])
+        checked = self._check(matrix := [Block("distances", 0, self.c)])
+        check_given(self, CpuSolver, matrix)
+        return checked
 
     def close(self) -> None:
         self._check = None

@@ -18,7 +18,7 @@ from saitan.apsp.batches import Tasks, counters, run_batches, widening
 from saitan.apsp.cuda_validate import DeviceCertificate
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED
-from saitan.blocks import Blockwise
+from saitan.blocks import Blockwise, check_given
 from saitan.cuda import device
 from saitan.cuda.buffers import GIB, Buffers, pointer
 from saitan.cuda.module import function
@@ -55,6 +55,7 @@ class DeviceRows(Blockwise):
     def validate(self) -> Checked:
         """The certificate, on the device. Raises Invalid."""
         self.certificate.check_device(self.first, self.address(self.row), self.sources, self.dtype)
+        check_given(self, DeviceRows, DeviceRows.blocks(self))
         return CERTIFIED
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:

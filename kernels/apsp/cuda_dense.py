@@ -23,6 +23,7 @@ from saitan.apsp.closure_check import DeviceCheck
 from saitan.apsp.cuda import BLOCK, DeviceRows
 from saitan.apsp.dense import check_sums, graph_matrix, too_long
 from saitan.apsp.instances import Instance
+from saitan.blocks import check_given
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
 from saitan.cuda.module import function
@@ -140,7 +141,9 @@ class Dense(DeviceRows):
         if self.dtype == np.uint32:
             return super().validate()
         self._check = self._check or DeviceCheck(self.host)
-        return self._check(self.matrix)
+        checked = self._check(self.matrix)
+        check_given(self, DeviceRows, DeviceRows.blocks(self))
+        return checked
 
     def close(self) -> None:
         self.buffers.free()

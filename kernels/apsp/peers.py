@@ -6,7 +6,6 @@ They compute with float64; their answers leave as the weights' type, like those 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csgraph
@@ -15,9 +14,9 @@ from saitan.apsp.batches import counters
 from saitan.apsp.cpu import CpuSolver
 from saitan.apsp.cpu_dense import Dense
 from saitan.apsp.instances import Instance
-from saitan.blocks import check_output, chosen
+from saitan.blocks import check_output
 from saitan.graph import Graph
-from saitan.problem import Block, Run
+from saitan.problem import Run
 from saitan.sssp.peers import check_exact, hops, in_type_of
 
 
@@ -47,8 +46,8 @@ class Peer(CpuSolver):
         check_exact(self.graph, distances)
         self.distances = distances
 
-    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
+    def leaving(self) -> np.ndarray:
+        return in_type_of(self.graph.weights.dtype, self.distances)
 
 
 class Scipy(Peer):

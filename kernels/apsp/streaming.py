@@ -20,7 +20,7 @@ import numpy as np
 
 from saitan.apsp.instances import Instance
 from saitan.apsp.validate import CERTIFIED, Certificate
-from saitan.blocks import Blockwise, Sink, check_output, chosen, on_host
+from saitan.blocks import Blockwise, Sink, check_given, check_output, chosen, on_host
 from saitan.graph_input import shown
 from saitan.named import check_takes
 from saitan.problem import Block, Checked, Invalid, Misdeclared, Run, Unavailable
@@ -251,6 +251,7 @@ class Reductions(Slabs, Blockwise):
         for name, expected in self._certified[key].items():
             if not np.array_equal(self._answer[name], expected):
                 raise Invalid(f"{name} differs from that of the certified slabs")
+        check_given(self, Reductions, Reductions.blocks(self))
         return CERTIFIED
 
     def _certify(self, low: int, run: Run, taken: float, part: Columns) -> None:

@@ -21,7 +21,7 @@ from saitan.bfs.cluster_validate import check
 from saitan.bfs.partition import Partition
 from saitan.bfs.search import Found, Rule, search
 from saitan.blocks import Block as Answer
-from saitan.blocks import Blockwise, check_rows
+from saitan.blocks import Blockwise, check_given, check_rows
 from saitan.exchange import Exchange, Spent
 from saitan.graph import Graph
 from saitan.problem import Checked, Run
@@ -237,7 +237,9 @@ class ClusterSolver(Blockwise):
 
     def validate(self) -> Checked:
         """Graph500's rules, each rank over its blocks and slices. Raises Invalid, on every rank the same."""
-        return check(self)
+        checked = check(self)
+        check_given(self, ClusterSolver, ClusterSolver.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Answer]:
         """The last answer slice by slice, on every rank; every rank must take all blocks."""

@@ -11,7 +11,7 @@ from numba import get_num_threads
 from saitan.bfs import cpu_step
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import check
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
 
@@ -90,7 +90,9 @@ class CpuSolver(Blockwise):
 
     def validate(self) -> Checked:
         """Graph500's rules. Raises Invalid."""
-        return check(self.graph, self.root, self.levels, self.parents)
+        checked = check(self.graph, self.root, self.levels, self.parents)
+        check_given(self, CpuSolver, CpuSolver.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("levels", self.levels, rows)

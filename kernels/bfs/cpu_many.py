@@ -20,7 +20,7 @@ from saitan.bfs.layout import Layout
 from saitan.bfs.many import PLANES, Asked, check_roots, closeness, drawn_roots, usable_roots
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check, check_closeness
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
@@ -334,6 +334,7 @@ class FastMany(CpuSolver):
         for search in reversed(range(len(self._roots))):
             self._take(search)
             check(self.graph, self.root, self.levels, self.parents)
+        check_given(self, CpuSolver, CpuSolver.blocks(self))
         return CHECKED
 
 
@@ -366,7 +367,9 @@ class Closeness(Blockwise):
         return Run(seconds, seconds, counters | {"construction_s": many.construction})
 
     def validate(self) -> Checked:
-        return check_closeness(self.graph, self._closeness)
+        checked = check_closeness(self.graph, self._closeness)
+        check_given(self, Closeness, Closeness.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("closeness", self._closeness, rows)

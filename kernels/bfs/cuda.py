@@ -11,7 +11,7 @@ import pycuda.driver as driver
 from saitan.bfs.cuda_step import RECORD, DeviceStep, Rows, blocks, launch, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import CHECKED, NONE, explain
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
 from saitan.cuda.timing import Laps
@@ -114,7 +114,9 @@ class CudaSolver(Blockwise):
 
     def validate(self) -> Checked:
         """Graph500's rules, on the device. Raises Invalid."""
-        return self.rules(self.root, self.levels, self.parents)
+        checked = self.rules(self.root, self.levels, self.parents)
+        check_given(self, CudaSolver, [Block("levels", 0, self.levels), Block("parents", 0, self.parents)])
+        return checked
 
     def deliver(self) -> np.ndarray:
         """Copy levels and parents into page-locked memory that the next answer reuses; returns the levels."""

@@ -24,7 +24,7 @@ from saitan.bfs.cuda_gpus_apart import Boxes
 from saitan.bfs.cuda_step import Rows, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount
 from saitan.bfs.spread import Spread
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.module import function
@@ -338,6 +338,7 @@ class FastGpus(Blockwise):
             meanwhile.free()
         if wrong := self.ranks.agree(wrong):
             raise Invalid(wrong)
+        check_given(self, FastGpus, FastGpus.blocks(self))
         return self.ranks.agree(checked)
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:

@@ -18,7 +18,7 @@ from saitan.bfs.cuda_step import Rows, words
 from saitan.bfs.many import PLANES, Asked, check_roots, closeness, drawn_roots, usable_roots
 from saitan.bfs.search import EdgeCount, reverse
 from saitan.bfs.validate import CHECKED, check_closeness
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.cuda import device
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.constants import constants
@@ -243,6 +243,7 @@ class FastMany(CudaSolver):
         for search, root in enumerate(self._roots.tolist()):
             self._take(search)
             self.rules(root, self.levels, self.parents)
+        check_given(self, CudaSolver, CudaSolver.blocks(self))
         return CHECKED
 
     def close(self) -> None:
@@ -286,7 +287,9 @@ class Closeness(Blockwise):
         return Run(seconds, time.perf_counter() - begin, counters)
 
     def validate(self) -> Checked:
-        return check_closeness(self.graph, self._closeness)
+        checked = check_closeness(self.graph, self._closeness)
+        check_given(self, Closeness, Closeness.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("closeness", self._closeness, rows)

@@ -24,7 +24,7 @@ from saitan.bfs.cuda import described
 from saitan.bfs.cuda_step import RECORD, DeviceStep, words
 from saitan.bfs.search import BOTTOM_UP, TOP_DOWN, EdgeCount, Found, Rule, reverse, search
 from saitan.bfs.validate import check
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.compiled import njit
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.graph import Graph
@@ -184,7 +184,9 @@ class Shared(Blockwise):
 
     def validate(self) -> Checked:
         """Graph500's rules, on the host. Raises Invalid."""
-        return check(self.graph, self.root, self.levels, self.parents)
+        checked = check(self.graph, self.root, self.levels, self.parents)
+        check_given(self, Shared, Shared.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("levels", self.levels, rows)

@@ -13,7 +13,7 @@ from saitan.bfs import cpu_many
 from saitan.bfs.cpu import CpuSolver
 from saitan.bfs.many import Asked, closeness
 from saitan.bfs.validate import check_closeness
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run, Unavailable
@@ -151,7 +151,9 @@ class NetworkitCloseness(Blockwise):
         )
 
     def validate(self) -> Checked:
-        return check_closeness(self.graph, self._closeness, relative=1e-12)
+        checked = check_closeness(self.graph, self._closeness, relative=1e-12)
+        check_given(self, NetworkitCloseness, NetworkitCloseness.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("closeness", self._closeness, rows)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from saitan.blocks import Blockwise, check_output, chosen
+from saitan.blocks import Blockwise, check_given, check_output, chosen
 from saitan.compression import cpu_ladder, ladder
 from saitan.compression.cpu_errors import compare
 from saitan.compression.data import Instance
@@ -75,7 +75,9 @@ class RoundTrip(Blockwise):
         if np.may_share_memory(self.values, self.source):
             raise Invalid("the values lie where the array does, and not where a stream was decompressed to")
         mantissa = np.finfo(self.source.dtype).nmant if self.source.dtype.kind == "f" else 0
-        return judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count)
+        checked = judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count)
+        check_given(self, RoundTrip, [Block("values", 0, self.values)])
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("stream", self.stream, rows)

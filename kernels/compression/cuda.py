@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.compression import ladder
 from saitan.compression.data import Instance
 from saitan.compression.errors import Errors, combine, counters
@@ -131,7 +131,10 @@ class RoundTrip(Blockwise):
 
     def validate(self) -> Checked:
         mantissa = np.finfo(self.instance.dtype).nmant if self.instance.dtype.kind == "f" else 0
-        return judge(self.comparison(self.source, self.values), self.kept, self.bound, mantissa, self.instance.count)
+        found = self.comparison(self.source, self.values)
+        checked = judge(found, self.kept, self.bound, mantissa, self.instance.count)
+        check_given(self, RoundTrip, [Block("values", 0, self.values)])
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         yield from chosen("stream", self.stream(), rows)

@@ -14,7 +14,7 @@ import numpy as np
 from numba import get_num_threads, prange, set_num_threads
 
 from saitan.atomics import atomic_add, atomic_exchange, atomic_min
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.compiled import njit
 from saitan.graph import Graph
 from saitan.problem import Block, Checked, Run
@@ -193,10 +193,15 @@ class CpuSolver(Blockwise):
         """The certificate of validate.py. Raises Invalid."""
         check_distances(self.graph, self.source, self.distances)
         tight_tree(self.graph, self.source, self.distances)
+        check_given(self, CpuSolver, CpuSolver.blocks(self))
         return CERTIFIED
 
+    def leaving(self) -> np.ndarray:
+        """The distances as `blocks` gives them."""
+        return self.distances
+
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        yield from chosen("distances", self.distances, rows)
+        yield from chosen("distances", self.leaving(), rows)
 
     def predecessors(self) -> np.ndarray:
         """int32 [n]: a shortest-path tree of the last answer."""

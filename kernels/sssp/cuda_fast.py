@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from saitan.blocks import check_given
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
 from saitan.problem import Checked, Run, Unavailable
@@ -138,4 +139,5 @@ class FastMany(CudaSolver):
             distances = self.engine.answers[i, : self.graph.n]
             self.certificate.check(source, distances)
             self.certificate.tree(source, distances)
+        check_given(self, CudaSolver, CudaSolver.blocks(self))
         return CERTIFIED

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pycuda.driver as driver
 
-from saitan.blocks import Blockwise, chosen
+from saitan.blocks import Blockwise, check_given, chosen
 from saitan.cuda.buffers import Buffers, pointer
 from saitan.cuda.timing import Laps
 from saitan.graph import Graph
@@ -65,6 +65,7 @@ class CudaSolver(Blockwise):
         """The certificate, on the device. Raises Invalid."""
         self.certificate.check(self.source, self.distances)
         self.certificate.tree(self.source, self.distances)
+        check_given(self, CudaSolver, [Block("distances", 0, self.distances)])
         return CERTIFIED
 
     def deliver(self) -> None:

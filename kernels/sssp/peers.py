@@ -6,14 +6,13 @@ They compute with float64; their answers leave as the weights' type, like those 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 from scipy.sparse import csgraph
 
-from saitan.blocks import check_output, chosen
+from saitan.blocks import check_output
 from saitan.graph import Graph
-from saitan.problem import Block, Run, Unavailable
+from saitan.problem import Run, Unavailable
 from saitan.sssp import unreachable
 from saitan.sssp.cpu import CpuSolver
 from saitan.sssp.ending import widened_type
@@ -65,8 +64,8 @@ def check_exact(graph: Graph, distances: np.ndarray) -> None:
 class Peer(CpuSolver):
     """Other people's solver: a subclass sets self.memory and gives its own numbers, inf where not reached, to `_keep`.
 
-    The certificate and the predecessors are of these numbers. Those of float32 weights are rounded in `blocks`, so no
-    arc need be tight there; `sssp.solve` adds them again.
+    The certificate and the predecessors are of these numbers. Those of float32 weights are rounded as they
+    leave, so no arc need be tight there; `sssp.solve` adds them again.
     """
 
     def _keep(self, source: int, distances: np.ndarray) -> None:
@@ -75,8 +74,8 @@ class Peer(CpuSolver):
         check_exact(self.graph, distances)
         self.source, self.distances = source, distances
 
-    def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
-        yield from chosen("distances", in_type_of(self.graph.weights.dtype, self.distances), rows)
+    def leaving(self) -> np.ndarray:
+        return in_type_of(self.graph.weights.dtype, self.distances)
 
 
 class Scipy(Peer):

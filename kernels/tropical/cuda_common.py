@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from saitan.blocks import Block, Blockwise, chosen_rows
+from saitan.blocks import Block, Blockwise, check_given, chosen_rows
 from saitan.problem import Checked
 from saitan.tropical.instances import Instance
 from saitan.tropical.semiring import mirrored
@@ -61,7 +61,9 @@ class Solver(Blockwise):
 
     def validate(self) -> Checked:
         self._check = self._check or self.make_check()
-        return self._check(self.c)
+        checked = self._check(self.c)
+        check_given(self, Solver, Solver.blocks(self))
+        return checked
 
     def blocks(self, rows: np.ndarray | None = None) -> Iterator[Block]:
         c = self.c.get() if rows is None else fetch_rows(self.c, rows)

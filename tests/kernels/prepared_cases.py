@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from saitan.blocks import joined
+from saitan.blocks import Block, joined, on_host
 from saitan.cuda.module import only
 from saitan.generators import GENERATORS
 from saitan.graph import Graph
-from saitan.problem import kernels_of, outputs_of, problem
+from saitan.problem import Invalid, kernels_of, outputs_of, problem
+from saitan.solver import _guarded
+from saitan.tropical.validate import Validated
 
 # Those whose wrong queries are known here.
 PROBLEMS = ("apsp", "bfs", "compression", "sssp", "tropical")
@@ -132,3 +134,51 @@ def _refuses_what_is_not_there(name, variant, instance, backend, inputs):
     finally:
         solver.close()
     nothing("this solver is closed: prepare another one")
+
+
+def holds_its_blocks_to_what_was_checked(name, variant, instance, backend, inputs=None):
+    """Fail where a class that inherits `validate`, or calls it, may give other blocks than what that checked."""
+    with only(kernels_of(name, problem(name).VARIANTS[variant])):
+        _, solver, query = prepared(name, variant, instance, backend, inputs)
+        try:
+            if not getattr(solver, "streamed", False):
+                _holds_its_blocks(solver, query)
+        finally:
+            solver.close()
+
+
+def _holds_its_blocks(solver, query):
+    (base,) = type(solver).__bases__
+
+    class Own(base):
+        changed = dropped = None
+
+        def blocks(self, rows=None):
+            for name, first, array in super().blocks(rows):
+                array = np.array(on_host(array))
+                if name == self.changed and first + len(array) == ends[name]:
+                    array[-1:].reshape(-1)[-1:].view(np.uint8)[0] ^= 1
+                for row in range(len(array)) if name != self.dropped else ():
+                    yield Block(name, first + row, array[row : row + 1])
+
+    class Calling(Own):
+        def validate(self):
+            return super().validate()
+
+    solver.run(query)
+    ends = {output: len(array) for output, array in solver.answer().items()}
+    # The CPU's check of a product reads the blocks.
+    reads = issubclass(base, Validated)
+    for own in (Own, Calling):
+        solver.__class__ = _guarded(own)
+        own.changed = own.dropped = None
+        assert solver.validate().says
+        for output in ends.keys() - {"stream"}:
+            for spoiled, gives in (("changed", "other"), ("dropped", "no")):
+                own.changed = own.dropped = None
+                setattr(own, spoiled, output)
+                says = (
+                    "" if reads else rf"^blocks gives {gives} {output}: those that validate of \w+ checked are right$"
+                )
+                with pytest.raises(Invalid, match=says):
+                    solver.validate()

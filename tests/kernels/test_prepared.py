@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from prepared_cases import PROBLEMS, cases, others, prepared, refuses_what_is_not_there
+from prepared_cases import (
+    PROBLEMS,
+    cases,
+    holds_its_blocks_to_what_was_checked,
+    others,
+    prepared,
+    refuses_what_is_not_there,
+)
 
 from saitan import apsp, bfs, compression, sssp, tropical
 from saitan.apsp.cpu import Iterated
@@ -26,6 +33,12 @@ def test_a_query_or_an_answer_that_is_not_there(name, variant, instance):
 @pytest.mark.parametrize("given", others())
 def test_a_solver_that_another_class_makes(given):
     refuses_what_is_not_there("apsp", "fast", {"answer": "matrix"}, "cpu", others()[given])
+    holds_its_blocks_to_what_was_checked("apsp", "fast", {"answer": "matrix"}, "cpu", others()[given])
+
+
+@pytest.mark.parametrize(("name", "variant", "instance"), list(cases()))
+def test_blocks_of_a_class_that_inherits_its_check(name, variant, instance):
+    holds_its_blocks_to_what_was_checked(name, variant, instance, "cpu")
 
 
 def test_a_solver_of_a_map():

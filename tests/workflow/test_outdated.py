@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from plans import ENTRIES, TROPICAL, WITHOUT, plan
 from reports import write_coded
@@ -23,7 +24,7 @@ from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import write_queries, write_reference
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, _record, check_packed, make_again, unrecorded
 from saitan.workflow.outline import outline_files
-from saitan.workflow.parquet_files import checksum_of_csv
+from saitan.workflow.parquet_files import check_pages, checksum_of_csv
 from saitan.workflow.planning import make
 from saitan.workflow.points import digest
 from saitan.workflow.tabulate import _write
@@ -529,6 +530,51 @@ def test_an_answer_of_which_a_file_was_lost_or_replaced_is_kept_again(own):
     coded.unlink()
     make_again(own)
     assert again() == {answer}
+
+
+def change_a_byte(file):
+    """The last one of a file's last page."""
+    with pq.ParquetFile(file) as told:
+        column = told.metadata.row_group(told.num_row_groups - 1).column(told.metadata.num_columns - 1)
+    first = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+    data = bytearray(Path(file).read_bytes())
+    data[first + column.total_compressed_size - 1] ^= 1
+    Path(file).write_bytes(data)
+
+
+def made_again_after_a_changed_byte(made, file, identity, recorded_too, monkeypatch):
+    if recorded_too:
+        recorded(file, identity)
+    read = []
+    monkeypatch.setattr(
+        "saitan.workflow.outdated.check_pages", lambda path: read.append(str(path)) or check_pages(path)
+    )
+    for _ in range(2):
+        make_again(made)
+        assert again() == set()
+    # What was not written to since its job ended is not read, and the rest once.
+    assert read.count(file) == (0 if recorded_too else 1)
+    change_a_byte(file)
+    make_again(made)
+    assert again() == {file}
+    assert read.count(file) == (1 if recorded_too else 2)
+
+
+@pytest.mark.parametrize("recorded_too", [False, True])
+def test_an_answer_in_which_a_byte_was_changed_is_kept_again(own, recorded_too, monkeypatch):
+    [answer] = own.kept
+    made_again_after_a_changed_byte(own, answer, own.kept_identities[answer], recorded_too, monkeypatch)
+
+
+@pytest.mark.parametrize("recorded_too", [False, True])
+@pytest.mark.parametrize("kind", ["table", "numbers of a figure", "samples"])
+def test_a_file_of_numbers_in_which_a_byte_was_changed_is_made_again(run, kind, recorded_too, monkeypatch):
+    file = {"table": TABLES[0], "numbers of a figure": TABLES[1], "samples": run.points[0].samples}[kind]
+    identity = run.points[0].identity if kind == "samples" else run.table_identity("tiny")
+    made_again_after_a_changed_byte(run, file, identity, recorded_too, monkeypatch)
+    if kind != "samples":
+        with pytest.raises(SystemExit, match=r"^--report: tiny: .* or damaged: "):
+            check_packed(run, ["--report", "x.zip"])
 
 
 @pytest.mark.parametrize("recorded_too", [False, True])
