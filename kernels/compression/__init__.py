@@ -35,7 +35,7 @@ from saitan.calls import checked_count, checked_function, checked_inputs, checke
 from saitan.compression.format import StreamError
 from saitan.compression.variants import HEADLINE, INPUTS, INSTANCE, METRICS, OUTPUTS, TITLE, VARIANTS
 from saitan.graph_input import shown
-from saitan.problem import Run, Solver, Unavailable, backend_for, check_parameters, known_variant
+from saitan.problem import Run, Solver, Unavailable, altered, backend_for, check_parameters, known_variant
 from saitan.solver import prepared, typed
 
 if TYPE_CHECKING:
@@ -135,7 +135,9 @@ def prepare(instance: Instance, variant: str, backend: str, **parameters: Any) -
     if reason := floats_only(instance.dtype, *loss):
         raise Unavailable(reason)
     checked_bound(instance.dtype, *loss)
-    return typed(prepared(chosen.load(backend, variant), _only_query, instance, **given), values=(instance.dtype,))
+    made = typed(prepared(chosen.load(backend, variant), _only_query, instance, **given), values=(instance.dtype,))
+    made._lossless = not altered(chosen, given)
+    return made
 
 
 @described(VARIANTS)

@@ -20,9 +20,11 @@ from saitan.problem import Block, Checked, Invalid, Run
 class RoundTrip(Blockwise):
     """What the CPU solvers share: compress, decompress into values that were overwritten before, compare.
 
-    kept, bound: what bounds the error, as `cpu_errors.compare` takes them.
+    kept, bound  what bounds the error, as `cpu_errors.compare` takes them
+    _lossless    whether `validate` refuses a loss: no parameter says that there is one
     """
 
+    _lossless = False
     transfer = 0.0
     memory = 0
     workspace = 0
@@ -75,7 +77,7 @@ class RoundTrip(Blockwise):
         if np.may_share_memory(self.values, self.source):
             raise Invalid("the values lie where the array does, and not where a stream was decompressed to")
         mantissa = np.finfo(self.source.dtype).nmant if self.source.dtype.kind == "f" else 0
-        checked = judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count)
+        checked = judge(self.errors(), self.kept, self.bound, mantissa, self.instance.count, self._lossless)
         check_given(self, RoundTrip, [Block("values", 0, self.values)])
         return checked
 

@@ -68,8 +68,10 @@ class RoundTrip(Blockwise):
 
     forecast      bytes that the variant needs beside the array and the decompressed values
     kept, bound   what bounds the error, as `cpu_errors.compare` takes them
+    _lossless     whether `validate` refuses a loss: no parameter says that there is one
     """
 
+    _lossless = False
     workspace = 0
 
     def __init__(self, instance: Instance, kept: int, forecast: int, bound: float = 0.0) -> None:
@@ -132,7 +134,7 @@ class RoundTrip(Blockwise):
     def validate(self) -> Checked:
         mantissa = np.finfo(self.instance.dtype).nmant if self.instance.dtype.kind == "f" else 0
         found = self.comparison(self.source, self.values)
-        checked = judge(found, self.kept, self.bound, mantissa, self.instance.count)
+        checked = judge(found, self.kept, self.bound, mantissa, self.instance.count, self._lossless)
         check_given(self, RoundTrip, [Block("values", 0, self.values)])
         return checked
 

@@ -6,10 +6,10 @@ from saitan.compression.errors import Errors
 from saitan.problem import Checked, Invalid
 
 
-def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) -> Checked:
+def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int, lossless: bool = False) -> Checked:
     """What was checked. kept, bound: as in `cpu_errors.compare`; mantissa: the type's bits (0 for integers).
 
-    Raises Invalid naming the place of the first wrong value.
+    lossless: whether all values must be equal to the bit. Raises Invalid naming the place of the first wrong value.
     """
     exact = not bound and (kept == mantissa or mantissa == 0)
     limit = f"{bound:g}" if bound else f"2^-{kept + 1} of the value"
@@ -17,6 +17,9 @@ def judge(errors: Errors, kept: int, bound: float, mantissa: int, count: int) ->
     if errors.wrong:
         how = "differ" if exact else f"are {off}special values that differ"
         raise Invalid(f"value {errors.first:,}: {errors.wrong:,} of {count:,} values {how}")
+    if lossless and not exact:
+        within = limit if bound or kept >= 0 else "no bound"
+        raise Invalid(f"values are within {within}, and no parameter says so: one with `alike` is right for a loss")
     if bound:
         return Checked(f"every value, absolute error at most {bound:g}")
     if kept < 0:

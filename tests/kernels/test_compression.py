@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from saitan import compression
+from saitan.compression import cpu as cpu_solvers
 from saitan.compression import ladder
 from saitan.compression.cpu_errors import STEP, compare
 from saitan.compression.data import make
 from saitan.compression.errors import Errors, counters
 from saitan.compression.validate import judge
-from saitan.problem import Invalid, Unavailable, check_parameters
+from saitan.problem import Invalid, Parameter, Unavailable, Variant, check_parameters
 
 LADDER = ("fpc", "c1", "c1c2", "c1c2c3")
 CHUNK = ladder.CHUNK
@@ -255,6 +256,32 @@ def test_a_wrong_value_alone_is_invalid_and_without_a_bound_nothing_is():
     assert judge(clean, -1, 0.0, 52, 9).says == "every value, that it is finite where it was; a fixed rate has no bound"
     with pytest.raises(Invalid, match=r"^value 4: 1 of 9 values are special values that differ$"):
         judge(one, -1, 0.0, 52, 9)
+
+
+def test_a_loss_that_no_parameter_says_is_invalid():
+    clean = Errors(0, -1, *[0.0] * 6)
+    for kept, bound, within in ((20, 0.0, r"2\^-21 of the value"), (52, 0.5, r"0\.5"), (-1, 0.0, "no bound")):
+        with pytest.raises(Invalid, match=rf"^values are within {within}, and no parameter says so: one with `alike` "):
+            judge(clean, kept, bound, 52, 9, lossless=True)
+    assert judge(clean, 52, 0.0, 52, 9, lossless=True) == judge(clean, 20, 0.0, 0, 9, lossless=True)
+
+
+@pytest.mark.parametrize("alike", [(52,), None])
+def test_a_variant_of_one_loss_says_so_by_a_parameter(alike, monkeypatch):
+    class Mine(cpu_solvers.C1):
+        def __init__(self, instance, *, keep_bits=20):
+            super().__init__(instance, keep_bits=20)
+
+    monkeypatch.setattr(cpu_solvers, "Mine", Mine, raising=False)
+    loss = {"keep_bits": Parameter(int, 20, "kept", choices=(20,), alike=alike)}
+    for parameters in (loss, {}):
+        mine = Variant("of one loss", cpu="saitan.compression.cpu:Mine", parameters=parameters)
+        monkeypatch.setitem(compression.VARIANTS, "mine", mine)
+        if parameters and alike:
+            assert len(compression.solve(np.linspace(0, 1, 50), "mine", backend="cpu").values) == 50
+        else:
+            with pytest.raises(Invalid, match=r"^values are within 2\^-21 of the value, and no parameter says so: "):
+                compression.solve(np.linspace(0, 1, 50), "mine", backend="cpu")
 
 
 def test_without_a_bound_what_is_not_finite_is_to_stay_so():
