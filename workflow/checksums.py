@@ -20,27 +20,27 @@ KNOWN = Path(f"{RESULTS}/checksums.json")
 
 def last_planned(name: str) -> str | None:
     """The checksum of the file of a name that was last planned with; None where there was none."""
-    return _read().get(name, {}).get("sha256")
+    return read_known(KNOWN).get(name, {}).get("sha256")
 
 
 def forget(name: str) -> None:
     """The file of a name comes from elsewhere now."""
-    known = _read()
+    known = read_known(KNOWN)
     if known.pop(name, None):
-        _write(known)
+        write_known(KNOWN, known)
 
 
 def checksum_of(name: str, path: Path, take: Callable[[Path], str]) -> str:
     """What `take` gives for a file, which is kept under a name."""
-    known = _read()
-    before, known[name] = known.get(name), _checked(path, known.get(name), take)
+    known = read_known(KNOWN)
+    before, known[name] = known.get(name), checked(path, known.get(name), take)
     if known[name] != before:
-        _write(known)
+        write_known(KNOWN, known)
     return known[name]["sha256"]
 
 
-def _checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], str]) -> dict[str, Any]:
-    """What is known of a file; its checksum is taken again where it is not the file of before."""
+def checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], str]) -> dict[str, Any]:
+    """What is known of a file: its path, size, times, and what `take` gives, again where it is not that of before."""
     status = path.stat()
     # The time of modification can be set back, as tar and rsync do; that of the change of the inode cannot.
     times = [status.st_mtime_ns, status.st_ctime_ns]
@@ -53,17 +53,18 @@ def _checked(path: Path, before: dict[str, Any] | None, take: Callable[[Path], s
         return {**now, "sha256": f"unreadable {status.st_mtime_ns}"}
 
 
-def _read() -> dict[str, dict[str, Any]]:
+def read_known(file: Path) -> dict[str, dict[str, Any]]:
+    """What is kept in a file of these; nothing where it is not there or damaged."""
     try:
-        known = json.loads(KNOWN.read_text(encoding="utf-8"))
+        known = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
 
 
-def _write(known: dict[str, dict[str, Any]]) -> None:
+def write_known(file: Path, known: dict[str, dict[str, Any]]) -> None:
     try:
-        with beside(KNOWN) as path:
+        with beside(file) as path:
             path.write_text(json.dumps(known, indent=1), encoding="utf-8")
     except OSError:
         pass  # a folder that cannot be written: the next plan reads the files again

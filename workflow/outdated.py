@@ -23,6 +23,7 @@ from saitan.workflow.graphs.catalogue import keyed_sources
 from saitan.workflow.graphs.parquet import read_metadata
 from saitan.workflow.graphs.reach import made_before
 from saitan.workflow.instances import instance_identity
+from saitan.workflow.left import OLD, replaced
 from saitan.workflow.outline import outline_files
 from saitan.workflow.parquet_files import check_pages, identity_in, identity_of_csv
 from saitan.workflow.plan import VEGA, Plan
@@ -46,7 +47,8 @@ def _out_of_reach() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        sys.exit(f"error: {error.filename}: {error.strerror}")
+        hint = "; remove it and run again" if isinstance(error, IsADirectoryError) else ""
+        sys.exit(f"error: {error.filename}: {error.strerror}{hint}")
 
 
 @_out_of_reach()
@@ -66,7 +68,7 @@ def make_again(plan: Plan) -> contextlib.ExitStack:
         elif _mistaken(Path(file), identity, found):
             files.append(file)
     fetched = list(filter(unrecorded, _doubtful_downloads(plan, {*files, *seen})))
-    files += [*_told_otherwise(plan), *_untold(plan), *_cut(plan)]
+    files += [*_told_otherwise(plan), *_untold(plan), *_cut(plan), *replaced(plan)]
     as_they_were = contextlib.ExitStack()
     for file in [*files, *fetched]:
         _forget(file, as_they_were)
@@ -87,10 +89,10 @@ def check_packed(plan: Plan, command: Sequence[str]) -> None:
     if asked.report is None or asked.report_after_run:
         return
     # A chart's title and axes are no part of the identity of what was measured.
-    wrong = {*_told_another(outline_files(plan)), *_cut(plan)}
+    wrong = {*_told_another(outline_files(plan)), *_cut(plan), *replaced(plan)}
     stale = []
     for name, outline in zip(plan.config.experiments, plan.outlines[1:], strict=True):
-        if wrong & {outline, f"{plan.run}/figures/{name}.svg"} or any(_stale(plan, name)):
+        if wrong & {outline, *plan.shown_of(name)} or any(_stale(plan, name)):
             stale.append(name)
     if stale:
         names = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
@@ -270,7 +272,7 @@ def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
     mark = _record(file, INCOMPLETE)
     with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
         as_they_were.callback(_restore, file, Path(file).stat(), mark.exists())
-        os.utime(file, (1, 1))  # a time of 0 is none to Snakemake
+        os.utime(file, (OLD, OLD))  # a time of 0 is none to Snakemake
         # With a record, newer data of the same checksum is none to Snakemake.
         if (record := _record(file)).exists():
             _forget_record(record, as_they_were)

@@ -77,6 +77,11 @@ class Plan(GraphFiles, CubinFiles, Identities):
         return f"{self.run}/report.json"
 
     @property
+    def left(self) -> str:
+        """What the last run left (left.py)."""
+        return f"{self.run}/left.json"
+
+    @property
     def outlines(self) -> list[str]:
         """What tells the report of a run, then the table of each experiment, what to do."""
         return [f"{self.run}/plan.json", *(f"{self.run}/plan/{name}.json" for name in self.config.experiments)]

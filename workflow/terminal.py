@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from saitan.workflow.graphs.catalogue import sources_of
 from saitan.workflow.interrupts import Stops, as_stop, ignore_interrupts, interrupted_later
+from saitan.workflow.left import write_left
 from saitan.workflow.plan import INDEX, VEGA, Plan
 from saitan.workflow.points import RESULTS
 from saitan.workflow.step import FULL, Failure, of_files
@@ -211,6 +212,7 @@ class Ending:
         of an earlier run.
         """
         ignore_interrupts()
+        write_left(self._plan)
         _allow_pandas()
         from saitan.workflow.outline import outline
         from saitan.workflow.report import summary_lines
@@ -265,6 +267,7 @@ class Ending:
                 lines = [f"{plan.report} cannot be written: {why}"]
                 with contextlib.suppress(Failure):
                     lines = [*summary_lines(told, outcome(told, **since)), *lines]
+        write_left(plan)
         for line in [*lines, *_ahead(plan)]:
             print(line, file=sys.stderr)
 

@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from saitan.workflow.config import load
 from saitan.workflow.graphs.catalogue import Coordinates
 from saitan.workflow.graphs.parquet import write_graph
 from saitan.workflow.instances import write_queries, write_reference
+from saitan.workflow.left import write_left
 from saitan.workflow.outdated import INCOMPLETE, RECORDS, _record, check_packed, make_again, unrecorded
 from saitan.workflow.outline import outline_files
 from saitan.workflow.parquet_files import check_pages, checksum_of_csv
@@ -97,10 +99,10 @@ TABLES = ["results/run/tables/tiny.parquet", "results/run/tables/tiny.figure.par
 CSV = "results/run/tables/tiny.csv"
 
 
-def write_tables(identity):
-    Path(CSV).write_text("a\n1\n")
+def write_tables(identity, value=1):
+    Path(CSV).write_text(f"a\n{value}\n")
     for table in TABLES[:2]:
-        _write(pd.DataFrame({"a": [1]}), Path(table), {"identity": identity, "csv": checksum_of_csv(Path(CSV))})
+        _write(pd.DataFrame({"a": [value]}), Path(table), {"identity": identity, "csv": checksum_of_csv(Path(CSV))})
     Path(TABLES[2]).write_text(json.dumps({"usermeta": {"saitan": {"identity": identity}}}))
 
 
@@ -289,6 +291,42 @@ def test_what_was_cut_is_made_again(run, file, end):
             check_packed(run, ["--report", "x.zip"])
     make_again(run)
     assert again() == {file}
+
+
+LEFT = ["results/run/report.html", "results/run/report.json", "results/run/figures/tiny.svg", CSV, *TABLES]
+
+
+@pytest.mark.parametrize("file", LEFT)
+def test_another_file_in_the_place_of_what_a_run_left_is_made_again(run, file):
+    """An older page, say, which bears no identity, or an older table, whose configuration was the same."""
+    for text in LEFT[:3]:
+        Path(text).write_text("one</svg></html>}")
+    make_again(run)
+    write_left(run)
+    # Of a later date, or copied there from elsewhere: still what was left.
+    shutil.copy(file, "aside")
+    Path("aside").replace(file)
+    make_again(run)
+    assert again() == set()
+    before = Path(file).read_bytes()
+    if file in LEFT[:3]:
+        Path(file).write_bytes(b"two" + before[3:])
+    elif file == CSV:
+        write_tables(run.table_identity("tiny"), 2)
+    elif file == TABLES[2]:
+        Path(file).write_bytes(before + b" ")
+    else:
+        about = {"identity": run.table_identity("tiny"), "csv": checksum_of_csv(Path(CSV))}
+        _write(pd.DataFrame({"a": [2]}), Path(file), about)
+    changed = {CSV, *TABLES[:2]} if file == CSV else {file}
+    if file not in LEFT[:2]:
+        with pytest.raises(SystemExit, match=r"^--report: tiny: .* or damaged: "):
+            check_packed(run, ["--report", "x.zip"])
+    for _ in range(2):
+        make_again(run)
+        assert again() == changed
+        # A run with another target does not make it again.
+        write_left(run)
 
 
 @pytest.mark.parametrize("length", [10, 190, 191, 400])
@@ -585,6 +623,13 @@ def test_an_answer_of_another_configuration_is_kept_again(own, recorded_too):
     keep(own, "another")
     make_again(own)
     assert again() == {answer}
+
+
+def test_a_folder_in_the_place_of_a_file_is_one_line(run):
+    Path(CSV).unlink()
+    Path(CSV).mkdir()
+    with pytest.raises(SystemExit, match=rf"^error: {CSV}: Is a directory; remove it and run again$"):
+        make_again(run)
 
 
 @pytest.mark.parametrize("what", [make_again, lambda plan: check_packed(plan, ["--report", "a.zip"])])

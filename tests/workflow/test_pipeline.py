@@ -121,6 +121,13 @@ def test_run_again_and_change(project, tmp_path, monkeypatch):
         listed.unlink() if damage is None else listed.write_bytes(damage)
         assert project.planned() == {"all": 1, "report": 1}
         listed.write_bytes(before)
+    # So is a page that another one replaced, of the same run too.
+    shown = results / "tiny/report.html"
+    before = shown.read_bytes()
+    shown.write_bytes(before.replace(b"tiny", b"tint"))
+    assert project.planned() == {"all": 1, "report": 1}
+    shown.write_bytes(before)
+    assert project.planned() == {}
     # What is shown is made again where it was removed, and nothing is measured for it.
     shown = [results / "tiny/tables", results / "tiny/figures"]
     for folder in shown:

@@ -15,14 +15,23 @@
     }));
   };
 
+  // Hollow marks are filled with the page's colour.
+  const hollow = (spec) => {
+    if (Array.isArray(spec)) return spec.map(hollow);
+    if (spec === null || typeof spec !== "object") return spec;
+    return Object.fromEntries(Object.entries(spec).map(([key, value]) => {
+      if (key === "datasets") return [key, value];
+      return [key, value === "white" && /fill/i.test(key) ? "#14181d" : hollow(value)];
+    }));
+  };
+
   // What a chart was drawn for; when it changes, the chart is drawn again.
   const look = (place) => `${theme()} ${place.closest("figure").clientWidth}`;
 
   const draw = async (place) => {
     const name = place.dataset.for;
-    // Hollow marks are filled with the page's colour.
-    const told = document.getElementById(`chart-${name}`).textContent;
-    const spec = JSON.parse(theme() === "dark" ? told.replaceAll('"white"', '"#14181d"') : told);
+    const told = JSON.parse(document.getElementById(`chart-${name}`).textContent);
+    const spec = theme() === "dark" ? hollow(told) : told;
     const figure = place.closest("figure");
     const still = figure.querySelector(".still");
     delete spec.title;
