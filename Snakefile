@@ -110,8 +110,10 @@ include: "workflow/rules/report.smk"
 
 terminal.show(plan, workflow)
 if workflow.is_main_process:
-    named = ["all", *plan.config.experiments, *(rule.name for rule in workflow.rules)]
-    check_targets(sys.argv[1:], list(dict.fromkeys(named)))
+    named = dict.fromkeys(["all", *plan.config.experiments])
+    named |= {rule.name: rule.has_wildcards() for rule in workflow.rules}
+    targets = [name for name, for_many in named.items() if not for_many]
+    check_targets(sys.argv[1:], targets, list(named))
     terminal.keep_report(plan)
     check_packed(plan, sys.argv[1:])
     as_they_were = make_again(plan)

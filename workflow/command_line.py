@@ -68,19 +68,19 @@ def check_triggers(command: Sequence[str]) -> None:
         sys.exit(f"--rerun-triggers: without {' and '.join(lacking)} numbers of other settings stay: leave it out")
 
 
-def check_targets(command: Sequence[str], rules: Sequence[str]) -> None:
+def check_targets(command: Sequence[str], targets: Sequence[str], rules: Sequence[str]) -> None:
     """End the process with one line for a word among a command line's targets that names neither a rule nor a file.
 
-    rules: the names of all rules, those of the experiments too
+    targets: the names of rules that may be one, those of the experiments too; rules: of all rules
     """
     from saitan.workflow.config import suggest
 
     chosen = _chosen(command)
     for option in ("targets", "until", "omit_from", "forcerun"):
+        where, there = ("", targets) if option == "targets" else (f"--{option.replace('_', '-')}: ", rules)
         for name in getattr(chosen, option) or ():
-            if re.fullmatch(r"[\w-]+", name) and name not in rules and not Path(name).exists():
-                where = "" if option == "targets" else f"--{option.replace('_', '-')}: "
-                sys.exit(f"{where}unknown target{suggest(name, rules)}")
+            if re.fullmatch(r"[\w-]+", name) and name not in there and not Path(name).exists():
+                sys.exit(f"{where}unknown target{suggest(name, there)}")
 
 
 def cores_meant(given: int | None, command: Sequence[str]) -> int:

@@ -267,11 +267,13 @@ def unrecorded(file: str) -> bool:
 
 def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
     """Have Snakemake take a file for an older one than all it is made of, and for an incomplete one: what it is made of
-    may not be there yet, or there may be nothing that it could be older than. as_they_were: learns how to undo it.
+    may not be there yet, or there may be nothing that it could be older than. as_they_were: learns how to undo it, from
+    any working directory.
     """
     mark = _record(file, INCOMPLETE)
     with contextlib.suppress(OSError):  # results of somebody else: Snakemake says what it cannot write
-        as_they_were.callback(_restore, file, Path(file).stat(), mark.exists())
+        made_incomplete = None if mark.exists() else mark.absolute()
+        as_they_were.callback(_restore, Path(file).absolute(), Path(file).stat(), made_incomplete)
         os.utime(file, (OLD, OLD))  # a time of 0 is none to Snakemake
         # With a record, newer data of the same checksum is none to Snakemake.
         if (record := _record(file)).exists():
@@ -281,8 +283,8 @@ def _forget(file: str, as_they_were: contextlib.ExitStack) -> None:
 
 
 def _forget_record(record: Path, as_they_were: contextlib.ExitStack) -> None:
-    """Have Snakemake go by dates alone. as_they_were: learns how to undo it."""
-    as_they_were.callback(_restore_record, record, record.read_bytes())
+    """Have Snakemake go by dates alone. as_they_were: learns how to undo it, from any working directory."""
+    as_they_were.callback(_restore_record, record.absolute(), record.read_bytes())
     record.unlink()
 
 
@@ -291,11 +293,12 @@ def _restore_record(record: Path, told: bytes) -> None:
         record.write_bytes(told)
 
 
-def _restore(file: str, before: os.stat_result, marked: bool) -> None:
+def _restore(file: Path, before: os.stat_result, mark: Path | None) -> None:
+    """mark: where there was none that it is incomplete."""
     with contextlib.suppress(OSError):
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        if not marked:
-            _record(file, INCOMPLETE).unlink(missing_ok=True)
+        if mark:
+            mark.unlink(missing_ok=True)
 
 
 def _record(file: str, folder: Path = RECORDS) -> Path:

@@ -338,7 +338,10 @@ class Plan(GraphFiles, CubinFiles, Identities):
         return {graph: model for graph, model in models.items() if model}
 
     def figure_settings(self, experiment: str) -> str:
+        """What a chart is drawn by, as JSON. Ends the process with one line where the experiment has none."""
         described = self.config.experiments[experiment]
+        if described.figure is None:
+            sys.exit(f"config: {self.run}/figures: experiment {experiment} has no figure")
         # A chart has no font for code.
         return json.dumps({"title": described.title.replace("`", ""), **described.figure.model_dump()})
 

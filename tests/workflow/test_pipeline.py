@@ -630,6 +630,15 @@ def test_a_named_file_that_cannot_be_read_is_one_line(project):
 def test_a_mistyped_target_is_one_line(project):
     done = project.snakemake("-n", "tinny")
     assert done.returncode != 0 and project.said(done) == ["unknown target 'tinny'; did you mean 'tiny'?"]
+    # The rule of many points is none, behind --until it is one.
+    assert project.snakemake("-n", "--until", "measure").returncode == 0
+    done = project.snakemake("-n", "measure")
+    [line] = project.said(done)
+    assert done.returncode != 0 and line.startswith("unknown target 'measure' (there are: all, tiny, ")
+    # No experiment without a figure has one.
+    done = project.snakemake("-n", "results/tiny/figures/tiny.svg")
+    assert done.returncode != 0
+    assert project.said(done)[-1] == "config: results/tiny/figures: experiment tiny has no figure"
 
 
 def test_bad_catalogue_is_one_line(project):

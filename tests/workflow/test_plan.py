@@ -592,6 +592,8 @@ def test_graphs_that_a_mirror_lacks_leave_the_run(tmp_path, monkeypatch):
 def test_a_charts_title_is_plain():
     made = plan(title="How fast `fast` is", figure={"mark": "line", "x": "cores", "y": "seconds"})
     assert json.loads(made.figure_settings("tiny"))["title"] == "How fast fast is"
+    with pytest.raises(SystemExit, match=r"^config: results/run/figures: experiment tiny has no figure$"):
+        plan().figure_settings("tiny")
 
 
 def test_an_experiment_of_which_nothing_can_run_shows_nothing():
@@ -880,7 +882,8 @@ def test_snakemake_is_not_told_to_leave_changes_out(words, lacking):
     ("words", "says"),
     [
         (["--cores", "2", "tinny"], r"^unknown target 'tinny'; did you mean 'tiny'\?$"),
-        (["tiny", "nothing-like-it"], r"^unknown target 'nothing-like-it' \(there are: all, tiny, measure\)$"),
+        (["tiny", "nothing-like-it"], r"^unknown target 'nothing-like-it' \(there are: all, tiny\)$"),
+        (["measure"], r"^unknown target 'measure' \(there are: all, tiny\)$"),
         (["--until", "mesure"], r"^--until: unknown target 'mesure'; did you mean 'measure'\?$"),
         (["--omit-from=al"], r"^--omit-from: unknown target 'al'; did you mean 'all'\?$"),
         (["all", "--forcerun", "measure", "tny"], r"^--forcerun: unknown target 'tny'; did you mean 'tiny'\?$"),
@@ -895,7 +898,7 @@ def test_a_word_that_is_no_target_is_one_line(tmp_path, monkeypatch, words, says
     monkeypatch.chdir(tmp_path)
     Path("here").write_text("")
     with pytest.raises(SystemExit, match=says) if says else contextlib.nullcontext():
-        check_targets(words, ["all", "tiny", "measure"])
+        check_targets(words, ["all", "tiny"], ["all", "tiny", "measure"])
 
 
 NEEDS_SLURM = pytest.mark.skipif(
